@@ -1,13 +1,14 @@
-//! The audit log: who did what, when, from where, as a local file with one JSON object per line.
+//! The audit log: a local file with one JSON object per line. Each line says who did what, when and from where.
 //!
 //! ```text
 //!  rollout event ──▶ entry.rs: a line without secrets ──▶ log.rs: bounded queue, one thread ──▶ file.rs: one write per line
 //!                                                                          └──▶ why it cannot be written
 //! ```
 //!
-//! It never stops or slows a rollout. Lines that do not fit in the queue are dropped, and their number is logged; a file that
-//! cannot be written is reported in the snapshot. It holds no secret: no template, no environment, no annotation, and every
-//! text goes through [`scrub`]. The driver sends it the events of a rollout; `rolldeck log` reads it back.
+//! The audit log never stops or slows a rollout. Lines that do not fit in the queue are dropped, and their number is logged.
+//! A file that cannot be written is reported in the snapshot. The log holds no secret: no template, no environment, no
+//! annotation, and every text goes through [`scrub`]. The driver sends the events of a rollout to the log; `rolldeck log`
+//! reads them back.
 
 mod entry;
 mod file;
@@ -26,7 +27,7 @@ pub use self::read::{LogError, LogFilter, LogLine, LogRead, LoggedCluster, read}
 pub use self::renumbered::Renumbered;
 pub(crate) use crate::scrub::Secrets;
 
-/// Where the audit log is kept.
+/// The place of the audit log.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum AuditLog {
     /// Nowhere.
@@ -44,7 +45,7 @@ impl AuditLog {
         state.map_or(Self::Nowhere, |state| Self::File(state.join("rolldeck").join("audit.jsonl")))
     }
 
-    /// The file, where there is one.
+    /// The file; `None` if no log is kept.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Nowhere => None,

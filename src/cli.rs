@@ -13,8 +13,8 @@
 //!               └─▶ completions, man    complete, man
 //! ```
 //!
-//! It knows the driver's [`Session`] and the engine's words, and never the network. Answers go to standard output,
-//! questions and errors to standard error; an error's kind fixes the exit code.
+//! The command line knows the driver's [`Session`] and the engine's words, and never the network. Answers go to standard
+//! output, questions and errors to standard error. The kind of an error determines the exit code.
 
 mod args;
 mod audit;
@@ -72,12 +72,12 @@ pub use error::{CliError, Exit};
 #[derive(Clone, Debug)]
 pub struct Invocation(CommandLine);
 
-/// What a command line is for.
+/// The purpose of a command line.
 #[derive(Clone, Debug)]
 enum CommandLine {
-    /// To be carried out.
+    /// The command is to be carried out.
     Typed(Box<Cli>),
-    /// A shell asks how it may go on.
+    /// A shell asks for completions of the line.
     Unfinished(LineToComplete),
 }
 
@@ -91,28 +91,28 @@ impl Invocation {
     }
 }
 
-/// What is left to do for the caller.
+/// The task that is left for the caller.
 #[derive(Debug)]
 pub enum CallerTask {
-    /// Leave.
+    /// Exit with this code.
     Exit(Exit),
     /// Open the console.
     Console(Box<ConsoleRequest>),
-    /// Say whether a console could be opened that looks like this, and leave.
+    /// Report whether a console can be opened in this style, and exit.
     CheckStyle(Box<Style>),
 }
 
 /// A console to open.
 pub struct ConsoleRequest {
-    /// On which cluster.
+    /// The session on the console's cluster.
     pub session: Arc<dyn Session>,
-    /// In which namespace, when one was named: otherwise the fleet is that of all namespaces.
+    /// The namespace of the fleet; `None`: the fleet of all namespaces.
     pub namespace: Option<String>,
-    /// On which DaemonSet, by namespace and name; on the fleet when none was named.
+    /// The DaemonSet to open, by namespace and name; `None`: the fleet.
     pub daemonset: Option<(String, String)>,
     /// How it looks.
     pub style: Style,
-    /// The practice cluster that it is on, to be kept for as long as it is open.
+    /// The practice cluster of the session, if it is one. The caller keeps it for as long as the console is open.
     pub practice: Option<Practice>,
 }
 
@@ -131,28 +131,28 @@ impl std::fmt::Debug for ConsoleRequest {
 /// How a console looks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Style {
-    /// The name of a theme, a built-in one or one of the user's; the default when none was named.
+    /// The name of a built-in theme or of one of the user's themes; `None`: the default theme.
     pub theme: Option<String>,
-    /// Only ASCII characters, or also others; found out when neither was said.
+    /// Whether only ASCII characters are drawn; `None`: the console finds out what the terminal can show.
     pub ascii: Option<bool>,
-    /// Where the theme stands, if it is in the configuration file: file and line.
+    /// File and line of the theme, if the configuration file names it.
     pub theme_place: Option<String>,
-    /// The columns of the list of nodes; all in their usual order when the file names none.
+    /// The columns of the list of nodes; `None`: all columns in their usual order.
     pub columns: Option<Vec<NodeColumnName>>,
-    /// Keys that the configuration file gives to actions of the console, each with where it does.
+    /// Keys that the configuration file assigns to actions of the console, each with its file and line.
     pub keys: Vec<(KeyChoice, String)>,
-    /// Filters that have names there.
+    /// Named filters of the configuration file.
     pub bookmarks: Vec<Bookmark>,
-    /// Which contexts are protected, as the configuration file has them.
+    /// The patterns of protected contexts in the configuration file.
     pub protected: Vec<String>,
     /// Whether the terminal's bell rings when a rollout halts, is done, or is taken over.
     pub bell: bool,
-    /// Whether the terminal's title says that.
+    /// Whether the terminal's title says so in these cases.
     pub title: bool,
 }
 
 impl Style {
-    /// What was typed, and for the rest what the configuration file says.
+    /// The style that was typed; the configuration file supplies every value that was not typed.
     fn of(look: Look, global: &Global, file: &ConfigFile) -> Self {
         let values = &file.values;
         let ascii = global.ascii.then_some(true).or_else(|| values.glyphs.map(|glyphs| glyphs == GlyphChoice::Ascii));
@@ -170,8 +170,8 @@ impl Style {
     }
 }
 
-/// Understands the command line. The error of clap is either help that was asked for, or a usage error; it knows how to
-/// print itself and its exit code.
+/// Parses the command line. An error of clap is either help that was asked for or a usage error. The error can print itself
+/// and knows its exit code.
 ///
 /// # Errors
 /// See [`clap::Error`].
@@ -207,19 +207,20 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, cla
     Ok(Invocation(CommandLine::Typed(Box::new(cli))))
 }
 
-/// Prints the help that was asked for, or what is wrong with the command line, and gives the exit code.
+/// Prints the help that was asked for, or the usage error, and returns the exit code.
 pub fn explain(said: &clap::Error) -> ExitCode {
     if said.use_stderr() {
-        // It quotes what was typed, which may come from elsewhere: so it has no colours, as they need escape sequences.
+        // A usage error quotes the typed text, which may come from elsewhere. It is printed without colours, because colours
+        // need escape sequences.
         streams::say_on_stderr(&Printable::lines(&usage_error(said)));
     } else {
-        // Help is ours, and coloured where the terminal has colours. A closed standard output cannot be reported anywhere.
+        // The text of the help is our own, so it is coloured if the terminal has colours. A closed standard output cannot be reported anywhere.
         let _ = said.print();
     }
     u8::try_from(said.exit_code()).unwrap_or(2).into()
 }
 
-/// What is wrong with the command line, with the word that begins all other errors, too.
+/// The text of a usage error. It begins with `Error`, as all other errors do.
 fn usage_error(said: &clap::Error) -> String {
     let text = said.render().to_string();
     match text.strip_prefix("error: ") {
@@ -228,7 +229,7 @@ fn usage_error(said: &clap::Error) -> String {
     }
 }
 
-/// The command as its user calls it: as kubectl's plugin when the binary is named so.
+/// The command under the name that its user typed: `kubectl rolldeck` if the binary is named as a plugin of kubectl.
 fn command_called(program: Option<&OsString>) -> clap::Command {
     let program = program.and_then(|program| Path::new(program).file_name()).and_then(|name| name.to_str());
     let command = misspelt::with_negative_numbers(Cli::command());
@@ -243,10 +244,10 @@ pub fn print_panics() {
     streams::print_panics();
 }
 
-/// Carries out what was typed. Must be called inside a tokio runtime.
+/// Carries out the command line. Must be called inside a tokio runtime.
 ///
 /// # Errors
-/// See [`CliError`]; it is not reported yet.
+/// See [`CliError`]. The caller still has to report the error.
 pub async fn run(Invocation(line): Invocation) -> Result<CallerTask, CliError> {
     match line {
         CommandLine::Typed(cli) => run_typed(*cli).await,
@@ -268,7 +269,7 @@ async fn run_typed(mut cli: Cli) -> Result<CallerTask, CliError> {
     if cli.reads_config() {
         cli.config = match config::load(cli.global.config.as_deref()) {
             Ok(file) => file,
-            // The brake works without the file.
+            // `pause` must work even if the configuration file cannot be read.
             Err(error) if cli.is_pause() => {
                 streams::say_on_stderr(&Printable::lines(&format!("Warning: left out: {error}")));
                 ConfigFile::default()
@@ -286,8 +287,9 @@ async fn run_typed(mut cli: Cli) -> Result<CallerTask, CliError> {
     end_of(end, &streams).await.map_err(|error| if is_diff { error.of_comparing() } else { error })
 }
 
-/// Waits until all output is written. A signal ends the wait if the command listens to signals; otherwise it ends the process.
-/// After a signal that came before, the last words are waited for, until `process::signals` ends the process.
+/// Waits until all output is written. A signal ends this wait if the command listens to signals; otherwise the signal ends
+/// the process. If a signal has come before, the function waits for the last output until `process::signals` ends the
+/// process.
 async fn end_of(end: Result<CallerTask, CliError>, streams: &Streams) -> Result<CallerTask, CliError> {
     let end = end.map_err(|mut error| {
         error.report(streams);
@@ -334,7 +336,7 @@ where
         Some(CliCommand::Log(args)) => audit::run(&args, &global, &mut output).map(CallerTask::Exit),
         Some(CliCommand::Config(args)) => {
             let exit = settings::run(&args, (&look, &global), &config, &mut output)?;
-            // The console knows which themes and keys it takes.
+            // Only the console knows which themes and keys are valid, so the caller checks them.
             let style = (!args.reference).then(|| Style::of(look, &global, &config));
             Ok(style.map_or(CallerTask::Exit(exit), |style| CallerTask::CheckStyle(Box::new(style))))
         }
@@ -399,7 +401,7 @@ fn access(global: &Global, file: &ConfigValues) -> Access {
     }
 }
 
-/// Refuses to write to a protected context that was not named: it may be the current one by chance.
+/// Refuses to write to a protected context that `--context` does not name: such a context may be the current one by chance.
 fn refuse_unnamed(
     context: &str,
     (global, command): (&Global, &OnCluster),
@@ -414,7 +416,7 @@ fn refuse_unnamed(
     Err(CliError::usage(why).hinted(format!("`{flag}` names it; `pause` and `--dry-run` need no name")))
 }
 
-/// Says on standard error as whom requests are made, where that is somebody else, and that TLS is not verified.
+/// Says on standard error whom the session impersonates, if anybody, and whether TLS is not verified.
 fn warn_of(session: &dyn Session, output: &Output) {
     let warnings = session.identity_in_use().warnings();
     if !warnings.is_empty() {
@@ -422,7 +424,7 @@ fn warn_of(session: &dyn Session, output: &Output) {
     }
 }
 
-/// Opens the session within the command's timeout, if it has one, and takes the time that this took off it.
+/// Opens the session within the command's timeout, if there is one, and subtracts the elapsed time from the timeout.
 async fn connect_within(
     timeout: Option<&mut Duration>,
     connecting: impl Future<Output = Result<Arc<dyn Session>, AccessError>>,
@@ -439,7 +441,7 @@ async fn connect_within(
     Ok(session?)
 }
 
-/// Whether to open a console; otherwise changes are printed line by line.
+/// Whether to open a console. If not, changes are printed line by line.
 fn wants_console(look: &Look, global: &Global) -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let asked_for = !look.plain && global.output.as_ref().is_none_or(|output| *output == OutputAs::default());

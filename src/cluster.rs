@@ -7,9 +7,9 @@
 //!              ◀═ one request ══ Workload (native) ◀──────── engine::Effect ╧══◀ Writer::execute ── Outcome
 //! ```
 //!
-//! The one place that knows `kube`, and of it only what authenticates and carries requests: objects are read from the
-//! wire into partial types of our own, borrowed from the line they came in, and become facts at once. The adapter keeps no
-//! copy of the cluster and has no rules: what a fact means is decided in the engine.
+//! Only this module knows `kube`, and uses only its authentication and transport of requests. Objects are read from the wire
+//! into our own partial types, which borrow from the received line, and are converted to facts at once. The adapter keeps no
+//! copy of the cluster and has no rules: the engine decides what a fact means.
 //!
 //! Its files are layers; each uses only those below it:
 //!
@@ -25,10 +25,10 @@
 //!   clip · kubectl_place                         bounds texts for people; commands to paste
 //! ```
 //!
-//! Events on the DaemonSet are written by [`Recorder`]; nothing waits for them.
+//! [`Recorder`] writes Events on the DaemonSet; nothing waits for them.
 //!
-//! Writes are never repeated by this adapter: whether to try again is the engine's decision, because only it knows what
-//! a write that may have happened costs.
+//! This adapter never repeats a write. The engine decides whether to try again, because only the engine knows the cost of a
+//! write that may already have happened.
 
 mod backoff;
 mod clip;

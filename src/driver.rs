@@ -1,7 +1,7 @@
 //! Runs one rollout: feed → engine → effects → outcomes, with the clock and the lease.
 //!
-//! The only room where async meets the engine. Front ends hold a [`Rollout`] handle: they read snapshots and send
-//! commands, and never wait for the network.
+//! This is the only module in which async code meets the engine. Front ends hold a [`Rollout`] handle: they read snapshots
+//! and send commands, and never wait for the network.
 
 pub mod access;
 mod audit_sink;

@@ -9,8 +9,8 @@
 //! wake_at()                  when time alone would change the answer
 //! ```
 //!
-//! It never awaits, never reads a clock, never does IO. The driver runs it against a cluster, the simulated world runs
-//! it ten thousand times a second against faults.
+//! The engine never awaits, never reads a clock and never does IO. The driver runs it against a cluster. The simulated world
+//! runs it ten thousand times a second against injected faults.
 
 mod act;
 mod assess;

@@ -1,5 +1,5 @@
-//! A rollout as it is handed over: what it is, what is wrong, how far it was when, and what happened. As text, as one HTML page, and
-//! as JSON. Both front ends write it: `rolldeck report`, and `ctrl-s` in the console.
+//! The report of a rollout for somebody else: its facts, its causes, its progress over time and its events, as text, as one
+//! HTML page and as JSON. Both front ends write it: `rolldeck report`, and `ctrl-s` in the console.
 //!
 //! ```text
 //!  Snapshot ─┬─▶ what it is, what is wrong, every node
@@ -7,7 +7,7 @@
 //!  audit log ┴─▶ who did what
 //! ```
 //!
-//! Every text in it is free of secrets that can be recognised, and of characters that steer a terminal.
+//! No text of the report contains recognisable secrets or characters that steer a terminal.
 
 mod graph;
 mod html;
@@ -32,13 +32,13 @@ use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::engine::report::story::{ControllerMoment, NodeMoment, ProgressPoint, Story};
 use crate::scrub::scrub;
 
-/// The version of all shapes that programs read.
+/// The version of every JSON shape that programs read.
 pub(crate) const API_VERSION: &str = "rolldeck.io/v1";
 
-/// Events that are nearer to each other than this, and say the same, are one: the audit log and an Event both tell it.
+/// Two events that say the same and are at most this far apart count as one: both the audit log and an Event report it.
 const SAME_MILLIS: i64 = 5_000;
 
-/// What began no longer ago than this may only have been found then.
+/// A cause that is younger than this may be older than its time says: that may only be the time at which it was found.
 const FOUND: Duration = Duration::from_secs(5);
 
 /// A rollout, ready to be written.
@@ -46,45 +46,45 @@ pub(crate) struct Handover {
     context: String,
     snapshot: Arc<Snapshot>,
     diagnosis: Diagnosis,
-    /// What happened, oldest first.
+    /// The events, oldest first.
     lines: Vec<StoryLine>,
     progress: Vec<ProgressPoint>,
-    /// What it is made of, and what cannot be known.
+    /// The sources of the report, and the facts that cannot be known.
     notes: Vec<String>,
-    /// What was on screen.
+    /// The content of the screen.
     screen: Option<String>,
 }
 
 /// One thing that happened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct StoryLine {
-    /// When.
+    /// The time.
     pub(crate) at: Timestamp,
-    /// Who did it; `None`: it happened by itself.
+    /// The person or process that did it; `None`: it happened by itself.
     pub(crate) who: Option<Str>,
-    /// On which node, if it is about one.
+    /// The node, if the event is about one.
     pub(crate) node: Option<Str>,
-    /// What.
+    /// The event in words.
     pub(crate) text: String,
     /// Whether it is bad news.
     pub(crate) severity: Severity,
 }
 
 impl StoryLine {
-    /// Something that happened to the whole rollout.
+    /// An event of the whole rollout.
     pub(crate) fn of_event(event: &RolloutEvent) -> Self {
         let who = event.by.clone().or_else(|| Some(event.reporter_in_words()?.into()));
         Self { at: event.at, who, node: None, text: event.to_string(), severity: event.severity() }
     }
 
-    /// Something that the DaemonSet's own controller did.
+    /// An action of the DaemonSet's own controller.
     fn of_controller(moment: &ControllerMoment) -> Self {
         let ControllerMoment { at, change } = moment;
         let who = Some("controller".into());
         Self { at: *at, who, node: None, text: change.to_string(), severity: change.severity() }
     }
 
-    /// Something that happened to a node.
+    /// An event of one node.
     fn of_node(moment: &NodeMoment) -> Self {
         let NodeMoment { at, node, change } = moment;
         Self { at: *at, who: None, node: Some(node.clone()), text: change.to_string(), severity: change.severity() }
@@ -92,7 +92,7 @@ impl StoryLine {
 }
 
 impl Handover {
-    /// What is said where nothing is wrong: it may stand still all the same.
+    /// The sentence for a rollout without findings. Such a rollout may still not progress.
     fn nothing_wrong(&self) -> String {
         match self.snapshot.guidance() {
             Some(guidance) => format!("nothing; {}", clean(&guidance.waits)),
@@ -100,8 +100,8 @@ impl Handover {
         }
     }
 
-    /// The rollout of `snapshot`, with what happened in it by node. `audited` is what the audit log of this account says of it, where that
-    /// was read; where an Event says the same, it is told once.
+    /// The report of `snapshot` with the events of `story`. `audited` holds the lines of this account's audit log about the
+    /// rollout; `None` if the log was not read. An event that the log and an Event both report is listed once.
     pub(crate) fn new(context: &str, snapshot: Arc<Snapshot>, story: &Story, audited: Option<Vec<StoryLine>>) -> Self {
         let mut notes = vec![
             "Times are UTC. What happened to a node before it was watched is read off its present pod, which tells since when it \
@@ -137,14 +137,15 @@ impl Handover {
         }
         let reported = snapshot.timeline.iter().map(StoryLine::of_event);
         let reported: Vec<StoryLine> = reported.filter(|line| !is_told(&audited, line)).collect();
-        // What was before it began is another story. Where none is under way, what is known of the last ones begins with who did what.
+        // Events from before the rollout began belong to another rollout. If no rollout is under way, the first line of the
+        // audit log or of the Events counts as the beginning.
         let first_told = audited.iter().chain(&reported).map(|line| line.at).min();
         let began = snapshot.started_at.or(first_told);
         let of_it = |moment: &&NodeMoment| began.is_none_or(|began| moment.at >= began);
         let moments = story.moments().filter(of_it).map(StoryLine::of_node);
-        // What its own controller did before is why somebody took over.
+        // Earlier actions of the controller are kept: they are the reason why somebody took over.
         let controllers = story.of_controller().iter().map(StoryLine::of_controller);
-        // Of what is told of the same instant, nodes come first: what is done about the whole rollout follows from them.
+        // Among events of the same instant, nodes come first: events of the whole rollout follow from them.
         let mut lines: Vec<StoryLine> = moments.chain(controllers).chain(reported).chain(audited).collect();
         notes.extend(others::at_unknown_times(&snapshot, &lines));
         lines.extend(others::between_changes(&lines));
@@ -152,7 +153,7 @@ impl Handover {
             lines.extend(others::template_changes(&snapshot, &lines, known_from));
         }
         let earlier = snapshot.all_earlier_numbers();
-        // Before the events that tell of them, another DaemonSet of this name may have had revisions of these numbers.
+        // Revision numbers in older events may belong to an earlier DaemonSet of the same name.
         let known_from = snapshot.timeline.first().map(|event| event.at);
         for line in &mut lines {
             if known_from.is_some_and(|from| line.at >= from) {
@@ -174,13 +175,13 @@ impl Handover {
         }
     }
 
-    /// With what was on screen.
+    /// Adds the content of the screen.
     pub(crate) fn with_screen(mut self, screen: &str) -> Self {
         self.screen = Some(screen.lines().map(clean).collect::<Vec<_>>().join("\n"));
         self
     }
 
-    /// What it is, name and value.
+    /// The facts of the rollout, each as name and value.
     fn facts(&self) -> Vec<(&'static str, String)> {
         let snapshot = &*self.snapshot;
         let counts = snapshot.counts;
@@ -207,7 +208,7 @@ impl Handover {
         facts.iter().map(|(name, value)| (*name, clean(value))).collect()
     }
 
-    /// Who drives. Whoever reads it is somebody else, for whom nobody is `you`.
+    /// Who drives. The reader is another person, so the text never says `you`.
     fn driver(&self) -> String {
         let snapshot = &*self.snapshot;
         let us = &snapshot.identity;
@@ -224,7 +225,7 @@ impl Handover {
         }
     }
 
-    /// Until when nobody watched, and what is therefore not known of how far it was; `None` where it was watched from the beginning.
+    /// The time until which nobody watched, and the progress that is therefore unknown; `None` if the rollout was watched from the beginning.
     fn unwatched(&self) -> Option<String> {
         self.progress.first().filter(|point| point.unavailable().is_none())?;
         let watched = self.progress.iter().find(|point| point.unavailable().is_some());
@@ -235,7 +236,7 @@ impl Handover {
         ))
     }
 
-    /// The nodes by site, in the order of names; the sites too.
+    /// The nodes by site. Sites and nodes are in the order of their names.
     fn sites(&self) -> Vec<(Str, Vec<&NodeView>)> {
         let mut sites: std::collections::BTreeMap<Str, Vec<&NodeView>> = std::collections::BTreeMap::new();
         for node in self.snapshot.nodes.iter() {
@@ -247,7 +248,7 @@ impl Handover {
         sites.into_iter().collect()
     }
 
-    /// Why a node is where it is, in one line.
+    /// The reason for a node's state, in one line.
     fn why(&self, node: &NodeView) -> String {
         let why = Why { node, at: self.snapshot.at }.to_string();
         let message = node.cause.as_ref().and_then(|cause| cause.message.as_deref());
@@ -259,14 +260,14 @@ impl Handover {
     }
 }
 
-/// The points from when the rollout began on, that in force then included, one a second. All of them where no rollout is recorded.
+/// The points since the rollout began, one per second, with the point in force at the beginning. All points if no beginning is recorded.
 fn since_it_began(points: &[ProgressPoint], began: Option<Timestamp>) -> Vec<ProgressPoint> {
     let Some(began) = began else { return points.to_vec() };
     let first = points.iter().rposition(|point| point.at <= began).unwrap_or(0);
     let mut kept: Vec<ProgressPoint> = Vec::new();
     for point in points[first..].iter().map(|point| ProgressPoint { at: point.at.max(began), ..*point }) {
         match kept.last_mut() {
-            // Of what is true within one second, the last holds.
+            // Of several points within one second, the last is kept.
             Some(last) if last.at.secs() == point.at.secs() => *last = point,
             _ => kept.push(point),
         }
@@ -274,7 +275,7 @@ fn since_it_began(points: &[ProgressPoint], began: Option<Timestamp>) -> Vec<Pro
     kept
 }
 
-/// The name of a file for the rollout of this instant, without extension: `rolldeck-edge-agent-20261123T143005Z`.
+/// The name of the report's file, without extension: `rolldeck-edge-agent-20261123T143005Z`.
 pub(crate) fn file_stem(snapshot: &Snapshot) -> String {
     let time: String = snapshot.at.to_rfc3339().chars().filter(|c| !matches!(c, '-' | ':')).collect();
     let fit = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
@@ -282,7 +283,7 @@ pub(crate) fn file_stem(snapshot: &Snapshot) -> String {
     format!("rolldeck-{}-{}-{time}", name(&snapshot.namespace), name(&snapshot.name))
 }
 
-/// The sign that stands for this node, and the class of the page that colours it.
+/// The sign of a node, and the CSS class that colours it on the page.
 fn look(node: &NodeView) -> (char, &'static str) {
     match node.state {
         _ if node.counts_as_failed() => ('✗', "failed"),
@@ -300,7 +301,7 @@ fn look(node: &NodeView) -> (char, &'static str) {
     }
 }
 
-/// What each sign means.
+/// The meaning of each sign.
 const LEGEND: &str = "■ updated  · outdated  ◐ on its way  ✗ failed  ! node down  - not eligible";
 
 /// The finding in one line, without its nodes.
@@ -311,7 +312,7 @@ fn headline(finding: &Finding, at: Timestamp) -> String {
         1 => text.push_str(", 1 node"),
         count => text.push_str(&format!(", {count} nodes")),
     }
-    // Who looks only once finds some causes at that moment: that says nothing of how long they have been there.
+    // A reader who looks only once finds some causes at that moment, so a very small age does not tell how long the cause has existed.
     if let Some(age) =
         finding.since.map(|since| at.since(since)).filter(|age| *age > FOUND && !finding.nodes.is_empty())
     {
@@ -320,13 +321,13 @@ fn headline(finding: &Finding, at: Timestamp) -> String {
     clean(&text)
 }
 
-/// Whether one of `lines` says what `event` says, at about the same time.
+/// Whether one of `lines` has the text of `event`, at about the same time.
 fn is_told(lines: &[StoryLine], event: &StoryLine) -> bool {
     let near = |line: &&StoryLine| (line.at.millis() - event.at.millis()).abs() <= SAME_MILLIS;
     lines.iter().filter(near).any(|line| event.text.contains(&line.text) || line.text.contains(&event.text))
 }
 
-/// One line without secrets and without what steers a terminal.
+/// One line without secrets and without characters that steer a terminal.
 fn clean(text: &str) -> String {
     printable(&scrub(text)).into_owned()
 }

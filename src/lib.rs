@@ -12,11 +12,11 @@
 //!         cluster/        engine/         sim/            adapter · rules · a world to practise on
 //! ```
 //!
-//! Beside it, for main and the front ends: `process`, output that never blocks whoever drives, and signals; for `audit` and `cluster`:
-//! `scrub`, texts without secrets; for both front ends: `template_text`, templates as YAML and the lines in which they differ, and
-//! `handover`, a rollout as text, page and JSON, and `config`, the configuration file.
+//! Modules beside these layers: `process` (output that never blocks a driver, and signals) serves main and the front ends.
+//! `scrub` (texts without secrets) serves `audit` and `cluster`. Three serve both front ends: `template_text` (templates as
+//! YAML, and their differences), `handover` (a rollout as text, page and JSON) and `config` (the configuration file).
 //!
-//! Arrows point down only. Without the `console` feature only [`engine`] and the pure rooms of [`sim`] exist.
+//! Arrows point down only. Without the `console` feature only [`engine`] and the pure modules of [`sim`] exist.
 
 pub mod engine;
 pub mod sim;

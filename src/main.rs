@@ -1,4 +1,4 @@
-//! The rolldeck binary: parse, run, map the end to an exit code.
+//! The rolldeck binary: parses the command line, runs it, and maps the result to an exit code.
 
 use std::process::ExitCode;
 
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// How the console looks, as the command line and the configuration file have it.
+/// The options of the console that follow from the style of the command line and the configuration file.
 fn look(style: cli::Style) -> tui::ConsoleOptions {
     let glyphs = style.ascii.map(|ascii| if ascii { tui::Glyphs::Ascii } else { tui::Glyphs::Unicode });
     tui::ConsoleOptions {
@@ -56,14 +56,14 @@ fn console_error(error: tui::ConsoleError) -> cli::CliError {
     }
 }
 
-/// Opens the console; a practice cluster is served until it is closed.
+/// Opens the console. A practice cluster is served until the console is closed.
 async fn open(console: cli::ConsoleRequest) -> Result<cli::Exit, cli::CliError> {
     let cli::ConsoleRequest { session, namespace, daemonset, style, practice } = console;
     let start = match daemonset {
         Some((namespace, name)) => tui::Start::Rollout { namespace, name },
         None => tui::Start::Fleet { namespace },
     };
-    // Nothing is kept of a practice cluster.
+    // No sites are stored for a practice cluster.
     let site_file = practice.is_none().then(tui::usual_site_file).flatten();
     let options = tui::ConsoleOptions { site_file, ..look(style) };
     let (mut session, mut start, mut options) = (session, start, options);

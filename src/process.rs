@@ -5,10 +5,10 @@
 //!  SIGHUP, SIGINT, SIGTERM ──▶ a thread of their own ──▶ the first: leave, within 5 s ; a later one: at once
 //! ```
 //!
-//! A blocking write cannot be cancelled, and a terminal or a pipe that nobody reads blocks every write. So tasks that drive a
-//! rollout or react to a signal never write themselves.
+//! A blocking write cannot be cancelled, and every write to a terminal or pipe that nobody reads blocks. Tasks that drive a
+//! rollout or react to a signal therefore never write themselves.
 //!
-//! What is written is [`Printable`](printable::Printable): text from elsewhere cannot steer the terminal. Nothing else in this
+//! All output is [`Printable`](printable::Printable), so text from elsewhere cannot steer the terminal. Nothing else in this
 //! program writes to standard output or standard error.
 
 pub(crate) mod output;

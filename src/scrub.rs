@@ -1,4 +1,4 @@
-//! Removes secrets from a text before it is kept: a server's message may echo what was sent to it, or to a proxy before it.
+//! Removes secrets from a text before it is stored: a server's message may repeat what was sent to the server or to a proxy before it.
 //!
 //! ```text
 //!  Authorization: Bearer eyJhbGciOi…        Authorization: ***
@@ -8,8 +8,9 @@
 //!  …value: Invalid value: "hunter2": must   …value: Invalid value: ***: must
 //! ```
 //!
-//! Secrets whose values are known are removed first ([`Secrets`]). Others are recognised by their own shape or by the text around
-//! them (`rules.rs`). In doubt more is removed than necessary. It takes time in proportion to the length of the text.
+//! Secrets whose values are known are removed first ([`Secrets`]). Other secrets are recognised by their shape or by the
+//! text around them (`rules.rs`). In doubt more is removed than necessary. The time is proportional to the length of the
+//! text.
 
 mod rules;
 
@@ -57,18 +58,18 @@ impl Secrets {
     }
 }
 
-/// `text` without these values. Those of less than five bytes stay: they would also match parts of ordinary words.
+/// `text` without these values. Values of less than five bytes stay: they would also match parts of ordinary words.
 pub(crate) fn without_known(text: &str, mut known: Vec<String>) -> Cow<'_, str> {
     known.retain(|secret| secret.trim().len() >= SHORTEST && text.contains(secret.trim()));
     if known.is_empty() {
         return Cow::Borrowed(text);
     }
-    // One may be part of another, so the longest goes first.
+    // One secret may be part of another, so the longest is removed first.
     known.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     Cow::Owned(known.iter().fold(text.to_owned(), |text, secret| text.replace(secret.trim(), GONE)))
 }
 
-/// `text` without what looks like a secret.
+/// `text` without everything that looks like a secret.
 pub(crate) fn scrub(text: &str) -> Cow<'_, str> {
     rules::all().iter().fold(Cow::Borrowed(text), |text, recogniser| match without(recogniser, &text) {
         Some(kept) => Cow::Owned(kept),
@@ -92,7 +93,7 @@ fn without(Recogniser { regex, is_secret }: &Recogniser, text: &str) -> Option<S
     (from > 0).then(|| kept + text.get(from..).unwrap_or_default())
 }
 
-/// Where the secret stands: the one group of the rule that took part.
+/// The position of the secret: the only group of the rule that took part in the match.
 fn secret_in(regex: &Regex, found: &Captures<'_>) -> Option<(usize, usize)> {
     (1..regex.captures_len()).find_map(|group| found.get(group)).map(|secret| (secret.start(), secret.end()))
 }

@@ -1,4 +1,4 @@
-//! A cluster to practise on.
+//! A simulated cluster to practise on.
 //!
 //! ```text
 //!   api/     the world as a Kubernetes API over HTTP, in real time or faster

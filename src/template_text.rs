@@ -1,4 +1,4 @@
-//! A template as text: YAML as kubectl writes it, and the lines in which two of them differ. Both front ends show it.
+//! A template as text: YAML as kubectl writes it, and the lines in which two templates differ. Both front ends show it.
 //!
 //! Every line is free of characters that steer a terminal: YAML escapes them, so whoever parses the text reads the same value.
 
@@ -14,7 +14,7 @@ pub(crate) fn template_yaml(template: &Template) -> String {
     yaml(template.json())
 }
 
-/// In which lines two templates differ as YAML.
+/// The lines in which the YAML of two templates differs.
 pub(crate) fn template_diff(from: &Template, to: &Template) -> TextDiff {
     TextDiff::of(&template_yaml(from), &template_yaml(to))
 }

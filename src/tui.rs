@@ -7,9 +7,9 @@
 //!  time             where it changes
 //! ```
 //!
-//! It knows the driver's handles and the engine's words, never the cluster. The [`model`] holds everything that is shown;
-//! [`update`] is synchronous and total; [`view`] is a function of the model; [`action`] is the one table of what can be
-//! done. Only [`run`](mod@run), [`input`] and [`terminal`] touch the outside.
+//! The console knows the driver's handles and the engine's words, never the cluster. The [`model`] holds everything that is
+//! shown. [`update`] is synchronous and total. [`view`] is a function of the model. [`action`] is the only table of the
+//! possible actions. Only [`run`](mod@run), [`input`] and [`terminal`] do input and output.
 
 mod action;
 mod columns;

@@ -1,4 +1,4 @@
-//! One line of the audit log: a rollout event, with who it was, from where and on which cluster, without secrets.
+//! One line of the audit log: a rollout event with its author, place and cluster, without secrets.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ struct Entry<'a> {
     version: &'static str,
     namespace: &'a str,
     name: &'a str,
-    /// The DaemonSet's uid: contexts and addresses of servers are names that several clusters may have. Absent where it was not there.
+    /// The DaemonSet's uid: several clusters may share the name of a context or the address of a server. Absent if the DaemonSet did not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     uid: Option<&'a str>,
-    /// The person; absent when the rollout did it by itself.
+    /// The person; absent if the rollout did it by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
     event: String,
@@ -39,10 +39,10 @@ struct Entry<'a> {
     /// The id of a command. Together with `identity` it connects the line with outcome `asked` to the one that ends it.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<u64>,
-    /// Why it was refused or not done.
+    /// Why the command was refused or not carried out.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// An intermediate step, which no timeline shows.
+    /// Whether the event is an intermediate step, which no timeline shows.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     detail: bool,
     message: String,
@@ -56,16 +56,16 @@ pub(crate) struct EntrySubject {
     pub(crate) namespace: Str,
     pub(crate) name: Str,
     pub(crate) identity: Str,
-    /// Whether the process stays and drives.
+    /// Whether the process drives, or carries out one command.
     pub(crate) role: Role,
 }
 
-/// What a Kubernetes Event says about a rollout event.
+/// The text of a Kubernetes Event about a rollout event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct EventText {
-    /// Who did what.
+    /// The actor and the action.
     pub(crate) message: String,
-    /// The machine and user that it came from, or the process of somebody else that did it; empty if neither is known.
+    /// The machine and user of this process, or the other process that did it; empty if neither is known.
     pub(crate) from: String,
 }
 
@@ -98,14 +98,14 @@ impl EntrySubject {
         line.into_bytes()
     }
 
-    /// The text of its Event on the DaemonSet.
+    /// The text of the Kubernetes Event on the DaemonSet.
     pub(crate) fn event_text(&self, rollout_event: &RolloutEvent) -> EventText {
         let message = self.secrets.scrub(&rollout_event.to_string()).into_owned();
         let origin = self.origin.words();
         let (message, from) = match &rollout_event.by {
             Some(by) if origin.is_empty() => (format!("{by}: {message}"), String::new()),
             Some(by) => (format!("{by}: {message}"), format!(" ({origin})")),
-            // A one-shot command does what belongs to it, and drives nothing.
+            // A one-shot command carries out its own writes and drives nothing.
             None => {
                 let did = if self.role == Role::Driver { "driven by" } else { "by" };
                 (message, format!(" ({did} {})", person_of(&self.identity)))
@@ -116,7 +116,7 @@ impl EntrySubject {
     }
 }
 
-/// Whether what was said with this outcome is the reason why something was not done.
+/// Whether a text with this outcome is the reason why the command was not carried out.
 fn is_error(outcome: EventOutcome) -> bool {
     match outcome {
         EventOutcome::Requested | EventOutcome::Sent | EventOutcome::Done => false,
@@ -134,7 +134,7 @@ fn is_error(outcome: EventOutcome) -> bool {
 
 /// The name of the event and its arguments: an object, or null.
 fn event_and_args(kind: &RolloutEventKind) -> (String, Value) {
-    // A command with settings is that command: the settings are arguments of it.
+    // A command with settings is logged as that command, with the settings as arguments.
     if let RolloutEventKind::Command(Command::Tuned { tuning, command }) = kind {
         let (event, args) = event_and_args(&RolloutEventKind::Command(Command::clone(command)));
         let mut args = if let Value::Object(args) = args { args } else { Default::default() };
@@ -159,7 +159,7 @@ fn event_and_args(kind: &RolloutEventKind) -> (String, Value) {
     }
 }
 
-/// What the unnamed value of a command is called; `None` where there is none, or its fields have names.
+/// The name of a command's unnamed value; `None` if it has no value, or its fields have names.
 fn argument_name(command: &Command) -> Option<&'static str> {
     match command {
         Command::SetImage(_) => Some("images"),

@@ -4,8 +4,8 @@
 //!  audit.jsonl ── full ──▶ audit.jsonl.1     (replaces an earlier one)
 //! ```
 //!
-//! A process that finds the file full locks it, checks that it still has its name, and renames it. Other processes that have it
-//! open notice before their next line that the name belongs to another file, and open that one.
+//! A process that finds the file full locks it, checks that the file still has its name, and renames it. Before its next
+//! line, every other process notices that the name belongs to another file, and opens that file.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -62,7 +62,7 @@ impl LogFile {
         }
     }
 
-    /// The open file if it still has the name; otherwise the file that has it now, where that is [fit](private::to_append).
+    /// The open file if it still has its name; otherwise the file that has the name now, if it is [fit](private::to_append).
     fn opened(&mut self) -> io::Result<(&File, Metadata)> {
         let named = fs::symlink_metadata(&self.path).ok();
         let known = self.file.take().and_then(|file| {
@@ -77,7 +77,7 @@ impl LogFile {
                 (file, meta)
             }
         };
-        // It may have been opened up since.
+        // The rights of the file may have been widened since it was opened.
         private::check_owner(&self.path, &meta)?;
         Ok((self.file.insert(file), meta))
     }
@@ -85,7 +85,7 @@ impl LogFile {
     fn make_room(&mut self) -> io::Result<()> {
         let Some(file) = self.file.take() else { return Ok(()) };
         file.lock()?;
-        // Another process may have renamed it first.
+        // Another process may have renamed the file first.
         let named = fs::symlink_metadata(&self.path).ok();
         let ours = file.metadata()?;
         if named.is_some_and(|named| is_same(&named, &ours)) {
@@ -95,7 +95,7 @@ impl LogFile {
     }
 }
 
-/// The name that a full file gets.
+/// The name under which a full file is kept.
 pub(super) fn before(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(".1");

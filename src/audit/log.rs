@@ -1,4 +1,4 @@
-//! Writes lines to the audit log on a thread of its own, so that a slow disk delays nobody.
+//! Writes lines to the audit log on its own thread, so that a slow disk delays no rollout.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,7 @@ enum LogJob {
 }
 
 impl Log {
-    /// A log in `path`. The file is made when the first line is written.
+    /// A log in the file `path`, which is created when the first line is written.
     pub(crate) fn to(path: PathBuf) -> Self {
         let (queue, jobs) = sync_channel(WAITING);
         let lost = Arc::new(AtomicU64::new(0));
@@ -52,14 +52,14 @@ impl Log {
         Self { queue, lost, complaint }
     }
 
-    /// Hands over a line; returns at once.
+    /// Queues a line. Returns at once.
     pub(crate) fn write(&self, line: Vec<u8>) {
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.queue.try_send(LogJob::Line(line)) {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Waits until every line handed over before is written, but not longer than `within`.
+    /// Waits until every line that was queued before is written, but not longer than `within`.
     pub(crate) async fn flushed(&self, within: Duration) {
         let (done, all) = oneshot::channel();
         if self.queue.try_send(LogJob::Flush(done)).is_ok() {

@@ -1,4 +1,4 @@
-//! From where something was done: which host, whose login, as whom on which cluster.
+//! The origin of an action: the host, the login, and the identity on the cluster.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::engine::model::Str;
 
-/// From where, and as whom. Names and addresses only; no credential is part of it.
+/// The origin of an action, with names and addresses only. It contains no credential.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Origin {
     /// The place.
@@ -21,13 +21,13 @@ pub(crate) struct Origin {
 pub(crate) struct Place {
     /// The host.
     pub(crate) host: Str,
-    /// From which address it was reached by SSH.
+    /// The address from which the host was reached by SSH.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ssh: Option<Str>,
     /// The terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tty: Option<Str>,
-    /// Who became this user by `sudo`.
+    /// The user who became this user by `sudo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sudo_user: Option<Str>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct AuditedCluster {
     /// Whom we impersonate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) impersonates: Option<Str>,
-    /// It is a practice cluster inside this process: nothing of it is real.
+    /// Whether the cluster is a practice cluster inside this process. If so, nothing of it is real.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) practice: bool,
 }
@@ -74,7 +74,7 @@ impl Place {
 }
 
 impl Origin {
-    /// In words, for an Event: `from 10.1.2.3, as kubernetes-admin`. Empty when there is nothing to say.
+    /// The origin in words, for an Event: `from 10.1.2.3, as kubernetes-admin`. Empty if there is nothing to say.
     pub(crate) fn words(&self) -> String {
         let Self { from, cluster } = self;
         let mut words = Vec::new();

@@ -1,8 +1,7 @@
-//! Opens files that are nobody else's business, the audit log and kubeconfigs: regular files, never through a link, and for writing only
-//! those that belong to this account alone.
+//! Opens private files, the audit log and kubeconfigs. Only regular files are opened, never through a link; files to write
+//! must belong to this account alone.
 //!
-//! In a directory that others may write to, a link would lead what is written elsewhere, and a file of somebody else would show it to
-//! them.
+//! In a directory that others may write to, a link could redirect the output, and a file of another account would disclose it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -13,9 +12,9 @@ use rustix::fs::OFlags;
 
 use crate::engine::model::shell::shell_word;
 
-/// The rights of everybody but the owner.
+/// The permission bits of everybody but the owner.
 const OTHERS: u32 = 0o077;
-/// Of these, those to write.
+/// The write bits among these.
 const WRITING_OTHERS: u32 = 0o022;
 
 /// Why a file is not used, and what to do about it.
@@ -32,7 +31,7 @@ pub(super) enum UnfitFile {
 }
 
 impl UnfitFile {
-    /// Whether somebody else may have written to it.
+    /// Whether somebody else may have written to the file.
     pub(super) fn is_writable(&self) -> bool {
         !matches!(self, Self::Shared { mode, .. } if mode & WRITING_OTHERS == 0)
     }
@@ -44,7 +43,7 @@ impl From<UnfitFile> for io::Error {
     }
 }
 
-/// Opens a file to append to; it and its directories are made where they are missing, for this account alone.
+/// Opens a file to append to. Missing directories and the file are created for this account alone.
 ///
 /// # Errors
 /// When it is [unfit](UnfitFile), or the system refuses.
@@ -60,7 +59,7 @@ pub(super) fn to_append(path: &Path) -> io::Result<File> {
 /// Makes a new file.
 ///
 /// # Errors
-/// When there is something of that name already, a link included, or the system refuses.
+/// When a file or link with that name exists already, or the system refuses.
 pub(crate) fn to_create(path: &Path) -> io::Result<File> {
     open(OpenOptions::new().write(true).create_new(true).mode(0o600), path)
 }
@@ -77,7 +76,7 @@ pub(crate) fn to_read(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Opens a regular file, and does not wait for the other end of a pipe.
+/// Opens a regular file. A pipe without another end does not block the call.
 fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC).bits();
     let opened = options.custom_flags(i32::try_from(flags).unwrap_or_default()).open(path);

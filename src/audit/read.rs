@@ -10,7 +10,7 @@ use super::{file, private};
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
-/// Which lines to read; a field that is `None` excludes nothing.
+/// The selection of lines; a field that is `None` excludes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LogFilter {
     /// The DaemonSet.
@@ -19,19 +19,20 @@ pub struct LogFilter {
     pub namespace: Option<String>,
     /// The cluster.
     pub cluster: Option<LoggedCluster>,
-    /// Not before this.
+    /// The earliest time.
     pub since: Option<Timestamp>,
-    /// Every step: pods that were deleted, writes that were sent, commands that were asked.
+    /// Whether to include every step: deleted pods, sent writes, requested commands.
     pub all: bool,
 }
 
-/// One cluster, and in it one DaemonSet, as far as they are known. Two clusters may have contexts of the same name, and one of them may be
-/// renamed, so lines are told apart by the first of these that both they and we have.
+/// One cluster, and one DaemonSet in it, as far as they are known. Contexts of two clusters may share a name, and a context
+/// may be renamed. Lines are therefore distinguished by the first of these fields that is known of the line and of the
+/// filter.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LoggedCluster {
     /// The DaemonSet's uid.
     pub uid: Option<Str>,
-    /// The API server's host and port; empty where they are not known.
+    /// The API server's host and port; empty if they are not known.
     pub server: String,
     /// The kubeconfig's context.
     pub context: String,
@@ -44,7 +45,7 @@ impl LoggedCluster {
             _ => line.context() == Some(&self.context),
         };
         match (line.text("uid"), self.uid.as_deref()) {
-            // Practice clusters that begin alike give the same uids.
+            // Practice clusters with the same beginning have the same uids.
             (Some(logged), Some(uid)) => logged == uid && (!line.is_practice() || same_cluster()),
             _ => same_cluster(),
         }
@@ -58,18 +59,18 @@ pub struct LogLine {
     written: String,
 }
 
-/// Why the log cannot be read.
+/// The reason why the log cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("reading the audit log {}: {source}", path.display())]
 pub struct LogError {
     /// The file.
     pub path: PathBuf,
-    /// What went wrong.
+    /// The system's error.
     pub source: io::Error,
 }
 
 impl LogLine {
-    /// A line as it is in the file; `None` where a full disk cut it short, so that it is not JSON.
+    /// Parses a line of the file; `None` if the line is not JSON because a full disk cut it short.
     pub(super) fn parse(written: String) -> Option<Self> {
         let fields = serde_json::from_str(&written).ok()?;
         Some(Self { fields, written })
@@ -85,7 +86,7 @@ impl LogLine {
         &self.fields
     }
 
-    /// When it happened.
+    /// The time of the event.
     pub fn at(&self) -> Option<Timestamp> {
         self.text("time").and_then(|time| Timestamp::parse(time).ok())
     }
@@ -95,7 +96,7 @@ impl LogLine {
         self.fields[field].as_str()
     }
 
-    /// Who: the person, or the process whose rollout did it by itself.
+    /// The author: the person, or the process whose rollout did it by itself.
     pub fn who(&self) -> &str {
         self.text("by").or_else(|| self.text("identity")).unwrap_or("?")
     }
@@ -114,7 +115,7 @@ impl LogLine {
         self.fields["cluster"]["practice"] == true
     }
 
-    /// Whether it passes, whatever cluster it is of.
+    /// Whether the line passes the filter, apart from its cluster.
     fn passes(&self, filter: &LogFilter) -> bool {
         let is =
             |wanted: &Option<String>, value: Option<&str>| wanted.as_deref().is_none_or(|wanted| value == Some(wanted));
@@ -126,18 +127,18 @@ impl LogLine {
     }
 }
 
-/// What was read of the log.
+/// The result of reading the log.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LogRead {
     /// The lines that pass, oldest first.
     pub lines: Vec<LogLine>,
-    /// Why lines may be missing or made up: a sentence for each file that does not belong to this account alone, with what to do.
+    /// Why lines may be missing or forged: one sentence with a remedy for each file that does not belong to this account alone.
     pub doubts: Vec<String>,
-    /// The servers of lines that are left out, although the context that they name is called like that of the cluster that was asked for.
+    /// The servers of lines that are left out although their context has the name of the requested cluster's context.
     pub elsewhere: BTreeSet<String>,
 }
 
-/// The lines that pass, from the file and the one before it. A file that is not there is empty.
+/// The selected lines, from the file and the one before it. A missing file counts as empty.
 ///
 /// # Errors
 /// See [`LogError`].

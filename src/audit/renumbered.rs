@@ -1,5 +1,5 @@
-//! Which numbers the revisions have by now of which lines tell: a roll back gives the revision that it goes to a new one. It is known as far
-//! as lines of the same DaemonSet tell.
+//! The present numbers of revisions in older lines: a roll back gives its target revision a new number. They are known as
+//! far as lines about the same DaemonSet report them.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::engine::model::rollout_event::{
     EventOutcome, RolloutEvent, RolloutEventKind, TemplateResponse, Visibility, earlier_numbers, with_present_numbers,
 };
 
-/// What tells DaemonSets apart, which may be of the same name: server, or context where none is known; namespace, name, uid.
+/// Distinguishes DaemonSets of the same name: server, or context if no server is known; namespace, name, uid.
 type DaemonSetKey<'a> = [&'a str; 4];
 
-/// The numbers that revisions had, of each DaemonSet.
+/// The earlier numbers of revisions, by DaemonSet.
 #[derive(Debug, Default)]
 pub struct Renumbered<'a>(BTreeMap<DaemonSetKey<'a>, BTreeMap<i64, Vec<i64>>>);
 
@@ -22,7 +22,7 @@ fn key(line: &LogLine) -> DaemonSetKey<'_> {
 }
 
 impl<'a> Renumbered<'a> {
-    /// As `lines` tell, oldest first.
+    /// Collects the numbers from `lines`, oldest first.
     pub fn of(lines: &'a [LogLine]) -> Self {
         let mut logged: BTreeMap<DaemonSetKey<'a>, LoggedRevisions> = BTreeMap::new();
         for line in lines {
@@ -37,7 +37,7 @@ impl<'a> Renumbered<'a> {
         Self(logged.into_iter().map(|(key, logged)| (key, earlier_numbers(logged.events.iter(), logged.now))).collect())
     }
 
-    /// What a line says, with the numbers that revisions have by now: `revision 4 (the template of 2)`.
+    /// The message of a line, with the present numbers of revisions: `revision 4 (the template of 2)`.
     pub fn message(&self, line: &LogLine) -> String {
         let said = line.text("message").unwrap_or("?");
         let known = self.0.iter().find(|(known, _)| **known == key(line));
@@ -45,21 +45,21 @@ impl<'a> Renumbered<'a> {
     }
 }
 
-/// What lines tell of one DaemonSet.
+/// The lines' facts about one DaemonSet.
 #[derive(Debug, Default)]
 struct LoggedRevisions {
     events: Vec<RolloutEvent>,
-    /// The number of the revision that is rolled out since the last of these, where a line says it.
+    /// The number of the target revision since the last of these events, if a line names it.
     now: Option<i64>,
 }
 
-/// The revision that a rollout led to, by its number then, where it ended or halted.
+/// The number of a rollout's target revision at the time when the rollout ended or halted.
 fn revision_of_its_target(line: &LogLine) -> Option<i64> {
     let tells = matches!(line.text("event"), Some("complete" | "halted")) && line.text("outcome") == Some("done");
     line.fields()["args"]["revision"].as_i64().filter(|_| tells)
 }
 
-/// The rollout event that a line tells, as far as it is about the numbers of revisions.
+/// The rollout event of a line, if it concerns the numbers of revisions.
 fn event(line: &LogLine) -> Option<RolloutEvent> {
     let number = |field: &str| line.fields()["args"][field].as_i64();
     let is_done = line.text("outcome") == Some("done");
@@ -72,7 +72,7 @@ fn event(line: &LogLine) -> Option<RolloutEvent> {
             how: Default::default(),
             then: TemplateResponse::Noted,
         },
-        // What its operator was told has the number that the revision had.
+        // The message for the operator contains the revision's earlier number.
         "undo" if is_done => RolloutEventKind::Command(Command::Undo { to: number("to") }),
         _ => return None,
     };

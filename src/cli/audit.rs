@@ -1,5 +1,5 @@
-//! `log`: what was done from this account, read from its audit log without a cluster. And the warnings for an audit log or
-//! Events that cannot be written.
+//! `log`: the actions of this account, read from its audit log without a cluster. The module also prints warnings if the
+//! audit log or Events cannot be written.
 //!
 //! ```text
 //! 2026-11-21 14:30:05Z  ada@bastion-3  edge/agent  paused: no update starts: the link is down
@@ -22,7 +22,7 @@ use crate::engine::model::{Str, person_of};
 use crate::engine::report::snapshot::Snapshot;
 use crate::process::printable::Printable;
 
-/// How long a driver may take to give its lease back; after that the process ends, and the lease expires.
+/// How long a driver may take to release its Lease. After that the process ends, and the Lease expires.
 pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(10);
 
 /// Prints the log.
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
     let first = args.tail.map_or(0, |tail| lines.len().saturating_sub(tail));
     let lines = &lines[first..];
     let clusters = Clusters::of(lines);
-    // What changed a number may be before the lines that are asked for, and a step that is not printed.
+    // The line that changed a number may precede the requested lines, or may be a step that is not printed.
     let every = LogFilter { since: None, all: true, ..filter.clone() };
     let every = match output.format() {
         OutputFormat::Text if !lines.is_empty() => {
@@ -80,13 +80,13 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
     Ok(Exit::Done)
 }
 
-/// What is said where no line of the log is asked for, or there is no log.
+/// The message if no line of the log matches, or there is no log.
 fn nothing_in(path: &Path) -> String {
     let no_log = if path.exists() { "" } else { ", which is not there: nothing was recorded in it" };
     format!("nothing like that is in {}{no_log}", path.display())
 }
 
-/// The error for a DaemonSet of which the log has no line at all, whenever and whatever it was, with the name that was probably meant.
+/// The error for a DaemonSet that no line of the log names, whatever the other filters are. It suggests the name that was probably meant.
 fn never_named(path: &Path, filter: &LogFilter) -> Result<Option<CliError>, CliError> {
     let Some(name) = &filter.name else { return Ok(None) };
     let all = LogFilter { all: true, ..LogFilter::default() };
@@ -99,7 +99,7 @@ fn never_named(path: &Path, filter: &LogFilter) -> Result<Option<CliError>, CliE
     let place = filter.namespace.as_ref().map(|namespace| format!(" in namespace `{namespace}`")).unwrap_or_default();
     let why = format!("nothing is recorded of a DaemonSet `{name}`{place} in {}", path.display());
     let error = CliError::new(CliErrorKind::NotFound, why);
-    // Of no namespace, the name is in no line at all.
+    // In a namespace without lines, the name occurs in no line.
     let elsewhere = lines.iter().find(named).and_then(|line| line.text("namespace"));
     let names: BTreeSet<&str> = lines.iter().filter(|line| here(line)).filter_map(|line| line.text("name")).collect();
     Ok(Some(match (elsewhere, nearest(name, names)) {
@@ -109,7 +109,7 @@ fn never_named(path: &Path, filter: &LogFilter) -> Result<Option<CliError>, CliE
     }))
 }
 
-/// That lines are left out whose context is called like that of `cluster`, and which are of other servers.
+/// A note that lines are left out, because their context has the name of `cluster`'s context but their server is another one.
 fn left_out(LoggedCluster { context, server, .. }: &LoggedCluster, elsewhere: &BTreeSet<String>) -> Option<String> {
     let servers = elsewhere.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     (!servers.is_empty()).then(|| {
@@ -120,7 +120,7 @@ fn left_out(LoggedCluster { context, server, .. }: &LoggedCluster, elsewhere: &B
     })
 }
 
-/// The clusters that the lines are of, by context and server.
+/// The clusters of the lines, by context and server.
 struct Clusters<'a>(BTreeSet<(&'a str, &'a str)>);
 
 impl<'a> Clusters<'a> {
@@ -128,9 +128,10 @@ impl<'a> Clusters<'a> {
         Self(lines.iter().map(|line| (line.context().unwrap_or("?"), line.server().unwrap_or_default())).collect())
     }
 
-    /// The cluster of a line, where lines are of several: its context, and its server where contexts of several servers are called the same.
+    /// The cluster of a line if the lines belong to several clusters: its context, with its server if contexts of several
+    /// servers share the name.
     fn name(&self, line: &LogLine) -> Option<String> {
-        // A context that was renamed leads to the same cluster.
+        // A renamed context leads to the same cluster.
         let clusters: BTreeSet<&str> =
             self.0.iter().map(|(context, server)| if server.is_empty() { *context } else { *server }).collect();
         if clusters.len() < 2 {
@@ -145,13 +146,13 @@ impl<'a> Clusters<'a> {
 fn in_words(line: &LogLine, clusters: &Clusters<'_>, renumbered: &Renumbered<'_>) -> String {
     let time = line.at().map(|at| at.to_rfc3339().replace('T', " ")).unwrap_or_default();
     let text = |field| line.text(field).unwrap_or("?");
-    // An entry without a person is shown under the process in which the rollout did it.
+    // An entry without a person is shown under the process whose rollout did it.
     let by = if line.text("by").is_some() { line.who().to_owned() } else { format!("({})", person_of(line.who())) };
     let cluster = clusters.name(line).map(|name| format!("{name}  ")).unwrap_or_default();
     format!("{time}  {by}  {cluster}{}/{}  {}", text("namespace"), text("name"), renumbered.message(line))
 }
 
-/// Which part of the audit log or of the Events is not written, in words.
+/// The parts of the audit log or of the Events that are not written, in words.
 pub(crate) fn unwritten(snapshot: &Snapshot) -> Vec<Str> {
     let mut unwritten = snapshot.unaudited.clone();
     let denied = snapshot.rights.contains(&(Right::CreateEvent, Permission::Denied));
@@ -161,15 +162,15 @@ pub(crate) fn unwritten(snapshot: &Snapshot) -> Vec<Str> {
     unwritten
 }
 
-/// How the recorder's complaint begins when no Events can be written.
+/// The beginning of the recorder's complaint when no Events can be written.
 const NO_EVENTS: &str = "no Events on the DaemonSet";
 
-/// Says on standard error, once each, which part of the audit log or of the Events is not written.
+/// Reports on standard error, once each, the parts of the audit log or of the Events that are not written.
 #[derive(Debug, Default)]
 pub(crate) struct Warnings(BTreeSet<Str>);
 
 impl Warnings {
-    /// Closes the rollout, and says what of it could not be written. A lease that could not be given back in time expires.
+    /// Closes the rollout, and reports the parts of its log that could not be written. A Lease that could not be released in time expires.
     pub(crate) async fn close(&mut self, rollout: Rollout, streams: &Streams) {
         let last = rollout.snapshots.clone();
         let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.close()).await;
@@ -177,7 +178,7 @@ impl Warnings {
         self.say(&last, streams);
     }
 
-    /// Says what could not be written so far.
+    /// Reports the parts that could not be written so far.
     pub(crate) fn say(&mut self, snapshot: &Snapshot, streams: &Streams) {
         for complaint in &snapshot.unaudited {
             if self.0.insert(complaint.clone()) {
@@ -231,7 +232,7 @@ mod tests {
         ");
     }
 
-    /// What the command says of a log, or its error with the exit code.
+    /// The output of the command for a log, or its error with the exit code.
     fn said_of(line: &str, args: &LogArgs, global: Global) -> Result<String, (u8, String)> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("audit.jsonl");

@@ -1,7 +1,7 @@
-//! Tells what changed from one snapshot to the next: one sentence a change, in the console's words.
+//! Reports the changes between one snapshot and the next: one sentence per change, in the console's words.
 //!
-//! Append-only, so it reads the same in a terminal, a log and a pipe. Snapshots in between may be skipped; what is told
-//! is always true of the later one. Many nodes that do the same at once make one sentence.
+//! The output is append-only, so it reads the same in a terminal, a log and a pipe. Snapshots in between may be skipped;
+//! every sentence is true of the later snapshot. If many nodes change in the same way at once, they share one sentence.
 //!
 //! ```text
 //! 2026-11-21T14:30:05Z ipc-017: failed: image not found
@@ -37,53 +37,53 @@ use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
 /// More nodes than this with the same change at once make one sentence.
 const CROWD: usize = 8;
 
-/// How often at most it is told how many nodes are down, where that is counted. What changes in between is told with the next snapshot.
+/// The shortest interval between reports of how many nodes are down, if they are counted. Later changes are reported with the next snapshot.
 const COUNTED_EVERY: Duration = Duration::from_secs(1);
 
 /// One change.
 #[derive(Debug)]
 pub(crate) struct FeedEntry {
-    /// When it was seen.
+    /// The time at which the change was seen.
     pub(crate) at: Timestamp,
-    /// What it is about.
+    /// The topic of the change.
     pub(crate) topic: Topic,
     /// The sentence.
     pub(crate) text: String,
 }
 
-/// What a change is about.
+/// The topic of a change.
 #[derive(Debug)]
 pub(crate) enum Topic {
-    /// The revision that is being rolled out.
+    /// The target revision.
     Target,
-    /// What the rollout does now.
+    /// The phase of the rollout.
     Phase,
-    /// Who drives.
+    /// The driver.
     Driver,
     /// Partition, selector, step.
     Plan,
-    /// How much may be down and pulling at once.
+    /// The numbers of nodes that may be down and pulling at once.
     Budget,
     /// Something that needs attention.
     Alarm,
-    /// How well the cluster can be seen.
+    /// The health of the watches.
     View,
-    /// What we asked for, and what came of it.
+    /// A command of this process, and its result.
     Command,
     /// One node.
     Node {
-        /// As it was.
+        /// Its state before the change.
         was: Option<NodeState>,
-        /// As it is.
+        /// The node after the change.
         now: Box<NodeView>,
     },
     /// Many nodes.
     Nodes,
-    /// Pre-warming as a whole; nothing where it is over.
+    /// Pre-warming as a whole; `None` when it is over.
     Prewarm(Option<Box<PrewarmView>>),
     /// Pre-warming of one node.
     PrewarmNode(Box<NodeView>),
-    /// What can be done now.
+    /// Commands that the operator can give now.
     Advice,
 }
 
@@ -106,7 +106,7 @@ impl Topic {
     }
 }
 
-/// A change as a line of JSON.
+/// A change as one line of JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ChangeLine<'a> {
@@ -145,22 +145,22 @@ impl FeedEntry {
     }
 }
 
-/// Tells the changes of one rollout.
+/// Reports the changes of one rollout.
 pub(crate) struct ChangeFeed {
-    /// The kubeconfig context, for the commands that it offers.
+    /// The cluster that offered commands are for.
     place: CommandPlace,
     last: Option<Arc<Snapshot>>,
-    /// This process is about to drive: what leads to that is not told.
+    /// This process is about to drive, so the steps towards driving are not reported.
     is_about_to_drive: bool,
-    /// That this process drives was told as the answer to the command.
+    /// The answer to a command has already reported that this process drives.
     driving_is_told: bool,
-    /// What the rollout does was not told, as it becomes another thing once this process drives.
+    /// The phase was left out, because it changes once this process drives.
     owes_phase: bool,
-    /// The budget is told with each node that goes down or comes back, and not only where it is exceeded.
+    /// The budget is reported with each node that goes down or comes back, and not only when it is exceeded.
     counts: bool,
-    /// What can be done after a halt is not told: whoever follows ends there, and says it on standard error.
+    /// The commands after a halt are left out: the caller ends there, and prints them on standard error.
     ends_at_a_halt: bool,
-    /// The budget that was told last, and when.
+    /// The last reported budget, and its time.
     told_budget: Option<(BudgetView, Timestamp)>,
 }
 
@@ -179,30 +179,30 @@ impl ChangeFeed {
         }
     }
 
-    /// For programs, which draw how many nodes were down; for people that would be a line per node.
+    /// For programs, which draw the number of nodes that are down; people would get a line per node.
     #[must_use]
     pub(crate) fn counting(self, counts: bool) -> Self {
         Self { counts, ..self }
     }
 
-    /// Whether what can be done after a halt is left out, as it is said on standard error as well.
+    /// Leaves out the commands after a halt if they are also printed on standard error.
     #[must_use]
     pub(crate) fn ending_at_a_halt(self, ends_at_a_halt: bool) -> Self {
         Self { ends_at_a_halt, ..self }
     }
 
-    /// From now on, that nobody drives, or that this process holds the lease for a write, is not told; what others do is. Nor is whether
-    /// nodes are held before it drives: what the rollout does is told once it does.
+    /// From now on two facts are left out: that nobody drives, and that this process holds the Lease for a write. Actions of
+    /// others are still reported. Holds are left out until this process drives; the phase is reported then.
     pub(crate) fn about_to_drive(&mut self, is_about_to_drive: bool) {
         self.is_about_to_drive = is_about_to_drive;
     }
 
-    /// The answer to a command has said that this process drives: the next change of who drives says so only where it says more.
+    /// The answer to a command has reported that this process drives. The next change of the driver is reported only if it adds something.
     pub(crate) fn has_told_driving(&mut self) {
         self.driving_is_told = true;
     }
 
-    /// What changed since it was asked last; at first, how things stand.
+    /// The changes since the last call; on the first call, the present state.
     pub(crate) fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Vec<FeedEntry> {
         let mut telling = Telling {
             place: &self.place,
@@ -217,7 +217,7 @@ impl ChangeFeed {
         };
         let restored = snapshot.alarms.iter().find(|alarm| matches!(alarm, Alarm::StateRestored { .. }));
         let known = match (restored, &snapshot.phase) {
-            // All of it is read anew: what was known before is no change, and how things stand is told again then.
+            // Everything is read anew: differences from earlier facts are no changes, and the present state is reported again afterwards.
             (Some(alarm), Phase::Loading) => {
                 if self.last.take().is_some() {
                     telling.say(Topic::Alarm, alarm.to_string());
@@ -282,7 +282,7 @@ impl Telling<'_> {
 
     fn since(&mut self, last: &Snapshot) {
         let snapshot = self.snapshot;
-        // What is told of a DaemonSet that is gone is that it is gone: whoever follows it says so.
+        // A DaemonSet that is gone has no other news than its absence, which the caller reports.
         if snapshot.daemonset == Presence::Absent {
             return;
         }
@@ -290,7 +290,7 @@ impl Telling<'_> {
         let is_over =
             last.started_at.is_some() && snapshot.started_at.is_none() && snapshot.phase == Phase::Idle && is_there;
         if is_over {
-            // Who drives and what may be down from now on is that of no rollout.
+            // The driver and the budget no longer belong to a rollout.
             return self.ended(last);
         }
         let hash = |snapshot: &Snapshot| snapshot.to.as_ref().map(|revision| revision.hash.clone());
@@ -321,7 +321,7 @@ impl Telling<'_> {
             self.view();
         }
         self.prewarming(Some(last));
-        // Last, because it is what the lines above led to.
+        // This comes last, because it is the result of the lines above.
         let late = |snapshot: &Snapshot| snapshot.not_sent().map(|unsent| unsent.kind);
         let changed =
             last.phase != snapshot.phase || last.direction != snapshot.direction || late(last) != late(snapshot);
@@ -353,7 +353,7 @@ impl Telling<'_> {
         }
     }
 
-    /// Whether nobody else has to do with it that this process is about to drive.
+    /// Whether no other process is involved in the steps by which this process begins to drive.
     fn is_on_our_way(&self) -> bool {
         match &self.snapshot.driver {
             DriverView::Nobody | DriverView::Waiting { holder: None } | DriverView::You { .. } => true,
@@ -386,7 +386,7 @@ impl Telling<'_> {
         }
     }
 
-    /// The rollout is over: that it is complete may have been true between two looks only. `direction` is where it led in the end.
+    /// The rollout is over. It may have been complete only between two snapshots. `direction` is its last direction.
     fn over(&mut self, direction: Direction) {
         let Snapshot { counts, .. } = self.snapshot;
         let how = match direction {
@@ -404,7 +404,7 @@ impl Telling<'_> {
         }
     }
 
-    /// Whether how many nodes are down is news: since it was told last it went above the limit or came back below, or it is counted.
+    /// Whether the number of nodes that are down is news: it has crossed the limit since the last report, or nodes are counted.
     fn is_told_again(&self, is: &BudgetView) -> bool {
         let Some((told, at)) = &self.told_budget else { return false };
         let is_exceeded = |budget: &BudgetView| budget.charged > budget.max_unavailable;
@@ -422,7 +422,7 @@ impl Telling<'_> {
         self.say(Topic::View, format!("view: {}", self.snapshot.freshness()));
     }
 
-    /// New alarms. A halt is told with its phase.
+    /// New alarms. A halt is reported with its phase.
     fn alarms(&mut self, last: &[Alarm]) {
         for alarm in &self.snapshot.alarms {
             if !last.contains(alarm) && !matches!(alarm, Alarm::Halted { .. }) {
@@ -433,7 +433,7 @@ impl Telling<'_> {
         }
     }
 
-    /// Tells which nodes changed. Where another revision is the target, its pods being outdated by that is no change of a node.
+    /// Reports the nodes that changed. If the target changed, pods that are outdated for that reason alone are no change.
     fn moved(&mut self, last: &Snapshot, retargeted: bool) {
         let before: HashMap<&Str, &NodeView> = last.nodes.iter().map(|node| (&node.name, node)).collect();
         let nodes = self.snapshot.nodes.clone();
@@ -459,7 +459,7 @@ impl Telling<'_> {
         let becomes_updated = |was: Option<&NodeView>, node: &NodeView| {
             node.state == NodeState::Updated && was.is_some_and(|was| was.state != NodeState::Updated)
         };
-        // Of several that are updated at once, each is told with the count that it brings, the last with that of the snapshot.
+        // If several nodes are updated at once, the lines count up to the number of the snapshot.
         let arrived = moved.iter().filter(|(was, node)| becomes_updated(*was, node)).count();
         let mut updated = self.snapshot.counts.updated.saturating_sub(u32::try_from(arrived).unwrap_or(u32::MAX));
         let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -486,9 +486,9 @@ impl Telling<'_> {
         }
     }
 
-    /// Tells of one node; `updated` is how many are updated with it.
+    /// Reports one node; `updated` is the number of updated nodes including it.
     fn node(&mut self, was: Option<NodeState>, node: &NodeView, updated: u32) {
-        // That it has begun to wait says its state.
+        // The state already tells that the node has begun to wait.
         let node_only = NodeView { pod_wait: None, ..NodeView::clone(node) };
         let why = Why { node: &node_only, at: self.snapshot.at }.to_string();
         let message = node.cause.as_ref().and_then(|cause| cause.message.as_deref());
@@ -497,7 +497,7 @@ impl Telling<'_> {
             (NodeState::Updated, ..) if node.cause.is_none() => {
                 format!("{}: {}, {updated} of {}", node.name, node.state, counts.nodes)
             }
-            // The hold of an outdated node is the plan's, and was told with it.
+            // The hold of an outdated node comes from the plan, and was reported with the plan.
             (NodeState::Outdated, ..) if node.cause.is_none() => {
                 format!("{}: {}", node.name, node.state)
             }
@@ -509,17 +509,17 @@ impl Telling<'_> {
     }
 }
 
-/// What makes a node's change worth a sentence. That a pod which only starts is not ready yet does not.
+/// The parts of a node whose change is worth a sentence. A starting pod that is not ready yet is not.
 fn summary(node: &NodeView) -> impl PartialEq + use<> {
-    // All fields are named here, so that the compiler asks of a new one whether its change is told.
+    // All fields are named here, so that the compiler asks for a decision about every new field.
     let NodeView {
         state,
         cause,
-        // They change for the whole fleet with every step.
+        // These fields change for the whole fleet with every step.
         hold: _,
         rank: _,
         selected: _,
-        // They change with the state or the cause, or are details of them.
+        // These fields change with the state or the cause, or are details of them.
         name: _,
         pod_wait: _,
         cause_since: _,
@@ -531,7 +531,7 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         image: _,
         images: _,
         usual_pull: _,
-        // Its failures are told with the line on the whole.
+        // Failures of pre-warming are reported with the line on the whole.
         prewarm: _,
         pod: _,
         pod_created_at: _,
@@ -540,7 +540,7 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         suspect: _,
         serves: _,
         committed: _,
-        // They are the cluster's, and no part of the rollout.
+        // These fields belong to the cluster, not to the rollout.
         eligible: _,
         ineligible: _,
         site: _,
@@ -566,7 +566,7 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
     (state.without_retries(), cause.filter(|kind| *lost_readiness || !(begins && kind.is_ordinary_at_start())))
 }
 
-/// Who drives, without when they were seen.
+/// The driver, without the time at which it was seen.
 fn who(driver: &DriverView) -> (u8, Option<Str>) {
     match driver {
         DriverView::Unknown => (0, None),
@@ -580,7 +580,7 @@ fn who(driver: &DriverView) -> (u8, Option<Str>) {
     }
 }
 
-/// What cannot be seen, without what the network says about it each time it is tried.
+/// The watches that do not see anything, without the network's message, which varies between attempts.
 fn unseen(snapshot: &Snapshot) -> Vec<(Watched, std::mem::Discriminant<WatchHealth>)> {
     let seen = |health: &WatchHealth| matches!(health, WatchHealth::Live | WatchHealth::Loading);
     let unseen = snapshot.watches.iter().filter(|watch| !seen(&watch.health));

@@ -5,8 +5,9 @@
 //!   └─▶ ROLLDECK_COMPLETE=bash rolldeck -- rolldeck status ds/a     which names are wanted? ask for them, 2 s at most; print
 //! ```
 //!
-//! Commands and flags are completed by clap. Names of the cluster come from where the line itself leads, by its `--context`, `-n`, `--as`
-//! and so on. What cannot be read, or not in time, is left out without a word: a message would stand in the middle of what is typed.
+//! clap completes commands and flags. Names of the cluster are read from the cluster of the typed line, by its `--context`,
+//! `-n`, `--as` and so on. Names that cannot be read in time are left out silently: a message would appear in the middle of
+//! the typed line.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -27,9 +28,9 @@ use crate::config::ConfigValues;
 use crate::driver::{Access, AccessError, Session, context_names, practice};
 use crate::process::printable::Printable;
 
-/// The environment variable by which the script says which shell asks.
+/// The environment variable in which the script names the shell that asks.
 pub(super) const VARIABLE: &str = "ROLLDECK_COMPLETE";
-/// How long the cluster may take to answer, for each kind of names.
+/// How long the cluster may take to answer, per kind of names.
 const WITHIN: Duration = Duration::from_secs(2);
 
 /// A line that is to be completed.
@@ -54,7 +55,7 @@ enum LiveNames {
 }
 
 impl LineToComplete {
-    /// The line that `shell` asks about: what stands behind `--`. `None` where no shell asks.
+    /// The line that `shell` asks about, which follows `--`. `None` if no shell asks.
     pub(super) fn asked(shell: Option<OsString>, line: &[OsString]) -> Option<Self> {
         let shell = shell?.into_string().ok()?;
         let words: Vec<OsString> = line.iter().skip_while(|word| *word != "--").skip(1).cloned().collect();
@@ -70,7 +71,7 @@ pub(super) fn script(shell: clap_complete::Shell, output: &mut Output) -> Result
     Ok(Exit::Done)
 }
 
-/// A credential plugin that would ask somebody gets no answer: whoever types is not asked in the middle of a line.
+/// Gives a credential plugin that asks a question no answer: the user is typing a line and must not be asked.
 pub(super) fn ask_nobody() -> std::io::Result<()> {
     Ok(rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?)
 }
@@ -83,18 +84,18 @@ fn completer(shell: &str) -> Result<&'static dyn EnvCompleter, CliError> {
     })
 }
 
-/// Prints how the line may go on.
+/// Prints the possible continuations of the line.
 pub(super) async fn run<C>(line: LineToComplete, connect: C, output: &mut Output) -> Result<Exit, CliError>
 where
     C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
 {
     let completer = completer(&line.shell)?;
     let words = line.words;
-    // Once to find out which names are wanted, then with them.
+    // The first pass finds out which names are wanted, the second one completes with them.
     let wanted = Arc::new(Mutex::new(BTreeSet::new()));
     let note = wanted.clone();
     let mut command = with_names(Cli::command(), move |names, _| {
-        // A thread that panicked leaves a set that is as good.
+        // A panic in another thread leaves a usable set.
         note.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(names);
         Vec::new()
     });
@@ -126,7 +127,7 @@ fn with_names(
         let complete = complete.clone();
         let at_front = command.is_empty();
         arg.add(ArgValueCompleter::new(move |typed: &OsStr| {
-            // Before the command a bare word is the beginning of a command.
+            // Before the command, a bare word is the beginning of a command.
             let typed = typed.to_str().filter(|typed| match names {
                 _ if typed.starts_with('-') => false,
                 LiveNames::DaemonSets if at_front => typed.starts_with("ds"),
@@ -144,7 +145,7 @@ fn with_names(
     })
 }
 
-/// Which names an argument of a command takes.
+/// The kind of names that an argument of a command takes.
 fn names_of(command: &str, argument: &str) -> Option<LiveNames> {
     Some(match (command, argument) {
         (_, "context") => LiveNames::Contexts,
@@ -159,12 +160,12 @@ fn names_of(command: &str, argument: &str) -> Option<LiveNames> {
     })
 }
 
-/// The names that begin with what is typed, each as the word that would stand on the line.
+/// The names that begin with the typed text, each as the word that would be on the line.
 fn fitting<'a>(names: LiveNames, typed: &str, there: impl Iterator<Item = &'a str>) -> Vec<String> {
     let there = there.filter(|name| is_plain(name));
     let fits = |name: &String| name.starts_with(typed);
     match names {
-        // As kubectl has it; without the kind once it is clear that a name is typed.
+        // As in kubectl; without the kind once the typed text can only be a name.
         LiveNames::DaemonSets if "ds/".starts_with(typed) || typed.starts_with("ds/") => {
             there.map(|name| format!("ds/{name}")).filter(fits).collect()
         }
@@ -181,7 +182,7 @@ fn fitting<'a>(names: LiveNames, typed: &str, there: impl Iterator<Item = &'a st
     }
 }
 
-/// Whether a shell takes it for one word without quotes: what is completed stands on the command line as it is.
+/// Whether a shell reads the name as one word without quotes, because completions are inserted unquoted.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/@=+".contains(c);
     !name.is_empty() && !name.starts_with('-') && name.chars().all(plain)
@@ -204,7 +205,7 @@ impl LineTarget {
         Self { global, daemonset }
     }
 
-    /// What is there; `None` where it cannot be read.
+    /// The names of this kind; `None` if they cannot be read.
     async fn names<C>(&self, names: LiveNames, connect: &C) -> Option<Vec<String>>
     where
         C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
@@ -222,7 +223,7 @@ impl LineTarget {
         let sorted = |names: BTreeSet<String>| names.into_iter().collect();
         match names {
             LiveNames::Namespaces => {
-                // Those that have a DaemonSet; no further right is needed.
+                // Namespaces that contain a DaemonSet; no further right is needed.
                 let fleet = listed(&*session, None).await?;
                 return Some(sorted(fleet.rows.iter().map(|row| row.namespace.to_string()).collect()));
             }

@@ -1,4 +1,4 @@
-//! `demo`: a practice cluster in this process, for the console or, with `--serve`, for whoever connects.
+//! `demo`: a practice cluster in this process, for the console or, with `--serve`, for other clients.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::driver::{Session, private_file};
 use crate::engine::model::shell::{shell_flag, shell_word};
 use crate::process::printable::Printable;
 
-/// The seed when none is given, so that the demo is the same for everybody.
+/// The default seed, so that the demo is the same for everybody.
 const SEED: u64 = 1;
 
-/// Starts a practice cluster, and says what is left to do.
+/// Starts a practice cluster, and returns the task that is left.
 pub(crate) async fn run(
     args: DemoArgs,
     global: &Global,
@@ -57,7 +57,7 @@ pub(crate) async fn run(
     })))
 }
 
-/// Leaves the API up until we are interrupted.
+/// Serves the API until the process is interrupted.
 async fn serve(practice: &Practice, file: Option<&Path>, output: &mut Output) -> Result<CallerTask, CliError> {
     let mut interrupted = Interrupts::listen()?;
     let kubeconfig = practice.kubeconfig();
@@ -75,9 +75,9 @@ async fn serve(practice: &Practice, file: Option<&Path>, output: &mut Output) ->
     Ok(CallerTask::Exit(super::Exit::Done))
 }
 
-/// The console on what is served, quoted for a shell. `None` where the path or a name cannot be quoted safely.
+/// A command that opens the console on the served cluster, quoted for a shell. `None` if the path or a name cannot be quoted safely.
 fn command_on(file: &Path, daemonset: Option<(&str, &str)>) -> Option<String> {
-    // A relative path means nothing in another directory.
+    // A relative path would not work in another directory.
     let file = std::path::absolute(file).ok()?;
     let mut command = format!("rolldeck {}", shell_flag("--kubeconfig", file.to_str()?)?);
     if let Some((namespace, name)) = daemonset {

@@ -1,4 +1,4 @@
-//! `diagnose`: what is wrong, cause by cause, with the evidence and what to do.
+//! `diagnose`: the causes of problems, each with its evidence and its remedies.
 //!
 //! ```text
 //! edge/agent on prod-eu: 116 of 120 nodes updated and well
@@ -30,12 +30,12 @@ use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingSign, OfferedC
 use crate::engine::report::guidance::Guidance;
 use crate::engine::report::snapshot::Snapshot;
 
-/// How long is waited for what other pods hold.
+/// How long to wait for the resources that other pods hold.
 const READ_WITHIN: Duration = Duration::from_secs(20);
 /// How many nodes of a finding are named.
 const NAMED: usize = 10;
 
-/// Says what is wrong with one rollout.
+/// Prints the diagnosis of one rollout.
 pub(crate) async fn run(
     session: &dyn Session,
     namespace: &str,
@@ -63,7 +63,7 @@ pub(crate) async fn run(
     Ok(standing(&snapshot))
 }
 
-/// What other pods hold of what this pod lacks on its node.
+/// The resources held by other pods, of those that this pod lacks on its node.
 async fn occupancy(session: &dyn Session, namespace: &str, node: &str, pod: &str) -> Reading<NodeOccupancy> {
     let mut read = session.inspect(namespace, node, Some(pod));
     let is_read = |inspection: &Arc<Inspection>| inspection.occupancy != Reading::Pending;
@@ -81,7 +81,7 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
     let mut waits_for = None;
     match snapshot.guidance() {
         Some(Guidance { waits, .. }) => match findings.iter().position(|finding| finding.title == waits) {
-            // What can be done about it is said where it is.
+            // The remedies are printed with the finding itself.
             Some(finding) => waits_for = Some(finding),
             None => lines.push(waits),
         },
@@ -107,7 +107,7 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
     lines
 }
 
-/// What to do, with the command for it where that is known.
+/// A remedy, with its command if that is known.
 fn with_command(remedy: &str, undo: Option<&str>) -> String {
     match undo.filter(|_| says_roll_back(remedy)) {
         Some(undo) => format!("{remedy}: {undo}"),

@@ -1,4 +1,4 @@
-//! `drive`: a driver without a console. The same engine, the same words; one sentence per change.
+//! `drive`: a driver without a console, on the same engine and in the same words, with one sentence per change.
 //!
 //! ```text
 //! open as Role::OneShot → edits (image, budgets, selector, partition) → close → open as Driver → Drive
@@ -10,11 +10,11 @@
 //!                                └─ handed back early                        3
 //! ```
 //!
-//! The flags are written by one-shot commands before a driver is opened, so that nothing moves while only some of them are in
-//! force. How it is interrupted is said in `foreground`.
+//! One-shot commands write the flags before a driver is opened, so that nothing moves while only some of them are in force.
+//! `foreground` describes the interruption.
 //!
-//! Pods for pre-warming that nobody needs any more are deleted before it ends, unless their deletion fails: then it says what is
-//! left.
+//! Pods for pre-warming that nobody needs any more are deleted before the command ends. If their deletion fails, the command
+//! reports the remaining pods.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,17 +44,17 @@ use crate::engine::model::time::ShortDuration;
 use crate::engine::model::unsent::UnsentKind;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
-/// How long pods for pre-warming that nobody needs any more are waited for where none of them goes.
+/// How long to wait for the deletion of unneeded pre-warming pods while none of them disappears.
 const CLEANS_UP_WITHIN: Duration = Duration::from_secs(30);
 
-/// How long after its Lease a DaemonSet may go whose namespace is deleted.
+/// If a namespace is deleted, the DaemonSet may be deleted this long after its Lease.
 const GOES_WITHIN: Duration = Duration::from_secs(10);
 
-/// What helps where somebody else holds the lease.
+/// The hint if somebody else holds the Lease.
 const HELD_BY_OTHER: &str = "`--take-over` asks them to hand over, and takes the lease of one that is gone";
 
-/// For how long somebody else has to hold the lease before it is taken over. A one-shot command holds it for its own write; a driver that stood
-/// still meanwhile sees that afterwards, and drives on.
+/// How long another process must hold the Lease before it counts as a takeover. A one-shot command holds it only for its own
+/// write; a driver that stood still meanwhile sees that afterwards, and continues.
 pub(super) const HELD_FOR: Duration = Duration::from_secs(2);
 
 /// Drives the rollout of the DaemonSet `name` until it ends.
@@ -102,7 +102,7 @@ impl Task for Drive<'_> {
         if had && done {
             return Ok(Exit::Done);
         }
-        // A drive that was killed and is started again with the same arguments continues.
+        // A drive that was killed and is started again with the same arguments continues its rollout.
         let going_on = |command: Command| match command.inner() {
             Command::SetImage(_) if had => Command::Tune(command.tuning()),
             _ => command,
@@ -153,10 +153,10 @@ impl Task for Drive<'_> {
 }
 
 impl Drive<'_> {
-    /// Refuses what would be refused later, before anything is written: the image would stay, and nothing would follow.
+    /// Refuses edits that would be refused later, before anything is written: otherwise the image would be written, and nothing would follow.
     ///
-    /// An image begins another rollout. What is refused because of how the present one stands may be accepted in that one, and is judged when
-    /// its turn comes.
+    /// A new image begins another rollout. An edit that the present rollout refuses may be accepted in that one, so it is
+    /// judged when its turn comes.
     async fn check(&self, rollout: &Rollout, snapshot: &Snapshot, edits: &[Command]) -> Result<(), CliError> {
         for edit in edits {
             one_shot::recorded(rollout, edit, one_shot::accept_no_match(edit, snapshot, self.args.yes)).await?;
@@ -197,7 +197,7 @@ impl Drive<'_> {
         tokio::select! {
             biased;
             settled = foreground.settle(rollout, drive.clone()) => settled?,
-            // Who began to drive at the same moment was first.
+            // Another process that began to drive at the same moment was first.
             holder = held_by_other(&mut snapshots), if takeover == Takeover::IfFree => {
                 return one_shot::recorded(rollout, &drive, Err(driven_by(&holder?))).await;
             }
@@ -207,7 +207,7 @@ impl Drive<'_> {
         self.follow(foreground, rollout).await
     }
 
-    /// Tells changes until it is over.
+    /// Reports changes until the drive is over.
     async fn follow(&self, foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<Exit, CliError> {
         let mut snapshots = rollout.snapshots.clone();
         let mut course = DriveEnd::new(self.args.until);
@@ -223,10 +223,10 @@ impl Drive<'_> {
             if let (Some(Ok(_)), Some(left)) = (&end, leftovers(&snapshot)) {
                 foreground.say(Topic::Advice, left)?;
             }
-            // What would let it go on is said once each time, whether it waits for that or ends.
+            // The remedy for a hold is printed once per hold, whether the drive waits or ends.
             let is_held = snapshot.phase == Phase::Held && course.drove && at_rest(&snapshot);
             if is_held && !was_held {
-                // Nodes that are in the way are named: a step does not move them.
+                // Blocked nodes are named, because a step does not move them.
                 let no_step = matches!(snapshot.plan.next, Some(Err(_)));
                 if let Some(guidance) = snapshot.guidance().filter(|_| no_step) {
                     foreground.say(Topic::Advice, guidance.waits)?;
@@ -258,8 +258,7 @@ impl Drive<'_> {
     }
 }
 
-/// Waits until it is known whether the holder that the lease names is alive: they renew it every few seconds, or the lease
-/// runs out.
+/// Waits until it is known whether the holder of the Lease is alive: the holder renews it every few seconds, or it expires.
 async fn proof_of_life(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<Arc<Snapshot>, CliError> {
     let mut snapshots = rollout.snapshots.clone();
     let mut told = false;
@@ -281,7 +280,7 @@ async fn proof_of_life(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Re
     }
 }
 
-/// Waits until somebody else is seen to hold the lease, and says who.
+/// Waits until another process is seen to hold the Lease, and returns its identity.
 async fn held_by_other(snapshots: &mut watch::Receiver<Arc<Snapshot>>) -> Result<Str, CliError> {
     let by_other = |snapshot: &Arc<Snapshot>| matches!(snapshot.driver, DriverView::Other { .. });
     let snapshot = snapshots.wait_for(by_other).await.map_err(|_gone| CliError::failed("the driver has stopped"))?;
@@ -291,13 +290,13 @@ async fn held_by_other(snapshots: &mut watch::Receiver<Arc<Snapshot>>) -> Result
     }
 }
 
-/// Whether a driver would find nothing to do before it is said what: nobody else drives, and nothing is left to be deleted or pre-warmed.
+/// Whether a driver without a command would find nothing to do: nobody else drives, and nothing is left to delete or to pre-warm.
 fn finds_nothing(snapshot: &Snapshot) -> bool {
     let free = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
     free && !has_leftovers(snapshot) && !prewarms_besides(snapshot) && snapshot.daemonset == Presence::Present
 }
 
-/// Where a driver would end as soon as it began, because the rollout is halted or paused by rolldeck itself: what comes first.
+/// The error if a driver would end as soon as it began, because the rollout is halted or paused by rolldeck itself. It names the next step.
 fn is_stopped(place: &CommandPlace, snapshot: &Snapshot) -> Option<CliError> {
     if !finds_nothing(snapshot) || DriveEnd::new(DriveUntil::Complete).over(snapshot) != Some(Exit::Halted) {
         return None;
@@ -308,7 +307,7 @@ fn is_stopped(place: &CommandPlace, snapshot: &Snapshot) -> Option<CliError> {
     Some(error.hinted("run that first, then this command again"))
 }
 
-/// Where a driver would end as soon as it began because all is done: how it would end, and what to do instead.
+/// The result and a hint, if a driver would end as soon as it began because everything is done.
 fn nothing_to_drive(place: &CommandPlace, snapshot: &Snapshot, until: DriveUntil) -> Option<(Exit, String)> {
     if !finds_nothing(snapshot) {
         return None;
@@ -327,14 +326,14 @@ fn nothing_to_drive(place: &CommandPlace, snapshot: &Snapshot, until: DriveUntil
     DriveEnd::new(until).over(snapshot).map(|end| (end, format!("not driven: {why}")))
 }
 
-/// Whether images are still to be brought onto nodes, for which somebody has to drive.
+/// Whether images are still to be brought onto nodes, which needs a driver.
 fn prewarms_besides(snapshot: &Snapshot) -> bool {
     let goes_on = |asked: &Prewarm| asked.cancelled.is_none() && asked.paused.is_none();
     snapshot.prewarm.as_ref().is_some_and(|prewarm| goes_on(&prewarm.request) && !prewarm.is_done())
 }
 
-/// For how long at most the lease of whoever is named in it lasts, unless they renew it: it counts from when it was seen to be renewed,
-/// and where it was not from when it was seen first.
+/// The longest time until the present Lease expires without a renewal. It counts from the last seen renewal; without one,
+/// from the first sight of the Lease.
 fn runs_out_within(snapshot: &Snapshot) -> ShortDuration {
     let age = match &snapshot.driver {
         DriverView::Other { renewal_observed_at, .. } => snapshot.at.since(*renewal_observed_at),
@@ -343,7 +342,7 @@ fn runs_out_within(snapshot: &Snapshot) -> ShortDuration {
     ShortDuration(Timing::default().lease.saturating_sub(age))
 }
 
-/// Who is asked to hand over, and for how long at most that takes where they have ended: `None` where there is nobody to ask.
+/// Who is asked to hand over, and how long that takes at most if that process has ended; `None` if there is nobody to ask.
 fn waits_to_take_over(snapshot: &Snapshot) -> Option<String> {
     let (DriverView::Unconfirmed { holder, .. } | DriverView::Other { holder, .. }) = &snapshot.driver else {
         return None;
@@ -360,9 +359,9 @@ fn asks_for_edits(args: &DriveArgs) -> bool {
     !edits(args).is_empty()
 }
 
-/// What the flags ask for, in the order in which it is written: limits come before what lets nodes go.
+/// The edits of the flags in the order of writing: limits come before edits that let nodes go.
 fn edits(args: &DriveArgs) -> Vec<Command> {
-    // All flags are named here, so that the compiler asks whether a new one is an edit.
+    // All flags are named here, so that the compiler asks of every new flag whether it is an edit.
     let DriveArgs {
         images,
         to,
@@ -394,7 +393,7 @@ fn edits(args: &DriveArgs) -> Vec<Command> {
     commands
 }
 
-/// Whether the template that is being rolled out has these images already.
+/// Whether the target's template has these images already.
 fn has_images(snapshot: &Snapshot, images: &[ContainerImage]) -> bool {
     snapshot.to.as_ref().is_some_and(|target| {
         let has = |wanted: &ContainerImage| {
@@ -410,19 +409,20 @@ fn driven_by(holder: &str) -> CliError {
     CliError::new(CliErrorKind::DrivenByOther, format!("{holder} drives this rollout")).hinted(HELD_BY_OTHER)
 }
 
-/// Judges snapshot by snapshot whether the drive is over.
+/// Judges from each snapshot whether the drive is over.
 pub(super) struct DriveEnd {
     until: DriveUntil,
-    /// Whether we have held the lease: from then on, somebody else's lease means that ours was taken over.
+    /// Whether this process has held the Lease. From then on, a Lease of another process means a takeover.
     drove: bool,
-    /// Where the rollout led when we began to drive it, and where it leads now, as far as one is recorded. One that is rolled back under us,
-    /// by whomever, is not done: a script that goes on after it would take it for a success.
+    /// The direction of the rollout when this process began to drive it, and its present direction, as far as they are
+    /// recorded. A rollout that was rolled back during the drive does not count as done: a script would continue and take it
+    /// for a success.
     course: Option<(Direction, Direction)>,
-    /// Since when its Lease is gone, which somebody else deleted.
+    /// The time since when the Lease is missing because somebody else deleted it.
     record_gone: Option<Instant>,
-    /// Since when somebody else holds the lease.
+    /// The time since when another process holds the Lease.
     held_by_other: Option<Instant>,
-    /// What is waited for although everything else is over: what is left, and since when as much.
+    /// The leftover of pre-warming that the end waits for, and since when it has this size.
     cleaning: Option<(PrewarmLeftover, Instant)>,
 }
 
@@ -431,12 +431,12 @@ impl DriveEnd {
         Self { until, drove: false, course: None, record_gone: None, held_by_other: None, cleaning: None }
     }
 
-    /// How it is over, if it is.
+    /// The result of the drive, if it is over.
     pub(super) fn end(&mut self, snapshot: &Snapshot, now: Instant) -> Option<Result<Exit, CliError>> {
         if snapshot.daemonset == Presence::Absent {
             return Some(Err(deleted(snapshot)));
         }
-        // With its namespace the Lease may go before the DaemonSet: then it is over with that.
+        // When the namespace is deleted, the Lease may go before the DaemonSet. The drive is over when the DaemonSet is gone.
         let is_gone = snapshot.timeline.iter().any(|event| event.kind == RolloutEventKind::RecordDeleted);
         if snapshot.alarms.contains(&Alarm::BeingDeleted) {
             self.record_gone = None;
@@ -474,19 +474,19 @@ impl DriveEnd {
         self.gives_up_at().filter(|at| *at <= now).and(end).map(Ok)
     }
 
-    /// When it may be over although nothing changes.
+    /// The time at which the drive may be over even if nothing changes.
     pub(super) fn looks_again_at(&self) -> Option<Instant> {
         let is_gone = self.record_gone.map(|since| since + GOES_WITHIN);
         let is_held = self.held_by_other.map(|since| since + HELD_FOR);
         is_gone.into_iter().chain(is_held).min().or_else(|| self.gives_up_at())
     }
 
-    /// When what is left is not waited for any longer.
+    /// The time at which the wait for the leftover ends.
     fn gives_up_at(&self) -> Option<Instant> {
         self.cleaning.as_ref().map(|(_, since)| *since + CLEANS_UP_WITHIN)
     }
 
-    /// How the rollout is over, whatever it leaves.
+    /// The result of the rollout, apart from its leftover.
     fn over(&self, snapshot: &Snapshot) -> Option<Exit> {
         match &snapshot.phase {
             // Pre-warming needs no rollout.
@@ -494,14 +494,15 @@ impl DriveEnd {
             // `--on-failure rollback`: the roll back that this halt asks for is not recorded yet.
             Phase::Halted if snapshot.unsent.iter().any(|unsent| unsent.kind == UnsentKind::RollBack) => None,
             Phase::Halted => Some(Exit::Halted),
-            // As after a halt, nothing moves before an operator decides. One who paused it decides when it goes on.
+            // As after a halt, nothing moves before an operator decides. After a pause by a person, that person decides when
+            // the rollout continues.
             Phase::Paused(paused) if paused.is_by_rolldeck() => Some(Exit::Halted),
             Phase::Idle => Some(Exit::Done),
             Phase::Complete if snapshot.settings.policies.finish == Finish::Keep => Some(Exit::Done),
             // Somebody changed the strategy back: the driver stays, to report it or to set it again.
             Phase::Native if is_set_back(snapshot) => None,
             Phase::Native if snapshot.counts.updated == snapshot.counts.nodes => Some(Exit::Done),
-            // Somebody released it before the end: its controller goes on.
+            // Somebody released the rollout before its end, so the DaemonSet's controller continues it.
             Phase::Native => Some(Exit::Incomplete),
             Phase::Held if self.until == DriveUntil::Held && self.drove && at_rest(snapshot) => Some(Exit::Done),
             _ => None,
@@ -509,17 +510,17 @@ impl DriveEnd {
     }
 }
 
-/// Whether we drive, and there is still something to pre-warm.
+/// Whether this process drives and there is still something to pre-warm.
 fn still_prewarms(snapshot: &Snapshot) -> bool {
     matches!(snapshot.driver, DriverView::You { .. }) && prewarms_besides(snapshot)
 }
 
-/// Whether pre-warming has left something that nobody needs any more. A released rollout takes all of it along.
+/// Whether pre-warming has left pods that nobody needs any more. A released rollout deletes all of them.
 fn has_leftovers(snapshot: &Snapshot) -> bool {
     snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.request.cancelled.is_some() || prewarm.leftover.pods > 0)
 }
 
-/// What pre-warming has left, and who deletes it.
+/// The leftover of pre-warming, and who deletes it.
 fn leftovers(snapshot: &Snapshot) -> Option<String> {
     let prewarm = snapshot.prewarm.as_ref()?;
     let cancelled = || prewarm.request.cancelled.is_some().then(|| prewarm.to_string());
@@ -537,8 +538,8 @@ fn at_rest(snapshot: &Snapshot) -> bool {
     !snapshot.nodes.iter().any(|node| node.state.is_moving())
 }
 
-/// Why a drive ends that is not done, and what would let it go on; `None` where it is done. `released_by`: who asked for the release that was
-/// recorded last, where one was seen.
+/// The reason why an unfinished drive ends, with the remedy; `None` if the drive is done. `released_by` is the author of the
+/// last recorded release, if one was seen.
 fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot, exit: Exit, released_by: Option<&str>) -> Option<CliError> {
     let error = match (exit, &snapshot.phase) {
         (Exit::Done, _) => return None,
@@ -554,7 +555,7 @@ fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot, exit: Exit, released_b
     Some(what_comes_next(place, snapshot).into_iter().fold(error, CliError::hinted))
 }
 
-/// That it ended otherwise than it was to: where a person asked for that, it is no error.
+/// The error for a drive that ended before its goal. If a person asked for that end, it does not count as a failure.
 fn called_off(kind: CliErrorKind, what: &str, by: Option<&str>, when: &str, snapshot: &Snapshot) -> CliError {
     let now = how_it_stands(snapshot);
     match by {
@@ -568,7 +569,7 @@ fn record_deleted() -> CliError {
         .hinted("`rolldeck status` says where it stands; `rolldeck adopt` records it anew, with the limits that its flags name: --max-unavailable, --soak and the others")
 }
 
-/// Who was given the lease on request, after this process had it last.
+/// Who received the Lease on request, after this process had it last.
 fn handed_over_to(snapshot: &Snapshot) -> Option<&str> {
     snapshot.timeline.iter().rev().find_map(|event| match &event.kind {
         RolloutEventKind::LeaseGivenBack { to } => Some(to.as_deref()),

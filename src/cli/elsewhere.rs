@@ -1,4 +1,4 @@
-//! A DaemonSet that is not there: in which other namespace there is one of this name, or which name was meant.
+//! Hints for a missing DaemonSet: another namespace with this name, or a similar name.
 //!
 //! ```text
 //! Error: there is no DaemonSet `agent` in namespace `default`
@@ -14,13 +14,13 @@ use crate::driver::{Fleet, Session};
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::shell::shell_flag;
 
-/// How long we look for it.
+/// How long the search may take.
 const LOOK: Duration = Duration::from_secs(2);
 /// How many namespaces are named.
 const NAMED: usize = 3;
 
-/// The same error with where such a DaemonSet is, or what it may be called. Nothing is added where the list of DaemonSets may not be read
-/// or does not come in time.
+/// The same error with the place or the probable name of the DaemonSet. Nothing is added if the list of DaemonSets may not
+/// be read or does not arrive in time.
 pub(crate) async fn hinted(session: &dyn Session, namespace: &str, name: &str, error: CliError) -> CliError {
     let look = async {
         match listed(session, None).await {
@@ -35,7 +35,7 @@ pub(crate) async fn hinted(session: &dyn Session, namespace: &str, name: &str, e
     }
 }
 
-/// All DaemonSets, of one namespace or of all; `None` where they may not be listed.
+/// All DaemonSets of one namespace or of all; `None` if they may not be listed.
 pub(crate) async fn listed(session: &dyn Session, namespace: Option<&str>) -> Option<Arc<Fleet>> {
     let mut fleet = session.fleet(namespace);
     loop {
@@ -52,7 +52,7 @@ pub(crate) async fn listed(session: &dyn Session, namespace: Option<&str>) -> Op
 fn hint(fleet: &Fleet, namespace: &str, name: &str) -> Option<String> {
     let elsewhere = fleet.rows.iter().filter(|row| &*row.name == name && &*row.namespace != namespace);
     let there: Vec<&str> = elsewhere.map(|row| &*row.namespace).collect();
-    // A namespace that cannot be quoted for a shell is named by no flag.
+    // A namespace that cannot be quoted for a shell is named without a flag.
     let flag = |namespace: &str| shell_flag("-n", namespace).map_or_else(String::new, |flag| format!(": `{flag}`"));
     match *there {
         [] => {}
@@ -65,7 +65,7 @@ fn hint(fleet: &Fleet, namespace: &str, name: &str) -> Option<String> {
         }
     }
     let names = |here: bool| {
-        // The name itself is here where it was created meanwhile.
+        // The name itself is in the list if the DaemonSet was created meanwhile.
         let rows = fleet.rows.iter().filter(move |row| (&*row.namespace == namespace) == here && &*row.name != name);
         rows.map(|row| &*row.name).collect::<Vec<_>>()
     };

@@ -1,4 +1,4 @@
-//! The one error of the command line: a kind, which fixes the exit code, a sentence, and hints.
+//! The error type of the command line: a kind, which determines the exit code, a sentence, and hints.
 //!
 //! ```text
 //! Error: there is no DaemonSet `agnet` in namespace `edge`
@@ -14,18 +14,18 @@ use crate::driver::{AccessError, CommandError};
 use crate::engine::model::command::Refusal;
 use crate::process::signals::EndSignal;
 
-/// How a refusal ends, where nothing was written.
+/// The end of a refusal's message if nothing was written.
 pub(crate) const NOTHING_CHANGED: &str = "nothing was changed";
 
-/// Why a command did not come to its end.
+/// The reason why a command was not completed.
 #[derive(Debug)]
 pub struct CliError {
     kind: CliErrorKind,
     message: String,
     hints: Vec<String>,
-    /// It was said on standard error already.
+    /// Whether the error was printed on standard error already.
     reported: bool,
-    /// It is no error, but what some person asked for: the exit code tells a script that it is not what this command was to do.
+    /// Whether a person asked for this end, so that it is no error. The exit code still tells a script that the command did not reach its goal.
     asked_for: bool,
 }
 
@@ -34,21 +34,21 @@ pub struct CliError {
 pub(crate) enum CliErrorKind {
     /// Configuration, network, permission, the cluster's refusal.
     Failed,
-    /// The same, where 1 says that there are differences.
+    /// The same for a command whose exit code 1 means that there are differences.
     FailedComparing,
-    /// The command line makes no sense.
+    /// The command line is invalid.
     Usage,
-    /// It was not over in time.
+    /// The command was not over in time.
     TimedOut,
-    /// It ended before it was complete, as somebody wanted it.
+    /// The command ended before the rollout was complete, because somebody wanted that.
     Incomplete,
-    /// The rollout is halted, rolldeck paused it, or some of it failed.
+    /// The rollout is halted, rolldeck paused it, or a part of it failed.
     Halted,
-    /// A revision that was named is not there, or the DaemonSet went away.
+    /// A named revision does not exist, or the DaemonSet was deleted.
     NotFound,
     /// There is no DaemonSet of this name in the namespace.
     NoDaemonSet,
-    /// The engine refused it, or the operator declined: nothing was changed.
+    /// The engine or the operator refused the command: nothing was changed.
     Refused,
     /// Somebody else drives.
     DrivenByOther,
@@ -56,12 +56,12 @@ pub(crate) enum CliErrorKind {
     BrokenPipe,
 }
 
-/// How a command ended, for a script.
+/// The end of a command, as a script sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// Done; complete.
     Done,
-    /// Compared, and different.
+    /// The comparison found differences.
     Different,
     /// Not complete yet.
     Incomplete,
@@ -71,7 +71,7 @@ pub enum Exit {
     DrivenByOther,
     /// Interrupted from the keyboard, or by a lost terminal.
     Interrupted,
-    /// Told to end by a signal.
+    /// Ended by a signal.
     Terminated,
 }
 
@@ -110,62 +110,62 @@ impl CliError {
         Self { kind, message: message.into(), hints: Vec::new(), reported: false, asked_for: false }
     }
 
-    /// It went wrong: what was attempted, on what, and what was said.
+    /// A failure: the message names the attempt, its object and the answer.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(CliErrorKind::Failed, message)
     }
 
-    /// The command line makes no sense.
+    /// An invalid command line.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(CliErrorKind::Usage, message)
     }
 
-    /// The answer could not be written, but what was asked for is done: `settled` is what would have been said.
+    /// The answer could not be written, but the command was carried out; `settled` is the text of the answer.
     pub(crate) fn carried_out(mut self, settled: &str) -> Self {
         self.message = format!("{}; the command itself was carried out: {settled}", self.message);
         self
     }
 
-    /// It was refused after parts of what was asked for had been carried out, and said to be.
+    /// The refusal of a later part: earlier parts were carried out and reported.
     pub(crate) fn after_others(mut self) -> Self {
         self.message = self.message.replace(NOTHING_CHANGED, "what was carried out before it stays");
         self
     }
 
-    /// It ends so because a person asked for it.
+    /// Marks the end as one that a person asked for.
     pub(crate) fn asked_for(mut self) -> Self {
         self.asked_for = true;
         self
     }
 
-    /// Adds what to try next.
+    /// Adds a hint on the next thing to try.
     pub(crate) fn hinted(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// Adds what to try before everything else.
+    /// Adds a hint before all others.
     pub(crate) fn hinted_first(mut self, hint: impl Into<String>) -> Self {
         self.hints.insert(0, hint.into());
         self
     }
 
-    /// What went wrong, without what to try next.
+    /// The message without hints.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// Whether nothing was done because it was refused, by us or by who was asked.
+    /// Whether nothing was done because rolldeck or the person who was asked refused it.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self.kind, CliErrorKind::Refused | CliErrorKind::DrivenByOther)
     }
 
-    /// Whether there is no DaemonSet of the name that was given.
+    /// Whether no DaemonSet has the given name.
     pub(crate) fn is_no_daemonset(&self) -> bool {
         self.kind == CliErrorKind::NoDaemonSet
     }
 
-    /// The same error of a command whose exit code 1 says that there are differences.
+    /// The same error for a command whose exit code 1 means that there are differences.
     pub(crate) fn of_comparing(mut self) -> Self {
         if self.kind == CliErrorKind::Failed {
             self.kind = CliErrorKind::FailedComparing;
@@ -188,13 +188,13 @@ impl CliError {
         }
     }
 
-    /// Says it on standard error, unless it was said already, and gives the exit code.
+    /// Prints the error on standard error, unless that was done already, and returns the exit code.
     pub fn exit(mut self) -> ExitCode {
         self.report(&Streams::default());
         self.code().into()
     }
 
-    /// Says it on standard error, once, unless there is nobody to be told.
+    /// Prints the error on standard error once, unless nobody reads the output.
     pub(crate) fn report(&mut self, streams: &Streams) {
         if self.kind != CliErrorKind::BrokenPipe && !std::mem::replace(&mut self.reported, true) {
             streams.complain(&self.to_string());
@@ -204,7 +204,7 @@ impl CliError {
 
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A message from elsewhere, or a name in a hint, cannot pretend to be a hint of ours: further lines are indented.
+        // Further lines are indented, so that a message from elsewhere or a name in a hint cannot imitate a hint of rolldeck.
         let lead = if self.asked_for { "Ended" } else { "Error" };
         write!(f, "{lead}: {}", self.message.replace('\n', "\n  "))?;
         self.hints.iter().try_for_each(|hint| write!(f, "\nHint: {}", hint.replace('\n', "\n  ")))

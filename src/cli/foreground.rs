@@ -1,4 +1,4 @@
-//! What a process does in the foreground until it is over: it may drive, tells changes meanwhile, and can be interrupted at any time.
+//! A task in the foreground: it may drive, reports changes until it ends, and can be interrupted at any time.
 //!
 //! ```text
 //! task ─┬─ by itself                                  as the task says
@@ -7,8 +7,8 @@
 //!       └─ SIGINT, SIGTERM, SIGHUP: stop driving      130, 143
 //! ```
 //!
-//! However it ends, the lease is given back first; if that fails too, it runs out by itself. While it drives it never waits for its
-//! output. If the output is stuck, it stops driving first and waits then.
+//! However the task ends, the Lease is released first; if that fails, it expires. While the task drives it never waits for
+//! its output. If the output is stuck, the task first stops driving and then waits.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,40 +31,40 @@ use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::process::signals::{self, Listener};
 
-/// How long stopping may take after a signal: the process is ended after [`signals::LEAVE_WITHIN`].
+/// How long stopping may take after a signal: the process ends after [`signals::LEAVE_WITHIN`].
 const LEAVE_WITHIN: Duration = Duration::from_secs(4);
-/// How long a complete view may take; a driver may be started before its cluster's link is up.
+/// How long a complete view may take to load; a driver may be started before its cluster's link is up.
 const LOAD_WITHIN: Duration = Duration::from_secs(120);
 
-/// Between what was asked for and why it was refused, in the words of the engine.
+/// The text between a command and the reason of its refusal, in the engine's words.
 const REFUSED: &str = " was refused: ";
 
-/// What is done in the foreground.
+/// A task that runs in the foreground.
 pub(crate) trait Task {
-    /// Does it, to its end.
+    /// Runs the task to its end.
     async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError>;
 
-    /// Whether it ends where the rollout halts.
+    /// Whether the task ends when the rollout halts.
     fn ends_at_a_halt(&self) -> bool;
 
-    /// What is said where there was not enough time.
+    /// The error when the time is over.
     fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError;
 
-    /// What is said after it was interrupted: what is left, and what can be done about that.
+    /// The lines after an interruption: the unfinished work, and how to continue.
     fn left(&self, place: &CommandPlace, snapshot: &Snapshot) -> Vec<String>;
 }
 
-/// On which DaemonSet, and how.
+/// The arguments of a task: the DaemonSet and the options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TaskArgs<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
     pub(crate) consent: Consent,
-    /// For how long; without an end where nothing is said.
+    /// The time limit; `None`: no limit.
     pub(crate) timeout: Option<Duration>,
 }
 
-/// Carries a task out.
+/// Runs a task.
 pub(crate) async fn run(
     session: &dyn Session,
     args: TaskArgs<'_>,
@@ -102,7 +102,8 @@ pub(crate) async fn run(
             let mut stopping = std::pin::pin!(foreground.stop_driving());
             tokio::select! {
                 _ = &mut stopping => end,
-                // What it saw last, such as why it halted, is written with the lease: a signal cuts that short only after a while.
+                // The last observations, such as the reason of a halt, are written with the Lease, so a signal cuts this
+                // short only after a while.
                 exit = interrupted.next() => {
                     let _ = tokio::time::timeout(LEAVE_WITHIN, stopping).await;
                     Ok(exit)
@@ -125,20 +126,20 @@ pub(crate) async fn run(
     }
 }
 
-/// What was known is not so any more, and nobody but a person can tell whether what was begun is still wanted.
+/// The error after the cluster's state went back: earlier facts are no longer true, and only a person can tell whether the task is still wanted.
 fn restored() -> CliError {
     CliError::failed("the state of the cluster went back to an earlier one: nothing more is started from here").hinted(
         "was it restored from a backup? Look at the nodes, and at what `rolldeck status` says, before you drive again",
     )
 }
 
-/// How it comes to its end.
+/// How a task ends.
 enum TaskEnd {
-    /// By itself, because its output is closed, or because there is no more time.
+    /// By itself, because its output is closed, or because the time is over.
     Itself(Result<Exit, CliError>),
     /// By a signal.
     Signal(Exit),
-    /// Because its output is stuck, since then.
+    /// Because its output is stuck since this instant.
     Stuck(Instant),
 }
 
@@ -151,7 +152,7 @@ impl Exit {
     }
 }
 
-/// Ends when there is no more time.
+/// Ends when the time is over.
 async fn patience(timeout: Option<Duration>) -> Duration {
     match timeout {
         Some(timeout) => {
@@ -162,23 +163,23 @@ async fn patience(timeout: Option<Duration>) -> Duration {
     }
 }
 
-/// The rollout that is open, and what was told of it.
+/// The open rollout, and what was reported about it.
 pub(crate) struct Foreground<'a> {
     session: &'a dyn Session,
     args: TaskArgs<'a>,
     output: &'a mut Output,
     streams: Streams,
-    /// The open rollout; however the task ends, it stops driving.
+    /// The open rollout. However the task ends, the rollout stops driving.
     open: Option<Rollout>,
     place: CommandPlace,
     feed: ChangeFeed,
     warnings: Warnings,
-    /// A command was carried out.
+    /// Whether a command was carried out.
     has_changed: bool,
 }
 
 impl Foreground<'_> {
-    /// Opens the rollout and waits until it can be seen.
+    /// Opens the rollout and waits until its view is complete.
     pub(crate) async fn open(&mut self, role: Role) -> Result<(Rollout, Arc<Snapshot>), CliError> {
         let TaskArgs { namespace, name, timeout, .. } = self.args;
         let rollout = self.session.open(namespace, name, role);
@@ -188,19 +189,19 @@ impl Foreground<'_> {
         Ok((rollout, snapshot))
     }
 
-    /// Closes what is open.
+    /// Closes the open rollout.
     pub(crate) async fn close(&mut self) {
         if let Some(rollout) = self.open.take() {
             self.warnings.close(rollout, &self.streams).await;
         }
     }
 
-    /// Gives the lease back, tells what that changed, and closes.
+    /// Releases the Lease, reports the resulting changes, and closes the rollout.
     async fn stop_driving(&mut self) -> Option<Arc<Snapshot>> {
         self.give_up(Command::StopDriving).await
     }
 
-    /// Gives the lease back and closes what is open. Returns what was seen last: what is closed sees nothing any more.
+    /// Releases the Lease and closes the open rollout. Returns the last snapshot, because a closed rollout has no new ones.
     async fn give_up(&mut self, command: Command) -> Option<Arc<Snapshot>> {
         if let Some(rollout) = self.open.clone()
             && matches!(rollout.snapshot().driver, DriverView::You { .. } | DriverView::Waiting { .. })
@@ -214,7 +215,7 @@ impl Foreground<'_> {
         last
     }
 
-    /// Stops driving, because nobody reads the output; then waits until somebody does, and says what happened.
+    /// Stops driving because nobody reads the output, waits until somebody does, and then reports what happened.
     async fn stuck(&mut self, since: Instant, interrupted: &mut Interrupts) -> Result<Exit, CliError> {
         let drove =
             self.open.as_ref().is_some_and(|rollout| matches!(rollout.snapshot().driver, DriverView::You { .. }));
@@ -233,12 +234,12 @@ impl Foreground<'_> {
         Err(error.hinted("`rolldeck status` says where it stands; the same command line carries on"))
     }
 
-    /// Previews, confirms and makes one edit.
+    /// Previews, confirms and carries out one edit.
     pub(crate) async fn settle(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
         self.settle_without(rollout, command, None).await
     }
 
-    /// The same, where the end of the answer is not said if it is this one.
+    /// The same, but leaves out the end of the answer if it equals the given text.
     pub(crate) async fn settle_without(
         &mut self,
         rollout: &Rollout,
@@ -255,7 +256,7 @@ impl Foreground<'_> {
         self.say(Topic::Command, said.to_owned())
     }
 
-    /// The same, where what it does is said in any case.
+    /// The same, but always prints the effect of the command.
     pub(crate) async fn settle_shown(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
         let preview = one_shot::preview(rollout, &command).await?;
         self.show(&preview)?;
@@ -264,14 +265,14 @@ impl Foreground<'_> {
         self.say(Topic::Command, settled)
     }
 
-    /// Asks where that is needed; a refusal is recorded.
+    /// Asks for consent if that is needed; a refusal is recorded.
     async fn agreed(&self, rollout: &Rollout, command: &Command, preview: &Preview) -> Result<(), CliError> {
         let agreed = one_shot::confirm(preview, &rollout.snapshot(), self.args.consent, &self.streams).await;
         let agreed = if self.has_changed { agreed.map_err(CliError::after_others) } else { agreed };
         one_shot::recorded(rollout, command, agreed).await
     }
 
-    /// Carries out a command, and tells changes meanwhile. Of an error that the changes have told in full, only the beginning is repeated.
+    /// Carries out a command and reports changes meanwhile. If the changes have reported an error in full, only its beginning is repeated.
     async fn settled(&mut self, rollout: &Rollout, command: Command) -> Result<String, CliError> {
         let error = match self.telling(rollout, rollout.command(command)).await? {
             Ok(settled) => {
@@ -291,7 +292,7 @@ impl Foreground<'_> {
         Err(CliError::new(CliErrorKind::Refused, format!("{brief}, and the rollout is paused")))
     }
 
-    /// Says what a command would do, and that nothing was changed.
+    /// Prints the effect of a command, and that nothing was changed.
     pub(crate) async fn dry_run(&mut self, rollout: &Rollout, command: Command) -> Result<Exit, CliError> {
         let preview = rollout.preview_once_seen(&command, SEEN_WITHIN).await?;
         self.show(&preview)?;
@@ -305,7 +306,7 @@ impl Foreground<'_> {
         }
     }
 
-    /// Prints changes while `waiting` is not done, which takes as long as the DaemonSet's controller does not react.
+    /// Reports changes until `waiting` is done, which takes as long as the DaemonSet's controller does not react.
     pub(crate) async fn telling<T>(
         &mut self,
         rollout: &Rollout,
@@ -326,39 +327,39 @@ impl Foreground<'_> {
         }
     }
 
-    /// Whether what leads to driving is left out of what is told.
+    /// Whether to leave out the steps that lead to driving.
     pub(crate) fn about_to_drive(&mut self, is_about_to_drive: bool) {
         self.feed.about_to_drive(is_about_to_drive);
     }
 
-    /// That this process drives was said to people. A program is told each change of who drives as one.
+    /// Notes that the text output has reported that this process drives. JSON output still contains every change of the driver.
     pub(crate) fn has_told_driving(&mut self) {
         if self.output.format() == OutputFormat::Text {
             self.feed.has_told_driving();
         }
     }
 
-    /// Waits until there is room in the output: changes that happen while it is slow are told as one.
+    /// Waits until there is room in the output. Changes that happen meanwhile are reported as one.
     pub(crate) async fn room(&self) {
         self.streams.room().await;
     }
 
-    /// Which cluster commands that are offered are for.
+    /// The cluster that offered commands are for.
     pub(crate) fn place(&self) -> &CommandPlace {
         &self.place
     }
 
-    /// Tells what changed.
+    /// Reports the changes since the last snapshot.
     pub(crate) fn tell(&mut self, snapshot: &Arc<Snapshot>) -> Result<(), CliError> {
         self.warnings.say(snapshot, &self.streams);
-        // What it knew before cannot be compared with what is read anew.
+        // Earlier facts cannot be compared with those that are read anew.
         if snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StateRestored { .. })) {
             return Err(restored());
         }
         Ok(tell(&mut self.feed, snapshot, self.output)?)
     }
 
-    /// Says one thing.
+    /// Reports one sentence on `topic`.
     pub(crate) fn say(&mut self, topic: Topic, text: String) -> Result<(), CliError> {
         let at = self.open.as_ref().map(|rollout| rollout.snapshot().at).unwrap_or_default();
         self.print(&FeedEntry { at, topic, text })
@@ -373,7 +374,7 @@ impl Foreground<'_> {
     }
 }
 
-/// The signals that end what goes on by itself.
+/// The signals that end a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupts(Listener);
 
@@ -383,7 +384,7 @@ impl Interrupts {
         listening.map(Self).map_err(|error| CliError::failed(format!("listening for signals: {error}")))
     }
 
-    /// Waits for the first of them. The second ends the process by itself.
+    /// Waits for the first signal. The second one ends the process.
     pub(crate) async fn next(&mut self) -> Exit {
         self.0.ended().await.into()
     }

@@ -1,4 +1,4 @@
-//! `help`: the help of a command, as `COMMAND --help` prints it, or a topic of its own.
+//! `help`: the help of a command, as `COMMAND --help` prints it, or of a separate topic.
 
 use clap::CommandFactory;
 
@@ -7,10 +7,10 @@ use super::error::{CliError, Exit};
 use super::output::Output;
 use crate::process::printable::Printable;
 
-/// What is no command, and has help.
+/// A topic with help that is not a command.
 const EXIT_CODES: &str = "exit-codes";
 
-/// Prints it.
+/// Prints the help.
 pub(super) fn run(topic: Option<&str>, output: &mut Output) -> Result<Exit, CliError> {
     let text = match topic {
         Some(EXIT_CODES) => exit_codes(),

@@ -1,6 +1,6 @@
-//! What `-o json` and `-o yaml` answer. Field names and meanings are stable: fields may be added, none is renamed or removed.
+//! The answers of `-o json` and `-o yaml`. Field names and meanings are stable: fields may be added, none is renamed or removed.
 //!
-//! Words (`state`, `phase`, `hold`, `cause`, `text`) are those that the console shows. Instants are RFC 3339 in UTC.
+//! Words (`state`, `phase`, `hold`, `cause`, `text`) are those of the console. Instants are RFC 3339 in UTC.
 //!
 //! ```text
 //! status ds/x    RolloutStatus         drive, prewarm, status --watch    one Change a line

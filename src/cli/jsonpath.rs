@@ -6,10 +6,10 @@
 //! {.nodes[?(@.state=="failed")].name}
 //! ```
 //!
-//! Text outside of braces is printed as it is. Within braces stands a path, a text in quotes, `range PATH` or `end`. A path begins with
-//! `.` or `[`, or with `$` (the whole answer) or `@` (the present element); a template without braces is one path. Keys are looked up
-//! by RFC 9535 (of the crate `jsonpath-rust`): `.key`, `['key']`, `[0]`, `[-1]`, `[0:2]`, `[*]`, `..key`, `[?(@.key=="text")]`; a `.` within a
-//! key is written `\.`. What a path does not find is printed as nothing.
+//! Text outside of braces is printed as it is. Braces contain a path, a quoted text, `range PATH` or `end`. A path begins
+//! with `.` or `[`, or with `$` (the whole answer) or `@` (the present element). A template without braces is one path. Keys
+//! follow RFC 9535 (by the crate `jsonpath-rust`): `.key`, `['key']`, `[0]`, `[-1]`, `[0:2]`, `[*]`, `..key`,
+//! `[?(@.key=="text")]`; a `.` within a key is written `\.`. A path without a match prints nothing.
 
 use std::str::FromStr;
 
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::engine::model::printable::printable;
 
-/// A template, understood.
+/// A parsed template.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct JsonPathTemplate(Vec<TemplatePart>);
 
@@ -33,7 +33,7 @@ enum TemplatePart {
 
 #[derive(Clone, PartialEq, Debug)]
 struct TemplatePath {
-    /// It begins at the whole answer, also within `range`.
+    /// Whether the path begins at the whole answer, also within `range`.
     from_root: bool,
     query: JpQuery,
 }
@@ -85,8 +85,8 @@ impl FromStr for JsonPathTemplate {
 }
 
 impl JsonPathTemplate {
-    /// What it makes of an answer. Of texts in it only the characters that may be shown on a terminal; line feeds and tabs are those of
-    /// the template.
+    /// The output for an answer. Texts of the answer are reduced to characters that may be shown on a terminal; line feeds
+    /// and tabs come only from the template.
     pub(crate) fn render(&self, answer: &Value) -> String {
         let mut text = String::new();
         render(&self.0, (answer, answer), &mut text);
@@ -113,7 +113,7 @@ fn render(parts: &[TemplatePart], (root, here): (&Value, &Value), text: &mut Str
 
 impl TemplatePath {
     fn find<'v>(&self, root: &'v Value, here: &'v Value) -> Vec<&'v Value> {
-        // The query was understood before; what it does not find is no error.
+        // The query was parsed before; a query without a match is no error.
         let found = js_path_process(&self.query, if self.from_root { root } else { here });
         found.unwrap_or_default().into_iter().map(|found| found.val).collect()
     }
@@ -126,7 +126,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Where the brace that is open is closed: not within quotes.
+/// The position of the closing brace, which is not within quotes.
 fn closing(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut escaped = false;
@@ -177,7 +177,7 @@ fn unquoted(quoted: &str) -> Result<String, String> {
     Ok(own(&text))
 }
 
-/// A path of kubectl as one of RFC 9535.
+/// Converts a path of kubectl to one of RFC 9535.
 fn path(text: &str) -> Result<TemplatePath, String> {
     let wrong = |why: &str| format!("`{text}` is no path{why}; write it as in `{{.items[*].name}}`");
     let from_root = text.starts_with('$');
@@ -200,7 +200,7 @@ fn path(text: &str) -> Result<TemplatePath, String> {
                 let (key, after) = key_of(rest);
                 rest = after;
                 match key.as_str() {
-                    // `.` alone is all of it, and `.[0]` the same as `[0]`.
+                    // `.` alone is the whole answer, and `.[0]` the same as `[0]`.
                     "" if !deep || rest.starts_with('[') => {}
                     "" => return Err(wrong("")),
                     "*" => query.push_str("[*]"),
@@ -214,7 +214,7 @@ fn path(text: &str) -> Result<TemplatePath, String> {
     Ok(TemplatePath { from_root, query })
 }
 
-/// A key up to the next `.` or `[`, in which a backslash takes away the meaning of what follows it; and what comes after it.
+/// The key up to the next `.` or `[`, and the rest of the text. A backslash makes the following character a part of the key.
 fn key_of(text: &str) -> (String, &str) {
     let mut key = String::new();
     let mut chars = text.char_indices();
@@ -228,7 +228,7 @@ fn key_of(text: &str) -> (String, &str) {
     (key, "")
 }
 
-/// Where the bracket with which `text` begins is closed: not within quotes.
+/// The position of the bracket that closes the first one of `text`, which is not within quotes.
 fn bracket_end(text: &str) -> Option<usize> {
     let (mut depth, mut quote, mut escaped) = (0_u32, None, false);
     for (at, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Waits until a view is complete, and says in one error what keeps it from being so.
+//! Waits until a view is complete, and summarises the obstacles in one error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,15 +16,15 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::shell::shell_flag;
 use crate::engine::report::snapshot::{Phase, Snapshot, WatchView};
 
-/// How long a server that does not answer is tried before we give up; a single lost packet must not fail a script.
+/// How long to retry a server that does not answer. A single lost packet must not fail a script.
 const UNREACHABLE_AFTER: Duration = Duration::from_secs(3);
 
-/// Where the view is asked from, for the words of an error.
+/// The cluster and the namespace of the view, for the texts of errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoadPlace<'a> {
-    /// Which cluster, and as whom.
+    /// The cluster and the identity.
     pub(crate) commands: &'a CommandPlace,
-    /// The namespace, if one is meant.
+    /// The namespace, if one is selected.
     pub(crate) namespace: Option<&'a str>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) async fn one_look(
 
 /// Waits at most `patience` until the rollout's view is complete.
 ///
-/// What we are not allowed to see is not waited for: the engine says what it cannot judge without it.
+/// The function does not wait for kinds that the user may not see: the engine names the judgements that are impossible without them.
 pub(crate) async fn rollout(
     rollout: &Rollout,
     place: LoadPlace<'_>,
@@ -74,7 +74,7 @@ pub(crate) async fn rollout(
     }
 }
 
-/// Waits at most `patience` until all DaemonSets are listed, and the leases that say who drives, as far as they can be.
+/// Waits at most `patience` until all DaemonSets and, if possible, the Leases that name drivers are listed.
 pub(crate) async fn fleet(
     fleet: &mut watch::Receiver<Arc<Fleet>>,
     place: LoadPlace<'_>,
@@ -111,7 +111,7 @@ pub(crate) async fn fleet(
     }
 }
 
-/// A server that does not answer: since when, and what was said last.
+/// A server that does not answer: since when, and its last message.
 #[derive(Default)]
 struct Silence {
     since: Option<Instant>,
@@ -169,7 +169,7 @@ fn absent(snapshot: &Snapshot, place: LoadPlace<'_>) -> CliError {
         ))
 }
 
-/// The command that lists a namespace; without its flags where one cannot be quoted safely.
+/// The command that lists a namespace; without flags if one cannot be quoted safely.
 fn status_of(place: &CommandPlace, namespace: &str) -> String {
     let flags = place.flags().zip(shell_flag("-n", namespace)).map(|(flags, namespace)| format!("{flags} {namespace}"));
     format!("`{}`", format!("rolldeck status {}", flags.unwrap_or_default().trim()).trim())
@@ -187,7 +187,7 @@ fn unreachable(place: LoadPlace<'_>, why: &str) -> CliError {
     if why.contains("401") || why.to_ascii_lowercase().contains("unauthorized") {
         error.hinted("the credentials are not accepted, or have expired: log in again")
     } else if why.contains("cannot connect: the proxy") || why.contains("credential plugin") {
-        // What to try is said with it.
+        // The error already contains the hint.
         error
     } else {
         error.hinted("is the API server up, and is this the right context? `--context` picks another")

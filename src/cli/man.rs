@@ -1,4 +1,4 @@
-//! `man`: the man page, made from the same table of commands and flags as `--help`.
+//! `man`: the man page, generated from the same table of commands and flags as `--help`.
 
 use std::io;
 
@@ -11,13 +11,13 @@ use super::error::{CliError, Exit};
 use super::output::Output;
 use crate::process::printable::Printable;
 
-/// Prints it.
+/// Prints the man page.
 pub(super) fn run(output: &mut Output) -> Result<Exit, CliError> {
     output.write(Printable::lines(&String::from_utf8_lossy(&page()?)))?;
     Ok(Exit::Done)
 }
 
-/// One page for all: each command has a section with its flags; those of all commands are said once.
+/// One page for all commands: each command has a section with its flags, and common flags are listed once.
 fn page() -> io::Result<Vec<u8>> {
     // Examples and exit codes have sections of their own.
     let mut command = Cli::command().after_help("").after_long_help("").subcommand_value_name("COMMAND");
@@ -54,7 +54,7 @@ fn page() -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// A command: how it is called, what it does, and its own flags.
+/// A command: its name, its purpose, and its own flags.
 fn section_of(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
     let mut roff = Roff::new();
     let usage = command.clone().render_usage().to_string();
@@ -121,7 +121,7 @@ mod tests {
         );
     }
 
-    /// With warnings for whatever groff does not understand, where groff is there.
+    /// Checks that groff, if it is installed, gives no warnings.
     #[test]
     fn groff_has_nothing_to_say_against_it() {
         let Some(mut groff) = groff_or_skip(Process::new("groff").args(["-man", "-Tutf8", "-ww", "-z"])) else {

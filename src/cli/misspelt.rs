@@ -1,5 +1,5 @@
-//! Command lines that begin with a word that is no command: what was probably meant. And those that clap refuses with a reason that leads
-//! astray.
+//! Suggestions for command lines whose first word is not a command, and better errors for command lines that clap refuses
+//! with a misleading reason.
 //!
 //! A bare word is the name of a DaemonSet (`rolldeck agent`), so clap takes every misspelt command for one.
 
@@ -11,7 +11,7 @@ use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use super::args::DaemonSetName;
 use crate::config::nearest;
 
-/// Words that people bring from kubectl and other tools, with what does the same here.
+/// Words from kubectl and other tools, each with the equivalent command of rolldeck.
 const WORDS_OF_OTHER_TOOLS: &[(&str, &str)] = &[
     ("get", "status"),
     ("list", "status"),
@@ -34,7 +34,7 @@ const WORDS_OF_OTHER_TOOLS: &[(&str, &str)] = &[
     ("version", "--version"),
 ];
 
-/// The error of a command line whose first word is a misspelt command; `refused` is what clap said of it, if it refused it.
+/// The error for a command line whose first word is a misspelt command; `refused` is clap's error, if there is one.
 pub(super) fn command_meant(command: &mut Command, line: &[OsString], refused: Option<&Error>) -> Option<Error> {
     let lenient = command.clone().ignore_errors(true).try_get_matches_from(line).ok()?;
     let taken = lenient.get_raw("name").and_then(|mut words| words.next()?.to_str()).map(str::to_owned);
@@ -51,7 +51,7 @@ pub(super) fn command_meant(command: &mut Command, line: &[OsString], refused: O
     let why = match meant {
         _ if first == "rollout" => format!("leave out `rollout`: `{called} status ds/NAME`, `{called} undo ds/NAME`"),
         Some(meant) => format!("did you mean `{called} {meant}`?"),
-        // A single word is taken for a DaemonSet, and clap's own message is enough where only a flag is unknown.
+        // A single word may be a DaemonSet. If only a flag is unknown, clap's own message is enough.
         None if more_words => format!("`{called} --help` lists the commands"),
         None => return None,
     };
@@ -62,13 +62,13 @@ pub(super) fn command_meant(command: &mut Command, line: &[OsString], refused: O
     Some(command.error(ErrorKind::InvalidSubcommand, format!("there is no command `{first}`: {why}{daemonset}")))
 }
 
-/// Whether clap refused a second word, which is not a flag.
+/// Whether clap refused a second word that is not a flag.
 fn names_more(refused: &Error) -> bool {
     refused.kind() == ErrorKind::UnknownArgument
         && matches!(refused.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if !word.starts_with('-'))
 }
 
-/// The first word where clap refused it as the name of a DaemonSet (`Status`): it is known only from the error.
+/// The first word, if clap refused it as the name of a DaemonSet (`Status`). Only the error contains it.
 fn refused_name(refused: &Error) -> Option<String> {
     match (refused.kind(), refused.get(ContextKind::InvalidArg), refused.get(ContextKind::InvalidValue)) {
         (ErrorKind::ValueValidation, Some(ContextValue::String(argument)), Some(ContextValue::String(word)))
@@ -80,8 +80,8 @@ fn refused_name(refused: &Error) -> Option<String> {
     }
 }
 
-/// The command, changed so that clap takes a negative number behind a flag as the flag's value. The parser of the value then says why the number is
-/// refused; without this, clap would refuse it as an unknown flag.
+/// The command, changed so that clap reads a negative number after a flag as the flag's value. The parser of the value then
+/// explains the refusal; otherwise clap would refuse the number as an unknown flag.
 pub(super) fn with_negative_numbers(command: Command) -> Command {
     let read = |arg: clap::Arg| {
         let takes_a_value = arg.get_action().takes_values() && arg.get_long().is_some();
@@ -102,13 +102,13 @@ pub(super) fn negative_value(command: &mut Command, line: &[OsString], refused: 
     let words: Vec<&str> = line.iter().filter_map(|word| word.to_str()).collect();
     let [flag, value] = words.windows(2).find(|pair| is_flag(pair[0]) && is_negative(pair[1]))? else { return None };
     let why = format!("`{value}` is no value for `{flag}`: it must not be negative");
-    // The usage is that of the command that was typed.
+    // The usage belongs to the typed command.
     let typed = words.iter().find(|word| command.find_subcommand(word).is_some());
     let subcommand = typed.and_then(|name| command.find_subcommand_mut(name))?;
     Some(subcommand.error(ErrorKind::InvalidValue, why))
 }
 
-/// The error of `--dry-run` for a command that has none: which have it. clap would offer it as a value.
+/// The error for `--dry-run` at a command without it: it names the commands that have it. clap would suggest the flag as a value.
 pub(super) fn no_dry_run(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
     let has_it = |it: &&Command| it.get_arguments().any(|arg| arg.get_long() == Some("dry-run"));
     match (refused.kind(), refused.get(ContextKind::InvalidArg)) {
@@ -126,7 +126,7 @@ pub(super) fn no_dry_run(command: &mut Command, line: &[OsString], refused: &Err
     Some(command.find_subcommand_mut(name)?.error(ErrorKind::UnknownArgument, why))
 }
 
-/// What each of these flags of `prewarm` does to what is being pre-warmed: none goes with those that say what to pre-warm.
+/// The effect of each of these flags of `prewarm` on the running pre-warming. None of them can be combined with flags that choose images.
 const OF_WHAT_IS_PREWARMED: [(&str, &str); 4] = [
     ("--pause", "pause what is being pre-warmed"),
     ("--resume", "go on with what is being pre-warmed"),
@@ -134,7 +134,7 @@ const OF_WHAT_IS_PREWARMED: [(&str, &str); 4] = [
     ("--cancel", "cancel what is being pre-warmed"),
 ];
 
-/// The error of a `prewarm` that begins and ends, or pauses, at once: which of the two to leave out.
+/// The error for a `prewarm` that begins and ends, or pauses, at once: it names the flag to leave out.
 pub(super) fn left_out(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
     let typed = |flag: &str| line.iter().any(|word| word.to_str() == Some(flag));
     let Some(ContextValue::String(argument)) = refused.get(ContextKind::InvalidArg) else { return None };

@@ -1,4 +1,4 @@
-//! One-shot commands: show what the command would do, ask, carry it out, and say what comes next.
+//! One-shot commands: preview the command, ask, carry it out, and print the next steps.
 //!
 //! ```text
 //! open as Role::OneShot → view complete → preview → confirm → command → settled → advice → close
@@ -31,16 +31,16 @@ use crate::process::printable::Printable;
 /// How many node names a preview shows.
 const FIRST_NODES: usize = 8;
 
-/// How long a command waits for a view that is too stale to judge by.
+/// How long a command waits while the view is too stale to judge by.
 pub(crate) const SEEN_WITHIN: Duration = Duration::from_secs(10);
 
-/// A command that takes longer says what it waits for.
+/// A command that takes longer prints what it waits for.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// Whether a write may ask before it is made.
+/// Whether a write needs a question to the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Consent {
-    /// Asked for where there is somebody to ask.
+    /// The user is asked, if there is a terminal.
     Ask,
     /// Given with `--yes`.
     Given,
@@ -67,7 +67,7 @@ pub(crate) async fn run(
     Warnings::default().close(rollout, &streams).await;
     let (said, settled) = done?;
     let Some(settled) = settled else { return said };
-    // Answers are written by a thread of its own: only once it is done is it known whether they could be.
+    // A separate thread writes the answers, so a failure is known only once it is done.
     streams.drained().await;
     match (said, streams.failure()) {
         (Ok(_), Some(error)) => Err(CliError::from(error).carried_out(&settled)),
@@ -75,7 +75,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Carries it out and says so. Beside what came of saying it stands what it came to, unless nothing was changed.
+/// Carries out the command and prints the answer. Returns the result of the printing, with the command's result unless nothing was changed.
 async fn carry_out(
     session: &dyn Session,
     namespace: &str,
@@ -123,7 +123,7 @@ async fn carry_out(
     Ok((said, Some(settled)))
 }
 
-/// Beside why nothing can be resumed, what the rollout does instead, and what lets it go on.
+/// Adds to the error that nothing can be resumed: the present action of the rollout, and its remedy.
 fn under_way(place: &CommandPlace, snapshot: &Snapshot, error: CliError) -> CliError {
     let does = match (&snapshot.phase, snapshot.direction, &snapshot.to) {
         (Phase::Held | Phase::Running | Phase::Preparing, Direction::Back, Some(to)) => {
@@ -136,7 +136,7 @@ fn under_way(place: &CommandPlace, snapshot: &Snapshot, error: CliError) -> CliE
     suggested_commands(place, snapshot).iter().map(SuggestedCommand::line).fold(error, CliError::hinted)
 }
 
-/// Says once for which driver a command waits that is not done at once.
+/// If a command is not done at once, prints once the driver that it waits for.
 async fn saying_what_it_waits_for<T>(
     driver: impl Fn() -> DriverView,
     say: impl FnOnce(String),
@@ -170,7 +170,7 @@ fn waits_for_driver(driver: &DriverView) -> Option<String> {
     }
 }
 
-/// Previews a command that is about to be given. Where it is refused already, that is recorded.
+/// Previews a command that is about to be given. A refusal is recorded.
 pub(crate) async fn preview(rollout: &Rollout, command: &Command) -> Result<Preview, CliError> {
     let refusal = match rollout.preview_once_seen(command, SEEN_WITHIN).await {
         Err(CommandError::Refused(refusal)) => refusal,
@@ -180,7 +180,7 @@ pub(crate) async fn preview(rollout: &Rollout, command: &Command) -> Result<Prev
     Err(refusal.into())
 }
 
-/// Has it recorded where a command was refused before it was given, such as by whoever was asked.
+/// Records a refusal before the command was given, for example by the person who was asked.
 pub(crate) async fn recorded<T>(
     rollout: &Rollout,
     command: &Command,
@@ -192,7 +192,7 @@ pub(crate) async fn recorded<T>(
     agreed
 }
 
-/// The error for a command that is not settled in time. If it is recorded, the driver will carry it out; if not, it may be lost.
+/// The error for a command that is not settled in time. If the command is recorded, the driver will carry it out; otherwise it may be lost.
 fn out_of_time(place: &CommandPlace, snapshot: &Snapshot, preview: &Preview, timeout: Duration) -> CliError {
     let secs = whole_secs(timeout).as_secs();
     let driving = snapshot.driving();
@@ -216,7 +216,7 @@ fn out_of_time(place: &CommandPlace, snapshot: &Snapshot, preview: &Preview, tim
         .hinted("`rolldeck status` says whether it was done; `--timeout` waits longer")
 }
 
-/// Prints what a command would do.
+/// Prints the effect of a command.
 pub(crate) fn show(preview: &Preview, output: &mut Output) -> io::Result<()> {
     output.line(&preview.title)?;
     for change in &*preview.changes {
@@ -243,7 +243,7 @@ pub(crate) fn show(preview: &Preview, output: &mut Output) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints what a command would do, or came to: `settled`.
+/// Prints the preview of a command, or its result `settled`.
 pub(crate) fn report(
     place: &CommandPlace,
     snapshot: &Snapshot,
@@ -274,13 +274,13 @@ pub(crate) fn report(
     Ok(Exit::Done)
 }
 
-/// How things stand once a command was carried out, in sentences, and what the operator would do next: what `status` offers.
+/// The state after a command in sentences, and the operator's next commands, as `status` offers them.
 fn advice(place: &CommandPlace, snapshot: &Snapshot) -> (Vec<String>, Vec<SuggestedCommand>) {
-    // Whoever carried it out itself is about to end.
+    // A process that carried out the command itself is about to end.
     let ends = matches!(snapshot.driver, DriverView::You { .. });
     let left = ends.then(|| Snapshot { driver: DriverView::Nobody, ..snapshot.clone() });
     let snapshot = left.as_ref().unwrap_or(snapshot);
-    // Nothing is left to do of what was asked for: adopted where every node has the template already, or released but for the record.
+    // The command left nothing to do: the DaemonSet is adopted and every node has the template, or it is released except for its record.
     let is_done = match snapshot.phase {
         Phase::Preparing => snapshot.requested_change.is_none() && snapshot.counts.updated >= snapshot.counts.nodes,
         Phase::Releasing(_) => !snapshot.adopted,
@@ -325,7 +325,7 @@ fn advice(place: &CommandPlace, snapshot: &Snapshot) -> (Vec<String>, Vec<Sugges
     (lines, next)
 }
 
-/// Where a rollout halted, and what can be done about it; nothing where none is halted.
+/// The nodes on which a rollout halted, and the remedies; `None` if it is not halted.
 pub(crate) fn halt_advice(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
     let halt = snapshot.halt.as_ref().filter(|_| snapshot.phase == Phase::Halted)?;
     let target = CommandTarget::new(place, snapshot);
@@ -340,8 +340,8 @@ pub(crate) fn halt_advice(place: &CommandPlace, snapshot: &Snapshot) -> Option<S
     Some(format!("{nodes}{undo}{} goes on past it", target.named("resume")))
 }
 
-/// On which nodes it halted, with those that have failed since, and which are in trouble besides: `failed on n1 n2`, `in trouble on n3`. When
-/// it halts, others may have the same trouble that does not count as a failure yet.
+/// The nodes that halted the rollout or have failed since, and other nodes in trouble: `failed on n1 n2`, `in trouble on
+/// n3`. At a halt, other nodes may have the same trouble without counting as failed yet.
 fn halted_on(halt: &Halt, snapshot: &Snapshot) -> Vec<String> {
     let others = |is: fn(TroubleKind) -> bool| {
         let nodes = snapshot.nodes.iter().filter(move |node| TroubleKind::of(node).is_some_and(is));
@@ -370,15 +370,15 @@ fn first_of(nodes: &[&Str]) -> String {
     }
 }
 
-/// Refuses to resume past a halt if there is nobody to ask and `--yes` is not given: whoever resumes after a pause may not know
-/// that the rollout has halted meanwhile.
+/// Refuses to resume past a halt if there is nobody to ask and `--yes` is not given. A caller who resumes after a pause may
+/// not know that the rollout has halted meanwhile.
 fn accept_the_halt(command: &Command, snapshot: &Snapshot, preview: &Preview, yes: bool) -> Result<(), CliError> {
     let halted = snapshot.phase == Phase::Halted && *command.inner() == Command::Resume;
     if !halted || yes || somebody_to_ask() {
         return Ok(());
     }
     let (gate, why) = snapshot.halt.as_ref().map(|halt| (halt.gate, &*halt.why)).unwrap_or_default();
-    // What the preview counts may be more than what halted it: the reason of the halt is said as such.
+    // The preview may count more nodes than those that halted the rollout, so the reason of the halt is stated separately.
     let goes_on = preview.effects.first().and_then(|first| first.strip_prefix("It goes on"));
     let accepted = match goes_on.map(|rest| rest.trim_end_matches([':', '.'])) {
         Some(rest) if rest.contains("accepts") => format!("this goes on{rest} (it halted with {why})"),
@@ -388,7 +388,8 @@ fn accept_the_halt(command: &Command, snapshot: &Snapshot, preview: &Preview, ye
     Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` confirms it"))
 }
 
-/// Refuses a selector that matches no node if there is nobody to ask and `--yes` is not given: it is probably misspelt, and stops the rollout.
+/// Refuses a selector that matches no node if there is nobody to ask and `--yes` is not given. Such a selector is probably
+/// misspelt, and stops the rollout.
 pub(crate) fn accept_no_match(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
     let Command::Select(Some(selector)) = command.inner() else { return Ok(()) };
     if yes || somebody_to_ask() || selector.is_empty() || snapshot.matching(selector).next().is_some() {
@@ -404,8 +405,8 @@ pub(crate) fn accept_no_match(command: &Command, snapshot: &Snapshot, yes: bool)
     })
 }
 
-/// Refuses what lets nodes go where the record of their rollout is gone, if there is nobody to ask and `--yes` is not given: it may have been
-/// paused, or halted, or limited to a few nodes.
+/// Refuses commands that let nodes go without a record of their rollout, if there is nobody to ask and `--yes` is not given.
+/// The rollout may have been paused, halted or limited to a few nodes.
 fn accept_no_record(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
     let lets_go = matches!(command.inner(), Command::Step(_) | Command::Select(_) | Command::SetImage(_));
     if !lets_go || yes || somebody_to_ask() || !snapshot.alarms.contains(&Alarm::RecordMissing) {
@@ -436,16 +437,17 @@ fn somebody_to_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Whether an operator is asked before this is done.
+/// Whether the operator is asked before the command is carried out.
 pub(crate) fn asks(preview: &Preview, consent: Consent) -> bool {
     consent == Consent::Ask && preview.danger >= Danger::Serious && somebody_to_ask()
 }
 
-/// Asks in proportion to what can break: not at all within the budget, `y` for a new template or a roll back, the
-/// DaemonSet's name for what can take down more than the budget.
+/// Asks in proportion to the risk: not at all within the budget, for `y` before a new template or a roll back, and for the
+/// DaemonSet's name before a command that can take down more than the budget.
 ///
-/// If nobody can be asked, a command of the last kind is refused without `--yes`, and so is one that also lifts somebody's pause; all others are
-/// carried out. The question is asked only once everything that was sent to `streams` is written, so that the preview is read before it.
+/// If nobody can be asked, commands of the last kind and commands that also lift a person's pause are refused without
+/// `--yes`; all others are carried out. The question is asked only after all output to `streams` is written, so that the
+/// user reads the preview first.
 pub(crate) async fn confirm(
     preview: &Preview,
     snapshot: &Snapshot,

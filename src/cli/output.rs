@@ -1,6 +1,6 @@
 //! Answers go to standard output, as text or JSON, in Unicode or ASCII; warnings and errors go to standard error.
 //!
-//! Each stream has a writer thread, so nothing waits for it. A command that keeps printing waits for [`Output::room`] in between.
+//! Each stream has a writer thread, so nothing waits for the stream. A command that prints continuously waits for [`Streams::room`] in between.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
@@ -15,7 +15,7 @@ use crate::process::output::{StreamWriter, say_on_stderr};
 use crate::process::printable::{LineColour, Printable};
 use crate::template_text::yaml;
 
-/// Where answers go.
+/// The destination of answers.
 pub(crate) struct Output {
     to: Box<dyn Answers>,
     streams: Streams,
@@ -23,16 +23,16 @@ pub(crate) struct Output {
     shape: OutputShape,
     charset: Charset,
     colours: bool,
-    /// A document of YAML was written.
+    /// Whether a document of YAML was written.
     begun: bool,
 }
 
-/// What takes answers.
+/// Receives answers.
 pub(crate) trait Answers: Send {
-    /// Has `text` written.
+    /// Queues `text` for writing.
     ///
     /// # Errors
-    /// When nobody reads it any more.
+    /// When nobody reads the output any more.
     fn take(&mut self, text: Printable) -> io::Result<()>;
 }
 
@@ -42,7 +42,7 @@ impl Answers for StreamWriter {
     }
 }
 
-/// The streams of this process, written to without waiting; none where answers go elsewhere, as in tests.
+/// The streams of this process, which are written to without waiting. Empty if answers go elsewhere, as in tests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Streams {
     answers: Option<StreamWriter>,
@@ -50,14 +50,14 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// Waits until there is room for more, or nobody reads any more.
+    /// Waits until there is room for more output, or nobody reads it any more.
     pub(crate) async fn room(&self) {
         if let Some(answers) = &self.answers {
             answers.room().await;
         }
     }
 
-    /// Waits until either stream is stuck; returns since when.
+    /// Waits until either stream is stuck. Returns since when.
     pub(crate) async fn stuck(&self) -> Instant {
         tokio::select! {
             since = stuck(self.answers.as_ref()) => since,
@@ -65,7 +65,7 @@ impl Streams {
         }
     }
 
-    /// Waits until all is written, or nobody reads any more.
+    /// Waits until all output is written, or nobody reads it any more.
     pub(crate) async fn drained(&self) {
         for writer in [&self.answers, &self.complaints].into_iter().flatten() {
             writer.drained().await;
@@ -83,12 +83,12 @@ impl Streams {
         std::future::pending().await
     }
 
-    /// Why nobody reads the answers any more.
+    /// The error because of which nobody reads the answers any more.
     pub(crate) fn failure(&self) -> Option<io::Error> {
         self.answers.as_ref().and_then(StreamWriter::failure)
     }
 
-    /// Says `lines` on standard error.
+    /// Prints `lines` on standard error.
     pub(crate) fn complain(&self, lines: &str) {
         let lines = Printable::lines(lines);
         match &self.complaints {
@@ -106,10 +106,10 @@ async fn stuck(writer: Option<&StreamWriter>) -> Instant {
     }
 }
 
-/// Which characters the reader's terminal has.
+/// The characters that the reader's terminal can show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Charset {
-    /// All of them.
+    /// All characters.
     Unicode,
     /// Only ASCII.
     Ascii,
@@ -119,7 +119,7 @@ impl Output {
     /// Standard output, and standard error beside it.
     ///
     /// # Errors
-    /// When there is no thread or no file descriptor to be had.
+    /// When no thread or file descriptor is available.
     pub(crate) fn stdout(format: OutputFormat, charset: Charset) -> io::Result<Self> {
         let answers = StreamWriter::stdout()?;
         let complaints = StreamWriter::stderr()?;
@@ -132,7 +132,7 @@ impl Output {
         Self { to, streams: Streams::default(), format, shape, charset, colours: false, begun: false }
     }
 
-    /// The same with another amount of each answer.
+    /// The same with another level of detail.
     #[must_use]
     pub(crate) fn shaped(self, shape: OutputShape) -> Self {
         Self { shape, ..self }
@@ -148,7 +148,7 @@ impl Output {
         self.shape == OutputShape::Whole
     }
 
-    /// The streams behind it.
+    /// The streams of this output.
     pub(crate) fn streams(&self) -> Streams {
         self.streams.clone()
     }
@@ -162,12 +162,12 @@ impl Output {
         self.write(Printable::line(&in_charset(line.as_ref(), self.charset)))
     }
 
-    /// Writes a whole answer: as indented JSON, as kubectl does, or as a document of YAML; or of it what was asked for.
+    /// Writes a whole answer: as indented JSON like kubectl, as a YAML document, or only the requested part.
     pub(crate) fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
         self.write_value(value, Printable::json_indented)
     }
 
-    /// Writes one of many answers: as JSON on one line, so that all of them are JSON lines; otherwise as [`value`](Self::value) does.
+    /// Writes one of many answers: as JSON on one line, so that the output is JSON lines; otherwise as [`value`](Self::value) does.
     pub(crate) fn record(&mut self, value: &impl Serialize) -> io::Result<()> {
         self.write_value(value, Printable::json)
     }
@@ -197,18 +197,18 @@ impl Output {
         self.write(Printable::lines(&yaml(&serde_json::to_value(value)?)))
     }
 
-    /// Writes one line of text, in colour where the reader's terminal has colours and they are wanted.
+    /// Writes one line of text, in colour if the reader's terminal has colours and they are wanted.
     pub(crate) fn coloured(&mut self, colour: LineColour, line: impl AsRef<str>) -> io::Result<()> {
         let line = in_charset(line.as_ref(), self.charset);
         self.write(if self.colours { Printable::coloured(colour, &line) } else { Printable::line(&line) })
     }
 
-    /// Writes what is printable already.
+    /// Writes text that is already printable.
     pub(crate) fn write(&mut self, text: Printable) -> io::Result<()> {
         self.to.take(text)
     }
 
-    /// Writes rows in columns that are as wide as they must be; the last is not padded.
+    /// Writes rows in columns of the smallest sufficient width; the last column is not padded.
     pub(crate) fn table(&mut self, rows: &[Vec<String>]) -> io::Result<()> {
         let rows: Vec<Vec<Cow<'_, str>>> =
             rows.iter().map(|row| row.iter().map(|cell| in_charset(cell, self.charset)).collect()).collect();
@@ -228,7 +228,7 @@ impl Output {
     }
 }
 
-/// The DaemonSets that an answer is about: those of a list, or its own.
+/// The DaemonSets of an answer: the entries of a list, or the only one.
 fn names_in(answer: &serde_json::Value) -> Vec<&str> {
     match answer["items"].as_array() {
         Some(items) => items.iter().filter_map(|item| item["name"].as_str()).collect(),
@@ -243,10 +243,9 @@ fn wants_colours() -> bool {
     io::stdout().is_terminal() && set("NO_COLOR").is_none() && !dumb
 }
 
-/// `line` with the characters that the reader's terminal has. Those that rolldeck itself uses are transliterated, all others are
-/// replaced.
+/// `line` in characters that the reader's terminal can show. rolldeck's own signs are transliterated, all other characters are replaced.
 fn in_charset(line: &str, charset: Charset) -> Cow<'_, str> {
-    // What steers a terminal is replaced first: by one character, whatever the charset.
+    // Control characters are replaced first: by one character, whatever the charset.
     let line = printable(line);
     if charset == Charset::Unicode || line.is_ascii() {
         return line;
@@ -272,7 +271,7 @@ pub(crate) mod tests {
     use crate::engine::model::printable::is_printable;
     use crate::engine::model::printable::tests::HOSTILE;
 
-    /// Keeps what is written, for a test to read.
+    /// Keeps the output for a test to read.
     #[derive(Clone, Default)]
     pub(crate) struct Kept(Arc<Mutex<Vec<u8>>>);
 
@@ -286,7 +285,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A disk that is full.
+    /// A destination that fails like a full disk.
     pub(crate) struct Full;
 
     impl Answers for Full {

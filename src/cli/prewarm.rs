@@ -1,4 +1,4 @@
-//! `prewarm`: brings images onto nodes, and follows until each has them.
+//! `prewarm`: brings images onto nodes, and follows until each node has them.
 //!
 //! ```text
 //! --pause, --resume, --retry    one_shot
@@ -9,7 +9,7 @@
 //!                                               └─ cancelled, or other images were asked for  3
 //! ```
 //!
-//! What is asked for is kept in the cluster, and so are its pods: however this ends, whoever drives next carries on.
+//! The request and its pods are kept in the cluster: however this command ends, the next driver continues.
 
 use std::time::Duration;
 
@@ -35,9 +35,9 @@ use crate::engine::model::rollout_event::RolloutEventKind;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 
-/// How long a one-shot edit may take when nothing else is said.
+/// The default time limit of a one-shot edit.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long nobody may drive until we do. Less, and we might push in front of somebody who is taking over.
+/// How long the Lease must be vacant before this process drives. A shorter time could interfere with another process that is taking over.
 const VACANT: Duration = Duration::from_secs(5);
 
 /// Pre-warms, or changes what is being pre-warmed.
@@ -70,7 +70,7 @@ impl Task for PrewarmTask<'_> {
     async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError> {
         let (rollout, snapshot) = foreground.open(Role::Driver).await?;
         let command = self.command(&snapshot)?;
-        // What is refused is refused before anything is told.
+        // A refusal comes before any other output.
         let asked = Command::Prewarm(command.clone());
         let preview = match self.args.dry_run {
             true => rollout.preview_once_seen(&asked, SEEN_WITHIN).await?,
@@ -141,8 +141,8 @@ impl Task for PrewarmTask<'_> {
 }
 
 impl PrewarmTask<'_> {
-    /// Cancels, and leaves the deletion of the pods to whoever drives next: who cleans up does not expect that `in_line` nodes of a
-    /// rollout that nobody drives go.
+    /// Cancels, and leaves the deletion of the pods to the next driver. Driving would also let `in_line` nodes of a rollout
+    /// without a driver go, which a user who cancels does not expect.
     async fn cancel_without_driving(&self, foreground: &mut Foreground<'_>, in_line: usize) -> Result<Exit, CliError> {
         foreground.close().await;
         let (rollout, snapshot) = foreground.open(Role::OneShot).await?;
@@ -154,7 +154,7 @@ impl PrewarmTask<'_> {
         leave_it(foreground, &snapshot, &PrewarmCommand::Cancel, in_line)
     }
 
-    /// What the flags ask of the engine.
+    /// The engine's command for the flags.
     fn command(&self, snapshot: &Snapshot) -> Result<PrewarmCommand, CliError> {
         let PrewarmArgs { images, revision, .. } = self.args;
         if let Some(control) = self.args.control() {
@@ -181,7 +181,7 @@ impl PrewarmTask<'_> {
     }
 }
 
-/// Ends, and leaves it to whoever drives next, because driving would carry on the rollout, where so many nodes are in line.
+/// Ends and leaves the work to the next driver, because driving would continue the rollout, in which this many nodes are in line.
 fn leave_it(
     foreground: &mut Foreground<'_>,
     snapshot: &Snapshot,
@@ -203,8 +203,8 @@ fn leave_it(
     Ok(Exit::Incomplete)
 }
 
-/// Tells changes until it is over. Drives where nobody does, unless that would carry on the rollout and `carries_on` is false: then the
-/// preview that was agreed to did not say so, as somebody drove, or may have.
+/// Reports changes until pre-warming is over. Drives if nobody does, unless that would continue the rollout and `carries_on`
+/// is false: then the preview that the user accepted did not say so, because somebody drove or might have driven.
 async fn follow(
     foreground: &mut Foreground<'_>,
     rollout: &Rollout,
@@ -221,7 +221,7 @@ async fn follow(
         foreground.tell(&snapshot)?;
         arrived |= snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.error.is_none() && prewarm.has_all());
         match course(&snapshot, asked) {
-            // What StatefulSets brought to every node ends by itself, and may be over before the last node was seen to have it.
+            // Pre-warming by StatefulSets ends by itself, and may be over before the last node was seen with the images.
             PrewarmEnd::Replaced(_) if snapshot.prewarm.is_none() && (arrived || was_completed(&snapshot, began)) => {
                 return Ok(Exit::Done);
             }
@@ -249,7 +249,7 @@ async fn follow(
         tokio::select! {
             changed = snapshots.changed() => changed.map_err(|_gone| CliError::failed("the driver has stopped"))?,
             () = vacated => {
-                // Where it is refused, the command says why.
+                // If driving is refused, the command itself reports the reason.
                 let preview = rollout.preview(Command::Drive(Takeover::IfFree)).await;
                 let in_line = preview.map_or(0, |preview| preview.nodes.len());
                 if in_line > 0 && !carries_on {
@@ -262,7 +262,7 @@ async fn follow(
     }
 }
 
-/// Whether pre-warming was complete at or after `began`, as the timeline says.
+/// Whether pre-warming was complete at or after `began`, by the timeline.
 fn was_completed(snapshot: &Snapshot, began: Timestamp) -> bool {
     let complete = |kind: &RolloutEventKind| matches!(kind, RolloutEventKind::PrewarmComplete { .. });
     snapshot.timeline.iter().any(|event| event.at >= began && complete(&event.kind))
@@ -272,14 +272,14 @@ fn was_completed(snapshot: &Snapshot, began: Timestamp) -> bool {
 async fn take_the_lease(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<(), CliError> {
     let drive = Command::Drive(Takeover::IfFree);
     match foreground.telling(rollout, rollout.command(drive)).await? {
-        // Somebody was faster.
+        // Another process was faster.
         Err(CommandError::Refused(Refusal::DrivenBy { .. })) => Ok(()),
         Ok(settled) => foreground.say(Topic::Command, settled),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Where images did not arrive, and what can be done: pull them again, with or without driving, or delete the pods.
+/// The nodes on which images did not arrive, and the remedies: pull again, with or without driving, or delete the pods.
 fn failures(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
     let prewarm = snapshot.prewarm.as_ref()?;
     let failed = |node: &&NodeView| matches!(node.prewarm.as_deref(), Some(PrewarmState::Failed { .. }));
@@ -296,7 +296,7 @@ fn failures(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
     ))
 }
 
-/// Says that it is over, and that some images are not where they were to be.
+/// The error at the end if some images did not arrive.
 fn not_arrived_everywhere(snapshot: &Snapshot) -> CliError {
     let stands = snapshot.prewarm.as_ref().map(|prewarm| format!(": {prewarm}")).unwrap_or_default();
     CliError::new(
@@ -305,11 +305,11 @@ fn not_arrived_everywhere(snapshot: &Snapshot) -> CliError {
     )
 }
 
-/// Whether it is over.
+/// The result of pre-warming, if it is over.
 enum PrewarmEnd {
     GoesOn,
     Over(Result<Exit, CliError>),
-    /// It will not be done, for this reason.
+    /// Pre-warming will not be completed, for this reason.
     Replaced(String),
 }
 
@@ -336,7 +336,7 @@ fn course(snapshot: &Snapshot, command: &PrewarmCommand) -> PrewarmEnd {
     match &prewarm.error {
         Some(why) => PrewarmEnd::Over(Err(CliError::failed(format!("it cannot be pre-warmed: {why}")))),
         None if asked.cancelled.is_some() || !prewarm.is_done() => PrewarmEnd::GoesOn,
-        // What they leave is cleaned up first.
+        // The StatefulSets' leftovers are deleted first.
         None if asked.method == PrewarmMethod::StatefulSet && prewarm.has_all() => PrewarmEnd::GoesOn,
         None if !prewarm.stuck.is_empty() => PrewarmEnd::Over(Ok(Exit::Halted)),
         None if prewarm.counts.failed > 0 => PrewarmEnd::Over(Ok(Exit::Halted)),

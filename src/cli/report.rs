@@ -1,4 +1,4 @@
-//! `report`: a rollout written down for who takes over, as text and as one page.
+//! `report`: a rollout as a text and as one page, for handing it over.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use crate::engine::report::story::Story;
 use crate::handover::{Handover, StoryLine, file_stem};
 use crate::process::printable::Printable;
 
-/// How long before a rollout began its preparations are told as well.
+/// How long before the beginning of a rollout its preparations are included.
 const BEFORE: Duration = Duration::from_secs(600);
 
-/// The events of the audit log that are bad news whatever came of them, as `RolloutEvent::severity` has it.
+/// The events of the audit log that are bad news whatever their outcome, as in `RolloutEvent::severity`.
 const BAD_NEWS: [&str; 10] = [
     "halted",
     "rollingBack",
@@ -36,7 +36,7 @@ const BAD_NEWS: [&str; 10] = [
     "giveUpDriving",
 ];
 
-/// Writes one rollout down.
+/// Writes the report of one rollout.
 pub(crate) async fn run(
     session: &dyn Session,
     (global, namespace): (&Global, &str),
@@ -75,8 +75,8 @@ fn write_page(page: &Path, html: &str) -> Result<(), CliError> {
     })
 }
 
-/// What the audit log of this account says of the rollout; nothing where there is no log. Of another DaemonSet of the same name, in a cluster
-/// whose context is called the same, it says nothing here.
+/// The lines of this account's audit log about the rollout; empty if there is no log. Lines about another DaemonSet of the
+/// same name, on another cluster whose context has the same name, are left out.
 fn audit_log(global: &Global, session: &dyn Session, snapshot: &Snapshot) -> Result<LogRead, CliError> {
     let log = global.audit_log.clone().map_or_else(AuditLog::usual, |LogTo(log)| log);
     let Some(path) = log.path() else { return Ok(LogRead::default()) };
@@ -95,7 +95,7 @@ fn audit_log(global: &Global, session: &dyn Session, snapshot: &Snapshot) -> Res
     audit::read(path, &filter).map_err(|error| CliError::failed(error.to_string()))
 }
 
-/// When the old pod of each node was deleted: the last time, if several times.
+/// The time of the last deletion of each node's old pod.
 fn deletions(lines: &[LogLine]) -> HashMap<String, Timestamp> {
     let deletion = |line: &LogLine| {
         let deleted = line.text("event") == Some("deletePod") && line.text("outcome") == Some("done");
@@ -105,7 +105,7 @@ fn deletions(lines: &[LogLine]) -> HashMap<String, Timestamp> {
     lines.iter().filter_map(deletion).collect()
 }
 
-/// What people decide by; the single writes are in the story of the nodes.
+/// The events that people decide by; single writes are in the story of the nodes.
 fn story_line(line: &LogLine) -> Option<StoryLine> {
     if line.fields()["detail"] == true {
         return None;

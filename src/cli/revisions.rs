@@ -1,4 +1,4 @@
-//! `history` and `diff`: which revisions there are, the whole template of one, and what differs between two.
+//! `history` and `diff`: the list of revisions, the whole template of one, and the differences between two.
 //!
 //! ```text
 //! edge/agent on prod-eu: from revision 14 (82 pods) to revision 15 (38 pods, current)
@@ -38,7 +38,7 @@ pub(crate) async fn history(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let (rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
-    // Events tell which numbers revisions had before; events and pods for pre-warming tell of images, too.
+    // Events report earlier numbers of revisions; Events and pre-warming pods also report images.
     let snapshot = with_all_watches(&rollout, snapshot).await;
     match &args.revision {
         Some(called) => whole(&CommandPlace::of(session), &snapshot, called, output)?,
@@ -63,7 +63,7 @@ async fn list(rollout: &Rollout, snapshot: Arc<Snapshot>, output: &mut Output) -
 }
 
 fn history_table(snapshot: &Snapshot, on_nodes: &HashMap<Str, ImagesOnNodes>) -> Vec<Vec<String>> {
-    // Most people never set it.
+    // Most users never set a change-cause.
     let has_causes = snapshot.revisions.iter().any(|revision| revision.change_cause.is_some());
     let causes = has_causes.then_some("CHANGE-CAUSE");
     let head = ["REVISION", "PODS", "AGE", "IMAGES", "ON NODES"].into_iter().chain(causes);
@@ -89,7 +89,7 @@ fn history_table(snapshot: &Snapshot, on_nodes: &HashMap<Str, ImagesOnNodes>) ->
     rows
 }
 
-/// What `-o wide` adds to the table of revisions.
+/// The additional columns of `-o wide` in the table of revisions.
 fn wide_history(snapshot: &Snapshot) -> impl Iterator<Item = Vec<String>> {
     let cells = snapshot.revisions.iter().map(|revision| {
         let created = revision.created_at.map_or_else(|| "?".to_owned(), |at| at.to_rfc3339());
@@ -102,7 +102,7 @@ fn images_in_words(images: &[(Str, Str)]) -> String {
     images.iter().map(|(container, image)| format!("{container}={image}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Prints a revision with its template. The lines about it are comments, so that the whole is YAML.
+/// Prints a revision with its template. Its other fields are YAML comments, so that the whole output is YAML.
 fn whole(place: &CommandPlace, snapshot: &Snapshot, called: &str, output: &mut Output) -> Result<(), CliError> {
     let target = CommandTarget::new(place, snapshot);
     let revision = snapshot.revision_called(called).map_err(|why| no_such(target, why))?;
@@ -122,7 +122,7 @@ fn whole(place: &CommandPlace, snapshot: &Snapshot, called: &str, output: &mut O
     Ok(())
 }
 
-/// Says what differs between two revisions.
+/// Prints the differences between two revisions.
 pub(crate) async fn diff(
     session: &dyn Session,
     namespace: &str,
@@ -130,7 +130,7 @@ pub(crate) async fn diff(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let (rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
-    // Events tell which numbers revisions had before.
+    // Events report earlier numbers of revisions.
     let snapshot = with_all_watches(&rollout, snapshot).await;
     let place = CommandPlace::of(session);
     if let (None, Some(only)) = (&args.from, snapshot.only_revision()) {
@@ -170,7 +170,7 @@ pub(crate) async fn diff(
     Ok(if changes.is_empty() { Exit::Done } else { Exit::Different })
 }
 
-/// Says that nothing differs, because there is one revision only. As with other programs that compare, that is no error.
+/// Reports that nothing differs, because there is only one revision. As in other programs that compare, this is no error.
 fn nothing_to_compare(
     context: &str,
     snapshot: &Snapshot,
@@ -191,7 +191,7 @@ fn nothing_to_compare(
     Ok(Exit::Done)
 }
 
-/// The lines that differ, as `diff -u` prints them.
+/// The differing lines, as `diff -u` prints them.
 fn lines(
     (from, to): (&RevisionView, &RevisionView),
     templates: (&Template, &Template),
@@ -219,7 +219,7 @@ fn lines(
     Ok(())
 }
 
-/// Says beside the answer which revision was meant, where what was typed could mean another one.
+/// Prints beside the answer which revision was chosen, if the typed text is ambiguous.
 fn say_which<T: AsRef<str>>(snapshot: &Snapshot, typed: impl IntoIterator<Item = T>, output: &Output) {
     let streams = output.streams();
     typed
@@ -238,7 +238,7 @@ fn template_of<'a>(target: CommandTarget<'_>, revision: &'a RevisionView) -> Res
     revision.template.as_ref().ok_or_else(gone)
 }
 
-/// A revision and where it is: `revision 14 (82 pods)`.
+/// A revision and the number of its pods: `revision 14 (82 pods)`.
 fn about(snapshot: &Snapshot, revision: &RevisionView) -> String {
     let pods = if revision.pods == 1 { "1 pod".to_owned() } else { format!("{} pods", revision.pods) };
     let role = snapshot.role_of(revision).map(|role| format!(", {role}")).unwrap_or_default();
@@ -246,7 +246,7 @@ fn about(snapshot: &Snapshot, revision: &RevisionView) -> String {
     format!("{} ({pods}{role}{renumbered})", revision.called())
 }
 
-/// A revision and what was stored with it: hash, time, cause.
+/// A revision and its stored data: hash, time, cause.
 fn stored(revision: &RevisionView) -> String {
     let mut words = format!("{}  {}", revision.called(), revision.hash);
     if let Some(at) = revision.created_at {

@@ -1,4 +1,4 @@
-//! `config`: the settings of the configuration file that are in force, where each comes from, and the paths that are used.
+//! `config`: the settings in force, the source of each, and the paths in use.
 //!
 //! ```text
 //! file                 /home/ada/.config/rolldeck/config.toml
@@ -20,7 +20,7 @@ use crate::audit::AuditLog;
 use crate::config::{self, ConfigFile, ConfigKey};
 use crate::process::printable::Printable;
 
-/// What `config` answers.
+/// The answer of `config`.
 #[derive(Serialize)]
 struct ConfigJson {
     #[serde(flatten)]
@@ -40,7 +40,7 @@ struct PathInUse {
 #[derive(Serialize)]
 struct SettingInForce {
     name: String,
-    /// As it is written in the file; none where it is found out.
+    /// The value as it is written in the file; `None` if it is detected.
     value: Option<String>,
     from: &'static str,
 }
@@ -92,7 +92,7 @@ fn paths(global: &Global, file: &ConfigFile) -> Vec<PathInUse> {
     vec![in_use("file", file.path.as_deref()), in_use("themes", themes.as_deref()), in_use("audit log", log.path())]
 }
 
-/// With which settings a rollout begins.
+/// The settings with which a rollout begins.
 fn defaults(file: &ConfigFile) -> impl Iterator<Item = SettingInForce> {
     let built_in: Vec<_> = config::rollout_defaults(&config::built_in()).collect();
     config::rollout_defaults(&file.values).zip(built_in).map(|((name, filed), (_, built_in))| match filed {
@@ -101,7 +101,7 @@ fn defaults(file: &ConfigFile) -> impl Iterator<Item = SettingInForce> {
     })
 }
 
-/// Keys and filters of the user's own.
+/// The user's own keys and filters.
 fn named(file: &ConfigFile) -> impl Iterator<Item = SettingInForce> {
     let filed = |name, value: &str| SettingInForce {
         name,

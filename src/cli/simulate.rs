@@ -1,6 +1,6 @@
 //! `rolldeck simulate`: attacks the promises in the simulated world on all cores, and prints the result.
 //!
-//! It needs no cluster and drives no rollout, so it calls the attack directly and not through the driver. So does `--compare`.
+//! The command needs no cluster and drives no rollout, so it calls the attack directly and not through the driver. `--compare` does the same.
 
 mod compare;
 
@@ -19,7 +19,7 @@ use crate::sim::attack::run::{TraceMode, run_case};
 use crate::sim::attack::shrink::shrink;
 use crate::sim::attack::statistics::Statistics;
 
-/// What `-o json` prints.
+/// The answer with `-o json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct AttackJson {
@@ -35,7 +35,7 @@ struct AttackJson {
     violations: Vec<BrokenJson>,
 }
 
-/// What `-o json` prints of one case.
+/// The answer with `-o json` for one case.
 #[derive(Serialize)]
 struct CaseReport<'a> {
     kind: &'static str,
@@ -70,7 +70,7 @@ pub(crate) async fn run(args: SimulateArgs, output: &mut Output) -> Result<Exit,
     Ok(exit)
 }
 
-/// Lets a worker run on every core; returns when all are done.
+/// Runs a worker on every core; returns when all are done.
 fn on_all_cores(worker: &(dyn Fn() + Sync)) {
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
@@ -87,7 +87,7 @@ fn print(seed: u64, seconds: f64, statistics: &Statistics, output: &mut Output) 
     Ok(())
 }
 
-/// Shrinks, saves and plays one case, as the flags say, and prints what it breaks.
+/// Shrinks, saves and plays one case, as the flags demand, and prints the promises that it breaks.
 async fn one(args: &SimulateArgs, seed: u64, output: &mut Output) -> Result<Exit, CliError> {
     let mut case = match &args.case {
         Some(file) => read(file)?,

@@ -1,4 +1,4 @@
-//! `status`: how things stand, in the console's words.
+//! `status`: the state of a rollout or of all DaemonSets, in the console's words.
 //!
 //! ```text
 //! edge/agent on prod-eu: running, 38 of 120 updated
@@ -53,14 +53,14 @@ use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
 use crate::engine::report::trouble::starts_in_time;
 
-/// How long a look may take when nothing else is said.
+/// The default time limit of a look.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long watches that are not needed may take to load, once the others are loaded.
+/// How long optional watches may take to load, once the others are loaded.
 const OPTIONAL_WITHIN: Duration = Duration::from_secs(1);
-/// How many nodes with the same trouble are named.
+/// How many nodes with the same trouble are listed by name.
 const NAMED: usize = 5;
 
-/// Says once where a rollout stands, or follows it to its end.
+/// Prints the state of a rollout once, or follows the rollout to its end.
 pub(crate) async fn rollout(
     session: &dyn Session,
     namespace: &str,
@@ -105,7 +105,7 @@ pub(crate) async fn rollout(
                     output.table(&table(&snapshot))?;
                 }
             }
-            // The table of images is about the target's.
+            // The table of images covers only the target's images.
             if let Some(prewarm) = snapshot.prewarm.as_ref().filter(|it| args.images && !it.pulls.images.is_empty()) {
                 output.line("")?;
                 output.table(&prewarm_table(&snapshot, &prewarm.pulls))?;
@@ -115,7 +115,7 @@ pub(crate) async fn rollout(
     Ok(standing(&snapshot))
 }
 
-/// The snapshot once all watches are loaded, also those that are not needed; the present one if that takes too long.
+/// The snapshot once all watches, also optional ones, are loaded; the present one if that takes too long.
 pub(crate) async fn with_all_watches(rollout: &Rollout, snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
     let loaded = |snapshot: &Arc<Snapshot>| snapshot.watches.iter().all(|watch| watch.health != WatchHealth::Loading);
     let mut snapshots = rollout.snapshots.clone();
@@ -125,7 +125,7 @@ pub(crate) async fn with_all_watches(rollout: &Rollout, snapshot: Arc<Snapshot>)
     }
 }
 
-/// Says that a rollout was not over in time; of one that is paused also what lifts that.
+/// The error for a rollout that was not over in time. For a paused rollout it also names the command that lifts the pause.
 pub(crate) fn out_of_time(place: &CommandPlace, snapshot: &Snapshot, patience: Duration) -> CliError {
     let (doing, progress) = (snapshot.doing(), snapshot.progress());
     let error = CliError::new(
@@ -135,7 +135,7 @@ pub(crate) fn out_of_time(place: &CommandPlace, snapshot: &Snapshot, patience: D
     what_comes_next(place, snapshot).into_iter().fold(error, CliError::hinted)
 }
 
-/// Follows a rollout until it is over: complete, halted, or the DaemonSet gone.
+/// Follows a rollout until it is over: complete, halted, or its DaemonSet deleted.
 async fn follow(place: &CommandPlace, rollout: &Rollout, output: &mut Output) -> Result<Exit, CliError> {
     let mut snapshots = rollout.snapshots.clone();
     let is_text = output.format() == OutputFormat::Text;
@@ -158,7 +158,7 @@ async fn follow(place: &CommandPlace, rollout: &Rollout, output: &mut Output) ->
     }
 }
 
-/// Prints what changed.
+/// Prints the changes.
 pub(crate) fn tell(
     feed: &mut ChangeFeed,
     snapshot: &std::sync::Arc<Snapshot>,
@@ -173,13 +173,13 @@ pub(crate) fn tell(
     Ok(())
 }
 
-/// Says that the DaemonSet went away while we looked on.
+/// The error if the DaemonSet was deleted meanwhile.
 pub(crate) fn deleted(snapshot: &Snapshot) -> CliError {
     let Snapshot { namespace, name, .. } = snapshot;
     CliError::new(CliErrorKind::NotFound, format!("DaemonSet `{name}` in namespace `{namespace}` was deleted"))
 }
 
-/// What a script is told of how things stand.
+/// The exit code for the present state.
 pub(crate) fn standing(snapshot: &Snapshot) -> Exit {
     let counts = snapshot.counts;
     match &snapshot.phase {
@@ -200,7 +200,7 @@ pub(crate) fn standing(snapshot: &Snapshot) -> Exit {
     }
 }
 
-/// Says why a rollout that was followed does not go on, and what would let it.
+/// The error for a followed rollout that does not continue, with the remedy.
 fn stopped(place: &CommandPlace, snapshot: &Snapshot) -> CliError {
     let failed = match (&snapshot.phase, snapshot.counts.failed) {
         (Phase::Halted | Phase::Paused(_), _) | (_, 0) => String::new(),
@@ -211,7 +211,7 @@ fn stopped(place: &CommandPlace, snapshot: &Snapshot) -> CliError {
     what_comes_next(place, snapshot).into_iter().fold(error, CliError::hinted)
 }
 
-/// What would let a rollout go on that is halted or paused.
+/// The commands that let a halted or paused rollout continue.
 pub(crate) fn what_comes_next(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     match &snapshot.phase {
         Phase::Halted => {
@@ -223,7 +223,7 @@ pub(crate) fn what_comes_next(place: &CommandPlace, snapshot: &Snapshot) -> Vec<
     }
 }
 
-/// What a rollout does, where it has ended; of a halt the revision at which it halted: `halted at revision 6: image not found on 1 node`.
+/// The present phase in words. For a halt it includes the revision: `halted at revision 6: image not found on 1 node`.
 pub(crate) fn how_it_stands(snapshot: &Snapshot) -> String {
     let Some(target) = snapshot.to.as_ref().filter(|_| snapshot.phase == Phase::Halted) else {
         return snapshot.doing().to_string();
@@ -260,7 +260,7 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
         say("waits", snapshot.waiting(wait).to_string());
     }
     if snapshot.has_plan() {
-        // Of a rollout whose record is gone they are not known.
+        // If the record is gone, the settings of the rollout are not known.
         let is_missing = snapshot.alarms.contains(&Alarm::RecordMissing);
         let as_it_begins = if is_missing { "a new record begins with: " } else { "" };
         say("plan", format!("{as_it_begins}{}", snapshot.plan_in_words()));
@@ -332,7 +332,7 @@ fn driver_line(place: &CommandPlace, snapshot: &Snapshot) -> String {
     let drive = || CommandTarget::new(place, snapshot).named("drive");
     let needs_one = matches!(snapshot.phase, Phase::Running | Phase::Held | Phase::Preparing | Phase::Releasing(_));
     match snapshot.has_silent_driver() {
-        // The command is among those that come next.
+        // The command is among the suggested ones.
         true if snapshot.remedies().contains(&Remedy::Drive) => driving.to_string(),
         true if needs_one => format!("{driving}; if it has ended, {} would", drive()),
         true if matches!(snapshot.phase, Phase::Paused(_)) => {
@@ -342,7 +342,7 @@ fn driver_line(place: &CommandPlace, snapshot: &Snapshot) -> String {
     }
 }
 
-/// Nodes in trouble by state and cause, a line each.
+/// Nodes in trouble by state and cause, one line each.
 fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
     let mut groups: BTreeMap<(NodeState, String), Vec<&NodeView>> = BTreeMap::new();
     for node in snapshot.nodes.iter() {
@@ -378,7 +378,7 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// Nodes on which images that are pre-warmed did not arrive, by reason, a line each.
+/// Nodes on which pre-warmed images did not arrive, by reason, one line each.
 fn not_arrived(snapshot: &Snapshot) -> Vec<String> {
     let mut groups: BTreeMap<String, Vec<&NodeView>> = BTreeMap::new();
     for node in snapshot.nodes.iter() {
@@ -390,7 +390,7 @@ fn not_arrived(snapshot: &Snapshot) -> Vec<String> {
     groups.into_iter().map(line).collect()
 }
 
-/// Pods on nodes that should not run them, by reason, a line each.
+/// Pods on nodes that should not run them, by reason, one line each.
 fn misscheduled(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
     let mut groups: BTreeMap<String, Vec<&NodeView>> = BTreeMap::new();
     for node in snapshot.nodes.iter().filter(|node| node.state == NodeState::Ineligible && node.pod.is_some()) {
@@ -408,7 +408,7 @@ pub(crate) fn some_of(nodes: &[&NodeView]) -> String {
     if nodes.len() > NAMED { format!("{named} …") } else { named }
 }
 
-/// How far pre-warming is in each site.
+/// The progress of pre-warming in each site.
 fn site_table(prewarm: &PrewarmView) -> Vec<Vec<String>> {
     let head = ["SITE", "NODES", "PRESENT", "PULLING", "WAITING", "FAILED", "LIMIT", "RATE", "ETA"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -425,7 +425,7 @@ fn site_table(prewarm: &PrewarmView) -> Vec<Vec<String>> {
     rows
 }
 
-/// How many nodes of each site may pull at once where that follows what its link bears, and why.
+/// The number of nodes of each site that may pull at once, if it follows the capacity of the link, with the reason.
 fn pace_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
     let head = ["SITE", "LIMIT", "PACE"].map(str::to_owned).to_vec();
     let site =
@@ -433,7 +433,7 @@ fn pace_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
     std::iter::once(head).chain(snapshot.pace.iter().map(site)).collect()
 }
 
-/// Adds columns to a table before its last one, which may be long.
+/// Adds columns to a table before its last column, which may be long.
 pub(crate) fn add_columns(table: &mut [Vec<String>], columns: impl Iterator<Item = Vec<String>>) {
     for (row, cells) in table.iter_mut().zip(columns) {
         let last = row.pop();
@@ -445,7 +445,7 @@ pub(crate) fn age(since: Option<Timestamp>, at: Timestamp) -> String {
     since.map_or_else(|| "?".to_owned(), |since| ShortDuration(at.since(since)).to_string())
 }
 
-/// Lists all DaemonSets that we may see, in one namespace or in all.
+/// Lists all DaemonSets that the user may see, in one namespace or in all.
 pub(crate) async fn fleet(
     session: &dyn Session,
     namespace: Option<&str>,
@@ -493,7 +493,7 @@ fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
     rows
 }
 
-/// What `-o wide` adds to the list of DaemonSets.
+/// The additional columns of `-o wide` in the list of DaemonSets.
 fn wide_fleet(fleet: &Fleet) -> impl Iterator<Item = Vec<String>> {
     let cells = fleet.rows.iter().map(|row| {
         let DaemonSetCounters { desired: _, current, ready, updated: _, available: _, misscheduled } = row.counters;

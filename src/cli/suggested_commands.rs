@@ -9,14 +9,14 @@ use crate::engine::model::shell::{shell_flag, shell_word, shell_words};
 use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
-/// A remedy as JSON: its kind for a script, the command that carries it out, and what that does in words.
+/// A remedy as JSON: its kind for a script, the command that carries it out, and the effect in words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct SuggestedCommand {
     remedy: &'static str,
-    /// The whole command; absent where a name in it cannot be quoted safely for a shell.
+    /// The whole command; absent if a name in it cannot be quoted safely for a shell.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
-    /// The same as a program takes it: the words that a shell makes of it.
+    /// The words into which a shell splits the command, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     argv: Option<Vec<String>>,
     text: String,
@@ -27,12 +27,12 @@ impl SuggestedCommand {
         Self { remedy, argv: command.as_deref().and_then(shell_words), command, text }
     }
 
-    /// Whether it is the command that drives.
+    /// Whether this is the command that drives.
     pub(crate) fn drives(&self) -> bool {
         self.remedy == spelled(Remedy::Drive).0
     }
 
-    /// Whether it is the command that carries on what is to be pre-warmed.
+    /// Whether this is the command that continues pre-warming.
     pub(crate) fn prewarms(&self) -> bool {
         self.remedy == PREWARM
     }
@@ -46,21 +46,21 @@ impl SuggestedCommand {
     }
 }
 
-/// The kind of the command that carries pre-warming on.
+/// The kind of the command that continues pre-warming.
 const PREWARM: &str = "prewarm";
 
-/// How many nodes one command takes out of being cordoned.
+/// How many nodes one command uncordons.
 const UNCORDONED: usize = 5;
 
-/// What is said instead of a command.
+/// The text instead of a command.
 const NOT_OFFERED: &str = "no command, as a name in it has characters that a shell may take for something else";
 
-/// Which cluster commands are for, and as whom: as this one was called, so that they mean the same in another shell.
+/// The cluster and the identity of commands, from this process's own flags, so that the commands mean the same in another shell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct CommandPlace {
     /// The kubeconfig context.
     pub(crate) context: String,
-    /// The flags that lead to it, quoted; `None` where one cannot be quoted safely.
+    /// The flags that lead to the cluster, quoted; `None` if one cannot be quoted safely.
     flags: Option<String>,
 }
 
@@ -69,7 +69,7 @@ impl CommandPlace {
         Self { context: session.context().to_owned(), flags: session.cluster_flags() }
     }
 
-    /// `--kubeconfig /etc/edge --as jane --context prod`; `None` where one of them cannot be quoted safely.
+    /// `--kubeconfig /etc/edge --as jane --context prod`; `None` if one of them cannot be quoted safely.
     pub(crate) fn flags(&self) -> Option<String> {
         self.flags.clone()
     }
@@ -88,8 +88,8 @@ impl<'a> CommandTarget<'a> {
         Self { place, namespace: &snapshot.namespace, name: &snapshot.name }
     }
 
-    /// The whole command, quoted for a shell. `words` are its name and its flags, quoted already. `None` where something that it has to
-    /// name cannot be quoted safely.
+    /// The whole command, quoted for a shell. `words` are its name and its flags, already quoted. `None` if a necessary name
+    /// cannot be quoted safely.
     pub(crate) fn command(&self, words: &str) -> Option<String> {
         let flags = Some(self.place.flags()?).filter(|flags| !flags.is_empty());
         let flags = flags.map(|flags| flags + " ").unwrap_or_default();
@@ -97,14 +97,13 @@ impl<'a> CommandTarget<'a> {
         Some(format!("rolldeck {words} {flags}{namespace} {}", shell_word(&format!("ds/{}", self.name))?))
     }
 
-    /// The command within a sentence: whole where that is safe, otherwise without what it is about.
+    /// The command within a sentence: the whole command if that is safe, otherwise without its DaemonSet.
     pub(crate) fn named(&self, words: &str) -> String {
         self.command(words).map_or_else(|| format!("`rolldeck {words}`"), |command| format!("`{command}`"))
     }
 }
 
-/// The kind of a remedy in JSON, and its command with flags. There is no command where it needs an argument that only the
-/// operator knows.
+/// The kind of a remedy in JSON, and its command with flags. `None` for a command that needs an argument which only the operator knows.
 fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
     let (kind, command) = match remedy {
         Remedy::Drive => ("drive", "drive"),
@@ -137,8 +136,8 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
     (kind, Some(command.to_owned()))
 }
 
-/// What an operator can do about what stands in the way, most fitting first; empty when nothing does. `status` as text and as JSON, the answers
-/// of one-shot commands, `drive` and `diagnose` all take it from here. Each command is offered once.
+/// The remedies for the present obstacles, most fitting first; empty if there is no obstacle. They are used by `status` as
+/// text and as JSON, by the answers of one-shot commands, by `drive` and by `diagnose`. Each command is offered once.
 pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> Vec<SuggestedCommand> {
     let mut suggested: Vec<SuggestedCommand> = Vec::new();
     for remedy in snapshot.remedies() {
@@ -154,17 +153,17 @@ pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> V
     suggested
 }
 
-/// The command that rolls back, where that leads anywhere.
+/// The command that rolls back, if the rollout leads forward and a roll back is possible.
 pub(crate) fn undo_command(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
     snapshot.undo_is_free().then(|| CommandTarget::new(place, snapshot).command("undo")).flatten()
 }
 
-/// Whether it says among other things that a roll back helps.
+/// Whether the remedy mentions a roll back.
 pub(crate) fn says_roll_back(remedy: &str) -> bool {
     remedy.starts_with("roll back") || remedy.ends_with("roll back")
 }
 
-/// What lets nodes go that are left and cordoned.
+/// The command that uncordons the remaining cordoned nodes.
 fn uncordoning(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedCommand> {
     let cordoned = snapshot.waits_for_cordoned();
     let text = match (cordoned.len(), cordoned.len().saturating_sub(UNCORDONED)) {
@@ -179,7 +178,7 @@ fn uncordoning(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedCom
     Some(SuggestedCommand::new("uncordon", command, text))
 }
 
-/// What can be done about pre-warming that stands still, or that failed somewhere. Where images do not come by themselves, it can be given up, too.
+/// The remedies for pre-warming that stands still or failed somewhere. If images do not arrive by themselves, giving up is also offered.
 fn prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Vec<SuggestedCommand> {
     let first = goes_on_prewarming(place, snapshot);
     let fails = snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.counts.failed > prewarm.counts.retrying);
@@ -217,7 +216,7 @@ fn goes_on_prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Option<Sugge
     Some(SuggestedCommand::new(remedy, command, text.to_owned()))
 }
 
-/// The command that asks for the same again, without the DaemonSet: `prewarm --image agent=agent:v2 --max-pulling 2`. `None` where
+/// The command that repeats the request, without the DaemonSet: `prewarm --image agent=agent:v2 --max-pulling 2`. `None` if
 /// a name in it cannot be quoted safely for a shell.
 pub(crate) fn prewarm_command(asked: &Prewarm, revisions: &[RevisionView]) -> Option<String> {
     let mut words = vec!["prewarm".to_owned()];
@@ -253,7 +252,7 @@ pub(crate) fn prewarm_command(asked: &Prewarm, revisions: &[RevisionView]) -> Op
     Some(words.join(" "))
 }
 
-/// The same within a sentence, with the DaemonSet where that is safe.
+/// The same within a sentence, with the DaemonSet if that is safe.
 pub(crate) fn prewarm_named(target: CommandTarget<'_>, asked: &Prewarm, revisions: &[RevisionView]) -> String {
     match prewarm_command(asked, revisions) {
         Some(words) => target.named(&words),

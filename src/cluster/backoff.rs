@@ -1,10 +1,10 @@
-//! How long to wait before trying again.
+//! The wait before the next attempt after a failure.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// Exponential back-off with jitter: half a second doubling to half a minute, each wait between half of that and all of it,
-/// so that consoles that lost the same server do not come back at the same instant.
+/// Exponential back-off with jitter: half a second doubling to half a minute. Each wait lies between half of that value and
+/// all of it, so that consoles that lost the same server do not come back at the same instant.
 #[derive(Debug)]
 pub(super) struct Backoff {
     failures: u32,
@@ -12,7 +12,7 @@ pub(super) struct Backoff {
 }
 
 const FIRST: Duration = Duration::from_millis(500);
-/// The longest wait for a server that does not answer, or refuses.
+/// The longest wait for a server that does not answer or refuses requests.
 pub(super) const LONGEST: Duration = Duration::from_secs(30);
 
 impl Backoff {
@@ -24,7 +24,7 @@ impl Backoff {
         Self { failures: 0, random: fastrand::Rng::with_seed(seed) }
     }
 
-    /// The wait after one more failure, at most `longest`. `asked` is what the server asked for; jitter is added to it.
+    /// The wait after one more failure, at most `longest`. `asked` is the wait that the server asked for; jitter is added to it.
     pub(super) fn next(&mut self, asked: Option<Duration>, longest: Duration) -> Duration {
         let full = FIRST.saturating_mul(1 << self.failures.min(10)).min(longest);
         self.failures = self.failures.saturating_add(1);

@@ -1,8 +1,8 @@
-//! Bounds texts for people where they come in: whoever may write an Event or a status decides how long it is and what is in it.
+//! Bounds the length of texts for people when they are received: the writer of an Event or a status decides on its length and content.
 //!
-//! A clipped text is shown, searched for words and logged. What identifies an object, is compared or is written back is never
-//! clipped: uids, resource versions, selectors, labels, templates, the record. Names of processes are bounded by [`clip_name`],
-//! which keeps different ones different.
+//! Clipped texts are shown, searched for words and logged. Texts that identify an object, are compared or are written back
+//! are never clipped: uids, resource versions, selectors, labels, templates, the record. [`clip_name`] bounds names of
+//! processes and keeps different names different.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,28 +11,28 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::engine::model::printable::is_printable;
 
-/// The most bytes of a name, of a reason, or of who wrote something: the longest name that Kubernetes gives an object.
+/// The most bytes of a name, of a reason or of an author: the longest name that Kubernetes gives an object.
 pub(super) const NAME: usize = 253;
-/// The most bytes of a message: as much as a kubelet keeps of a container's last words (`terminationMessagePath`). The API server
-/// takes up to 1.5 MB.
+/// The most bytes of a message: as much as a kubelet keeps of a container's termination message (`terminationMessagePath`).
+/// The API server accepts up to 1.5 MB.
 pub(super) const MESSAGE: usize = 4 * 1024;
 /// The most bytes of a change-cause, which is a command line as a rule.
 pub(super) const CHANGE_CAUSE: usize = 1024;
-/// The most bytes of a grapheme, so that with the mark of a cut after it, which may join it, it takes at most 32. Natural languages
-/// and emoji have fewer.
+/// The most bytes of a grapheme. The mark of a cut after it may join it; together they take at most 32 bytes. Natural
+/// languages and emoji have fewer.
 const GRAPHEME: usize = 32 - CUT.len();
-/// Stands for what was cut off.
+/// Replaces the part that was cut off.
 const CUT: &str = "…";
-/// Stands for a grapheme that is too long.
+/// Replaces a grapheme that is too long.
 const TOO_LONG: &str = "\u{fffd}";
 
-/// `text` in at most `limit` bytes, with `…` for what was cut off, and without characters that are not seen or that change what is
-/// seen around them. Lines and tabs stay.
+/// `text` in at most `limit` bytes, with `…` in place of the part that was cut off. Characters that are invisible or change
+/// the display of their neighbours are removed. Line breaks and tabs stay.
 pub(super) fn clip(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit && text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
         return Cow::Borrowed(text);
     }
-    // No more than decides about the last grapheme.
+    // The rest cannot change the last grapheme.
     let enough = limit + GRAPHEME;
     let mut seen = String::new();
     let mut more = false;
@@ -56,15 +56,15 @@ pub(super) fn clip(text: &str, limit: usize) -> Cow<'_, str> {
         }
     }
     if more {
-        // The last one may be a part of its grapheme.
+        // The last grapheme may be incomplete.
         clipped.truncate(cut_at.min(last_at));
         clipped.push_str(CUT);
     }
     if clipped == text { Cow::Borrowed(text) } else { Cow::Owned(clipped) }
 }
 
-/// The name of a process or of an object, on one line and in at most [`NAME`] bytes. One that had to be changed ends in a number made
-/// of all of it, so that two of them stay two.
+/// The name of a process or of an object, on one line and in at most [`NAME`] bytes. A changed name ends in a hash of the
+/// whole original, so that two different names stay different.
 pub(super) fn clip_name(name: &str) -> Cow<'_, str> {
     const NUMBER: usize = "~01234567".len();
     if let Cow::Borrowed(name) = clip(name, NAME)
@@ -78,7 +78,7 @@ pub(super) fn clip_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{kept}~{:08x}", hasher.finish() & 0xffff_ffff))
 }
 
-/// Whether a character is left out: all that a terminal does not show as itself, but for lines and tabs.
+/// Whether a character is left out: every character that a terminal does not show as itself, except line breaks and tabs.
 fn is_hidden(c: char) -> bool {
     !matches!(c, '\n' | '\t') && !is_printable(c)
 }
@@ -89,8 +89,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Texts that whoever writes an object could put into it: of any length, with everything that a terminal or a reader stumbles
-    /// over.
+    /// Texts as a hostile author of an object could write them: of any length, with every character that confuses a terminal or a reader.
     pub(in crate::cluster) fn hostile() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
             "a",
@@ -161,7 +160,7 @@ pub(super) mod tests {
         assert_eq!(clip(&format!("a{} b", "\u{301}".repeat(999)), 99), "…", "its end was not looked for");
     }
 
-    /// What is cut off is not looked at, however long it is.
+    /// The part that is cut off is not read, however long it is.
     #[test]
     fn a_message_of_a_megabyte_is_cut() {
         for flood in ["x", "word ", "e\u{301}", "\u{301}", "👩\u{200d}", "🇦", "\u{1b}"]

@@ -1,12 +1,12 @@
-//! The clock that the engine is handed.
+//! The clock that gives the engine its time.
 
 use std::time::Duration;
 
 use crate::engine::model::time::Timestamp;
 
-/// Wall time that never jumps: read from the wall clock once, then advanced by a clock that cannot be set.
+/// Wall time that never jumps: the wall clock is read once, and a clock that cannot be set advances the value.
 ///
-/// It also counts while the machine sleeps, so that a laptop that wakes up knows that its lease has expired.
+/// The clock also counts while the machine sleeps, so that a laptop that wakes up knows that its Lease has expired.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     anchor: Timestamp,

@@ -1,4 +1,4 @@
-//! From a kubeconfig to a connection, with errors that say what was tried and where, and what to try next.
+//! Makes a connection from a kubeconfig. An error names the attempt, the address and the next thing to try.
 
 mod error;
 
@@ -33,17 +33,17 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a first answer may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the context is called in a pod, where there is no kubeconfig: it is no context that a command can name.
+/// The name of the context in a pod without a kubeconfig. No command can name it as a context.
 pub const IN_CLUSTER: &str = "in-cluster";
 
-/// Which cluster, and as whom.
+/// The cluster to connect to, and the identity to use.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ClusterTarget {
-    /// A kubeconfig file; `None` looks where kubectl looks: `$KUBECONFIG`, `~/.kube/config`, then the pod that we run in.
+    /// A kubeconfig file; `None`: the places of kubectl (`$KUBECONFIG`, `~/.kube/config`), then the pod of this process.
     pub kubeconfig: Option<PathBuf>,
-    /// A context of it; `None` takes the current one.
+    /// A context of the kubeconfig; `None`: the current one.
     pub context: Option<String>,
-    /// The namespace that is meant when none is named; `None` takes the context's.
+    /// The namespace of requests that name none; `None`: the context's namespace.
     pub namespace: Option<String>,
     /// A user to impersonate.
     pub as_user: Option<String>,
@@ -51,18 +51,18 @@ pub struct ClusterTarget {
     pub as_groups: Vec<String>,
     /// A uid to impersonate.
     pub as_uid: Option<String>,
-    /// How long the answer to a read may take; `None` leaves that to each read. Zero: as long as it takes. Writes have limits of their own,
-    /// which follow from the lease.
+    /// How long the answer to a read may take; `None`: each read has its own limit; zero: no limit. Writes have limits of
+    /// their own, which follow from the Lease.
     pub request_timeout: Option<Duration>,
     /// Whether the server's certificate is not checked, whatever the kubeconfig says.
     pub insecure: bool,
-    /// Over which kind of way the API server is reached.
+    /// The kind of path to the API server.
     pub server_path: ServerPath,
 }
 
 impl ClusterTarget {
-    /// The flags of the command line that say which cluster is meant and as whom, beside the context and the namespace: those that were
-    /// given, quoted for a shell. `None` where one of them cannot be quoted safely.
+    /// The flags of the command line that select the cluster and the identity, except context and namespace. Only flags that
+    /// were given are listed, quoted for a shell. `None` if a flag cannot be quoted safely.
     pub fn given_flags(&self) -> Option<String> {
         let Self {
             kubeconfig,
@@ -86,22 +86,22 @@ impl ClusterTarget {
     }
 }
 
-/// Over which kind of way an API server is reached. It decides how lists are asked for: compressed over a network, where bytes
-/// take time, and streamed from this machine, where compressing takes longer than sending.
+/// The kind of path to an API server. It decides how lists are transferred: compressed over a network, where bytes take
+/// time, and streamed on this machine, where compressing takes longer than sending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ServerPath {
-    /// What the server's address says: a network. Behind a loopback address there is this machine or a tunnel, as the time says that the
-    /// server takes to answer.
+    /// The server's address decides. A loopback address belongs to this machine or to a tunnel; the server's answer time
+    /// distinguishes the two. Any other address counts as a network.
     #[default]
     ByAddress,
-    /// From this machine, whatever the address says.
+    /// The server runs on this machine, whatever the address says.
     Loopback,
-    /// Over a network, whatever the address says: a tunnel may end at a loopback address.
+    /// The server is reached over a network, whatever the address says: a tunnel may end at a loopback address.
     Network,
 }
 
 impl ServerPath {
-    /// How lists are asked for; `None` where that is to be measured.
+    /// The transfer of lists; `None` if it is to be measured.
     fn lists(self, server: &http::Uri) -> Option<ListTransfer> {
         let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
         let loopback =
@@ -126,12 +126,12 @@ pub struct Cluster {
     credentials: Credentials,
 }
 
-/// The credentials that are in use: names, and the secrets that must never be shown.
+/// The credentials in use: their names, and the secrets that must never be shown.
 #[derive(Clone, Default)]
 pub struct Credentials {
-    /// The kubeconfig's name for them.
+    /// The kubeconfig's name of the credentials.
     pub user: Option<String>,
-    /// Whom we impersonate: the user, and uid and groups where they are given.
+    /// The impersonated user, with uid and groups if they are given.
     pub impersonates: Option<String>,
     /// Whether the server's certificate is not checked.
     pub insecure: bool,
@@ -184,7 +184,7 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-/// What is read of `/version`.
+/// The part of `/version` that is read.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 struct ServerVersion {
@@ -192,15 +192,15 @@ struct ServerVersion {
 }
 
 impl Cluster {
-    /// Reads the configuration and prepares a connection. Sends nothing yet, so that it takes no time on a slow network;
-    /// a credential plugin is run, though, where the kubeconfig names one.
+    /// Reads the configuration and prepares a connection. Sends no request, so that a slow network causes no delay. A
+    /// credential plugin is run if the kubeconfig names one.
     ///
     /// Must be called inside a tokio runtime.
     ///
     /// # Errors
     /// See [`ConnectError`].
     pub async fn connect(target: &ClusterTarget) -> Result<Self, ConnectError> {
-        // An error means that a provider is installed already, which is as good.
+        // An error means that a provider is installed already, which has the same effect.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let Loaded { mut config, context, contexts, user, proxy: in_kubeconfig } = load(target).await?;
         if let Some(namespace) = &target.namespace {
@@ -216,12 +216,12 @@ impl Cluster {
             config.auth_info.impersonate_uid = Some(uid.clone());
         }
         if target.insecure {
-            // As kubectl has it: a certificate that is not checked needs no authority to check it by.
+            // As in kubectl: if the certificate is not checked, no certificate authority is needed.
             config.accept_invalid_certs = true;
             (config.root_cert, config.root_cert_file) = (None, None);
         }
         config.connect_timeout = Some(CONNECT_TIMEOUT);
-        // Whether a write is repeated is the engine's decision.
+        // The engine decides whether a write is repeated.
         config.default_retry = false;
         let environment = proxy::ProxyEnvironment::of_process();
         let through = proxy::proxy_for(&config.cluster_url, in_kubeconfig.as_deref(), &environment)
@@ -252,7 +252,7 @@ impl Cluster {
         Ok(Self { http, context: context.into(), contexts: contexts.into(), place, namespace, server, credentials })
     }
 
-    /// Asks the server for its version, and so finds out whether it answers us at all.
+    /// Asks the server for its version, to find out whether it answers at all.
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -281,12 +281,12 @@ impl Cluster {
         &self.context
     }
 
-    /// All contexts of the kubeconfig, in its order; none in a pod.
+    /// All contexts of the kubeconfig, in its order; empty in a pod.
     pub fn contexts(&self) -> &[String] {
         &self.contexts
     }
 
-    /// The namespace that is meant when none is named.
+    /// The namespace of requests that name none.
     pub fn default_namespace(&self) -> &str {
         &self.namespace
     }
@@ -306,7 +306,7 @@ impl Cluster {
         self.http.clock()
     }
 
-    /// Changes when the state of the cluster is found to have gone back to an earlier one, as after a restore from a backup.
+    /// Changes when the state of the cluster is found to have gone back to an earlier one, for example after a restore from a backup.
     pub fn restored(&self) -> watch::Receiver<u64> {
         self.http.news().restored()
     }
@@ -316,62 +316,62 @@ impl Cluster {
         self.http.traffic()
     }
 
-    /// Watches one DaemonSet and all that belongs to it, as events into `events`, and makes its writes.
+    /// Watches one DaemonSet and the objects that belong to it. Sends their changes to `events`, and gives the writer for its changes.
     pub fn attach(&self, namespace: &str, name: &str, events: mpsc::Sender<Event>) -> Attachment {
         let workload: Arc<dyn Workload> = Arc::new(Native);
         feed::attach(self.http.clone(), workload, namespace, name, events)
     }
 
-    /// Watches all DaemonSets of `namespace`, or of all namespaces, and our Leases there.
+    /// Watches all DaemonSets of `namespace`, or of all namespaces, and the Leases of rolldeck there.
     pub fn fleet(&self, namespace: Option<&str>, events: mpsc::Sender<fleet::FleetEvent>) -> fleet::FleetWatches {
         fleet::watch(self.http.clone(), &Native, namespace, &self.namespace, events)
     }
 
-    /// Reads a node, its pod and the Events on it again and again, until every receiver is dropped.
+    /// Reads a node, its pod and the Events on it repeatedly, until every receiver is dropped.
     pub fn inspect(&self, namespace: &str, node: &str, pod: Option<&str>) -> watch::Receiver<Arc<Inspection>> {
         let what = Inspected { namespace: namespace.into(), node: node.into(), pod: pod.map(Into::into) };
         inspect(self.http.clone(), what)
     }
 
-    /// Reads what a container writes, until the receiver is dropped.
+    /// Reads the log of a container, until the receiver is dropped.
     pub fn read_log(&self, source: LogSource) -> mpsc::Receiver<LogNews> {
         log::read(self.http.clone(), source)
     }
 }
 
-/// The contexts of a kubeconfig, or of the usual ones. Files that cannot be read are left out.
+/// The contexts of the given kubeconfig, or of the usual kubeconfigs. Files that cannot be read are left out.
 pub fn context_names(kubeconfig: Option<&Path>) -> Vec<String> {
     let read = files(kubeconfig).into_iter().filter_map(|path| Kubeconfig::read_from(path).ok());
     read.flat_map(|kubeconfig| kubeconfig.contexts).map(|context| context.name).collect()
 }
 
-/// The host and port to which a context of a kubeconfig, or of the usual ones, leads; `None` where there is no such context, or it cannot be
-/// read.
+/// The host and port of the server of a context of the given kubeconfig, or of the usual ones; `None` if there is no such
+/// context, or it cannot be read.
 pub fn server_of_context(kubeconfig: Option<&Path>, context: &str) -> Option<String> {
     let read: Vec<Kubeconfig> =
         files(kubeconfig).into_iter().filter_map(|path| Kubeconfig::read_from(path).ok()).collect();
-    // Of several files the first that has a name says what it means.
+    // If several files define a name, the first definition counts.
     let named = read.iter().flat_map(|kubeconfig| &kubeconfig.contexts).find(|named| named.name == context)?;
     let cluster = &named.context.as_ref()?.cluster;
     let cluster = read.iter().flat_map(|kubeconfig| &kubeconfig.clusters).find(|named| named.name == *cluster)?;
     host_and_port(cluster.cluster.as_ref()?.server.as_deref()?)
 }
 
-/// Of the address of a server its host and port only: it can also carry a user name and a password.
+/// Host and port of a server's address. The user name and password that the address may contain are left out.
 pub fn host_and_port(server: &str) -> Option<String> {
     let server = server.parse::<http::Uri>().ok()?;
     let host = server.host()?;
     Some(server.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }
 
-/// What was read of the kubeconfig.
+/// The values that were read from the kubeconfig.
 struct Loaded {
     config: kube::Config,
     /// The context's name.
     context: String,
     /// The names of all contexts.
     contexts: Vec<String>,
-    /// What the kubeconfig calls our credentials.
+    /// The kubeconfig's name of the credentials.
     user: Option<String>,
     /// `proxy-url` of the cluster.
     proxy: Option<String>,
@@ -419,15 +419,16 @@ async fn load(target: &ClusterTarget) -> Result<Loaded, ConnectError> {
     Ok(Loaded { config, context, contexts, user, proxy })
 }
 
-/// kube reads `HTTPS_PROXY` where a cluster has no `proxy-url`, and refuses the whole configuration if that is not a URL, although
-/// this server may need no proxy. Which proxy is used is decided by [`proxy::proxy_for`], so any will do here.
+/// kube reads `HTTPS_PROXY` if a cluster has no `proxy-url`, and refuses the whole configuration if that variable is not a
+/// URL, although this server may need no proxy. [`proxy::proxy_for`] decides on the proxy later, so any URL is good enough
+/// here.
 fn ignore_proxy_environment(kubeconfig: &mut Kubeconfig) {
     for cluster in kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
         cluster.proxy_url = Some("http://unused".to_owned());
     }
 }
 
-/// Whom we impersonate, in words.
+/// The impersonated user in words.
 fn impersonated(auth: &kube::config::AuthInfo) -> Option<String> {
     let mut words: Vec<String> = auth.impersonate.iter().cloned().collect();
     words.extend(auth.impersonate_uid.iter().map(|uid| format!("uid {uid}")));
@@ -447,7 +448,7 @@ fn shown_url(url: &http::Uri) -> String {
     }
 }
 
-/// Where a kubeconfig is looked for, as kubectl does.
+/// The paths at which a kubeconfig is looked for, as in kubectl.
 fn files(given: Option<&Path>) -> Vec<PathBuf> {
     if let Some(given) = given {
         return vec![given.to_owned()];
@@ -478,7 +479,7 @@ mod address_tests;
 #[cfg(test)]
 mod tests;
 
-/// Why nothing can be asked of this address. Of one without a scheme `kube` makes a panic.
+/// The reason why no request can be sent to this address. `kube` panics on an address without a scheme.
 fn refused_address(url: &http::Uri) -> Option<String> {
     let is_web = matches!(url.scheme_str(), Some("http" | "https"));
     (!is_web).then(|| format!("`server: {}` of its cluster is no address: write `https://HOST:PORT`", shown_url(url)))

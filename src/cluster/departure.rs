@@ -1,7 +1,7 @@
-//! Tells when a request leaves, as distinct from waiting for a connection, which takes several round trips to a distant server.
+//! Tells when a request leaves this process. A request first waits for a connection, which takes several round trips to a distant server.
 //!
-//! The HTTP client reads a request's body once it has a connection to write it to. At that moment the request leaves, and can
-//! still be stopped: a deletion that has waited for too long is not sent.
+//! The HTTP client reads the body of a request once it has a connection to write it to. At that moment the request leaves.
+//! It can still be stopped then: a deletion that has waited for too long is not sent.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use crate::cluster::clock::Clock;
 use crate::engine::model::time::Timestamp;
 
-/// Follows one request on its way out. Travels with it as an extension.
+/// Follows one request on its way out. It travels with the request as an extension.
 #[derive(Clone, Debug)]
 pub(in crate::cluster) struct Departure(Arc<DepartureState>);
 
@@ -25,47 +25,47 @@ pub(in crate::cluster) struct Departure(Arc<DepartureState>);
 struct DepartureState {
     clock: Clock,
     leave_by: Option<Timestamp>,
-    /// The request has reached the layer that knows when it leaves.
+    /// The request has reached the layer that reports its departure.
     tracked: AtomicBool,
     late: AtomicBool,
     left_at: watch::Sender<Option<Timestamp>>,
 }
 
 impl Departure {
-    /// Of a request that must not leave after `leave_by`.
+    /// Tracks a request that must not leave after `leave_by`.
     pub(super) fn new(clock: Clock, leave_by: Option<Timestamp>) -> Self {
         let (tracked, late) = (AtomicBool::new(false), AtomicBool::new(false));
         Self(Arc::new(DepartureState { clock, leave_by, tracked, late, left_at: watch::Sender::new(None) }))
     }
 
-    /// Whether it is known when it leaves; not where something else makes the connections.
+    /// Whether the departure of the request is reported; not if something else makes the connections.
     pub(super) fn is_tracked(&self) -> bool {
         self.0.tracked.load(Ordering::Acquire)
     }
 
-    /// Whether it was stopped because it was too late.
+    /// Whether the request was stopped because it was too late.
     pub(super) fn is_late(&self) -> bool {
         self.0.late.load(Ordering::Acquire)
     }
 
-    /// When it left.
+    /// The time at which the request left.
     pub(super) fn left_at(&self) -> Option<Timestamp> {
         *self.0.left_at.borrow()
     }
 
-    /// Waits until it has left.
+    /// Waits until the request has left.
     pub(super) async fn left(&self) {
         let mut left_at = self.0.left_at.subscribe();
         // `self` holds the sender, so the channel cannot close before.
         let _ = left_at.wait_for(Option::is_some).await;
     }
 
-    /// Notes that the request has reached the layer that knows when it leaves.
+    /// Notes that the request has reached the layer that reports its departure.
     pub(super) fn track(&self) {
         self.0.tracked.store(true, Ordering::Release);
     }
 
-    /// It is about to leave: says whether it may.
+    /// The request is about to leave. Returns whether it may.
     pub(super) fn leaves(&self) -> bool {
         let now = self.0.clock.now();
         if self.0.leave_by.is_some_and(|leave_by| now > leave_by) {
@@ -81,13 +81,13 @@ impl Departure {
     }
 }
 
-/// A body that tells when it leaves.
+/// A body that reports when it leaves.
 pub(in crate::cluster) struct Tracked {
     body: Body,
     departure: Option<Departure>,
 }
 
-/// The request was stopped: it is too late for it to leave.
+/// The request was stopped because it was too late to leave.
 #[derive(Debug, thiserror::Error)]
 #[error("too late to be sent")]
 pub(in crate::cluster) struct TooLate;

@@ -1,4 +1,5 @@
-//! Why a request failed, sorted by what that means: was it sent, was it refused, may it have been done.
+//! The causes of failed requests, sorted by consequence: whether the request was sent, whether it was refused, whether it
+//! may have been carried out.
 
 mod proxy;
 
@@ -12,17 +13,17 @@ pub use proxy::{ProxyFailure, ProxyTrouble};
 use super::clip::{MESSAGE, clip};
 use crate::engine::model::effect::EffectErrorKind;
 
-/// Why a request failed. What servers, proxies and libraries say of it is shown in at most [`MESSAGE`] bytes.
+/// The cause of a failed request. Messages of servers, proxies and libraries are shown in at most [`MESSAGE`] bytes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The API server answered, with a status of 400 and above.
+    /// The API server answered with a status of 400 or above.
     #[error("{}", clip(message, MESSAGE))]
     Refused {
         /// The HTTP status.
         code: u16,
-        /// `Status.reason`, empty when there is none.
+        /// `Status.reason`; empty if there is none.
         reason: String,
-        /// `Status.message`, or the status in words.
+        /// `Status.message`, or the HTTP status in words.
         message: String,
         /// How long the server asked to wait.
         retry_after: Option<Duration>,
@@ -33,13 +34,13 @@ pub(crate) enum Failure {
     /// There is no connection because of TLS: nothing was sent.
     #[error("cannot connect: TLS: {}", clip(.0, MESSAGE))]
     Tls(String),
-    /// The proxy gave no connection: nothing was sent.
+    /// The proxy did not make the connection: nothing was sent.
     #[error("cannot connect: {}; {}", clip(&.0.to_string(), MESSAGE), .0.remedy())]
     Proxy(ProxyFailure),
-    /// The credentials could not be had: nothing was sent.
+    /// The credentials could not be obtained: nothing was sent.
     #[error("credentials: {}", clip(.0, MESSAGE))]
     Credentials(String),
-    /// It could not be sent before it was too late: nothing was sent.
+    /// The request was not ready in time: nothing was sent.
     #[error("not sent, it is too late")]
     TooLate,
     /// No answer came in time.
@@ -48,12 +49,12 @@ pub(crate) enum Failure {
     /// The connection broke before the answer was complete.
     #[error("the connection broke: {}", clip(.0, MESSAGE))]
     Broken(String),
-    /// The answer, or a line of it, is longer than what is read of it.
+    /// The answer, or a line of it, is longer than the limit for reading.
     #[error("{what} is longer than {} MiB, and no more of it is read; is it the API server that answers?", .limit / (1024 * 1024))]
     TooLong {
-        /// What is too long, with its path.
+        /// The part that is too long, with its path.
         what: String,
-        /// In bytes.
+        /// The limit in bytes.
         limit: usize,
     },
     /// A dry run shows that admission would change more than was asked for: the write was not sent.
@@ -99,18 +100,19 @@ impl Failure {
 
     pub(super) fn broken(error: &(dyn Error + 'static)) -> Self {
         let why = root_cause(error);
-        // The words of a library, with a link to its manual.
+        // The library's message contains a link to its manual, so it is replaced.
         let unsaid = why.contains("close_notify");
         Self::Broken(if unsaid { "the other end closed it without saying so".to_owned() } else { why })
     }
 
-    /// Whether the connection was closed or reset, which only the other end or something on the way can do: up to then it worked. One that
-    /// nobody answers on breaks too, by the keepalive of HTTP/2 or of the kernel; both call that "timed out".
+    /// Whether the connection was closed or reset. Only the other end or a device on the path can do that, so the connection
+    /// worked until then. A connection without answers also breaks, through the keepalive of HTTP/2 or of the kernel; both
+    /// report "timed out".
     pub(crate) fn is_broken_from_afar(&self) -> bool {
         matches!(self, Self::Broken(why) if !why.contains("timed out"))
     }
 
-    /// Whether nobody answered: in time, or on its connection at all.
+    /// Whether no answer came: none within the time limit, or no sign of life on the connection.
     pub(crate) fn is_silence(&self) -> bool {
         matches!(self, Self::Timeout(_)) || matches!(self, Self::Broken(why) if why.contains("timed out"))
     }
@@ -139,7 +141,7 @@ impl Failure {
         }
     }
 
-    /// Whether the server does not know who asks: nothing was done.
+    /// Whether the server did not accept the credentials, or there are none: nothing was done.
     pub(crate) fn is_unauthenticated(&self) -> bool {
         self.code() == Some(401) || matches!(self, Self::Credentials(_))
     }
@@ -160,7 +162,7 @@ impl Failure {
         }
     }
 
-    /// What this means for a write.
+    /// The consequence of this failure for a write.
     pub(crate) fn kind(&self) -> EffectErrorKind {
         match self {
             Self::Refused { code, retry_after, .. } => match (code, retry_after) {
@@ -206,10 +208,10 @@ pub(crate) fn tls_cause(error: &(dyn Error + 'static)) -> Option<String> {
     chain(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()).map(ToString::to_string)
 }
 
-/// What the server said of the client certificate in place of finishing the handshake. A server reads no request before that, so nothing
-/// was done, also where the request had been written already, as TLS 1.3 permits.
+/// The TLS alert with which the server refused the client certificate. A server reads no request before the handshake is
+/// complete. Nothing was done, even if the request had been written already, as TLS 1.3 permits.
 ///
-/// Over HTTP/2 the error has lost its type and kept its words.
+/// Over HTTP/2 only the text of the error is left, not its type.
 fn refused_certificate(error: &(dyn Error + 'static)) -> Option<&'static str> {
     use rustls::AlertDescription as Alert;
     const OF_CERTIFICATES: [(Alert, &str); 7] = [
@@ -226,7 +228,7 @@ fn refused_certificate(error: &(dyn Error + 'static)) -> Option<&'static str> {
     OF_CERTIFICATES.into_iter().find(|(alert, _)| is(*alert)).map(|(_, why)| why)
 }
 
-/// What a proxy was met with, if that is among the causes of `error`.
+/// The failure of a proxy among the causes of `error`, if there is one.
 pub(crate) fn proxy_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a ProxyFailure> {
     chain(error).find_map(|cause| cause.downcast_ref::<ProxyFailure>())
 }

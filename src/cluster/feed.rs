@@ -28,21 +28,21 @@ use crate::engine::model::prewarm::PREWARM;
 use crate::engine::model::record::lease_name;
 use crate::engine::model::time::Timestamp;
 
-/// How long the watch of nodes waits for the DaemonSet: its images decide which images of a node are kept.
+/// How long the watch of nodes waits for the DaemonSet: the DaemonSet's images decide which images of a node are kept.
 const NODES_WAIT: Duration = Duration::from_secs(3);
-/// A watch that panicked is started again after this.
+/// The wait before a watch that panicked is started again.
 const AFTER_PANIC: Duration = Duration::from_secs(5);
 
 /// Access to one DaemonSet: its watches and its writer.
 #[derive(Debug)]
 pub struct Attachment {
-    /// Its watches; they end when this is dropped.
+    /// The watches of the DaemonSet; they end when this value is dropped.
     pub feed: Feed,
-    /// Makes its writes.
+    /// Carries out writes on the DaemonSet.
     pub writer: Writer,
 }
 
-/// The watches of one rollout; they end when this is dropped.
+/// The watches of one rollout; they end when this value is dropped.
 #[derive(Debug)]
 pub struct Feed(JoinHandle<()>);
 
@@ -52,7 +52,7 @@ impl Drop for Feed {
     }
 }
 
-/// What every watch of a rollout needs.
+/// The values that every watch of a rollout needs.
 #[derive(Clone)]
 struct WatchContext {
     http: Http,
@@ -109,7 +109,7 @@ impl WatchContext {
         while tasks.join_next().await.is_some() {}
     }
 
-    /// Runs a watch until nobody listens. If it panics, that is reported as its health, and it is started again.
+    /// Runs a watch until nobody listens. A panic is reported as the health of the watch, and the watch is started again.
     async fn kept<F: Future<Output = ()> + Send>(self, watched: Watched, run: fn(Self) -> F) {
         while AssertUnwindSafe(run(self.clone())).catch_unwind().await.is_err() {
             let since = self.http.clock().now();
@@ -152,7 +152,7 @@ impl WatchContext {
 
     async fn pods(self) {
         let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
-        // How long a pod has been ready is judged by the server's clock. It was measured with the answer that brought the
+        // The server's clock decides how long a pod has been ready. The clock was measured with the answer that brought the
         // DaemonSet, and the engine has to know it before the first pod.
         let mut known = self.shared.daemonset.subscribe();
         tokio::select! {
@@ -173,13 +173,13 @@ impl WatchContext {
         self.selected(&path, |shared| Revisions::new(shared.clone())).await;
     }
 
-    /// Watches what the DaemonSet's selector selects, once it is known, and again when it is another.
+    /// Watches the objects that the DaemonSet's selector selects, once it is known. Starts again when the selector changes.
     async fn selected<S: Subject<Out = Event>>(self, path: &str, subject: impl Fn(&Arc<LastObserved>) -> S) {
         let mut known = self.shared.daemonset.subscribe();
         loop {
             let selector = known.borrow_and_update().as_ref().map(|daemonset| daemonset.selector.to_string());
             let Some(selector) = selector else {
-                // The DaemonSet is gone: wait for another one of that name.
+                // The DaemonSet is gone: wait for another one of the same name.
                 tokio::select! {
                     _ = known.changed() => continue,
                     () = self.out.closed() => return,
@@ -198,7 +198,7 @@ impl WatchContext {
 
     async fn nodes(self) {
         let mut known = self.shared.daemonset.subscribe();
-        // If the DaemonSet comes later than that, its images are missing at first: kubelets report them every five minutes.
+        // If the DaemonSet arrives later than that, its images are missing on the nodes until kubelets report them again, every five minutes.
         let _ = tokio::time::timeout(NODES_WAIT, known.wait_for(Option::is_some)).await;
         let source = WatchSource { path: "/api/v1/nodes".to_owned(), labels: None, fields: None };
         let (clock, skew) = (self.http.clock(), self.http.skew());
@@ -215,8 +215,8 @@ impl WatchContext {
         let (_, kind) = self.workload.api_kind();
         let of_pods =
             WatchSource { path: path.clone(), labels: None, fields: Some("involvedObject.kind=Pod".to_owned()) };
-        // The controller writes thousands of Events about the DaemonSet. Watched are those that report failures, and those that
-        // rolldeck processes write.
+        // The controller writes thousands of Events about the DaemonSet. Only Events that report failures and Events of
+        // rolldeck processes are watched.
         let of_daemonset = |which: &str| WatchSource {
             path: path.clone(),
             labels: None,
@@ -231,7 +231,7 @@ impl WatchContext {
     }
 }
 
-/// Reports how far away the server is whenever that changes.
+/// Reports the distance of the server whenever it changes.
 async fn round_trip(http: Http, out: mpsc::Sender<Event>) {
     let mut distance = http.round_trip();
     distance.mark_changed();

@@ -1,4 +1,4 @@
-//! All DaemonSets that we may see, their revisions and starting pods, and our Leases.
+//! The watches of all DaemonSets that the user may see, of their revisions and starting pods, and of rolldeck's Leases.
 
 use std::sync::Arc;
 
@@ -17,61 +17,61 @@ use crate::engine::model::facts::LeaseFact;
 use crate::engine::model::record::MANAGED_BY;
 use crate::engine::model::starting_pod::StartingPodFact;
 
-/// Pods that a kubelet has to start: as many at a time as kubelets start, however many wait for a node.
+/// Pods that a kubelet has to start. Their number is limited by the kubelets, however many pods wait for a node.
 const STARTING: &str = "spec.nodeName!=,status.phase=Pending";
-/// The Events by which kubelets tell that a pull begins.
+/// The Events with which kubelets report the beginning of a pull.
 const PULLS: &str = "involvedObject.kind=Pod,reason=Pulling";
 
-/// What happens in a fleet.
+/// A change in a fleet.
 #[derive(Clone, PartialEq, Debug)]
 pub enum FleetEvent {
-    /// A listing of the DaemonSets begins; what is not named until it ends is gone.
+    /// A listing of the DaemonSets begins. A DaemonSet that the listing does not name is gone.
     DaemonSetsListing,
     /// The listing of the DaemonSets is complete.
     DaemonSetsListed,
-    /// A DaemonSet is like this now.
+    /// The present content of a DaemonSet.
     DaemonSet(Box<PartialDaemonSet>),
     /// The DaemonSet is gone: namespace and name.
     DaemonSetGone(Str, Str),
-    /// How well DaemonSets can be seen.
+    /// The health of the watch of DaemonSets.
     DaemonSetsHealth(WatchHealth),
-    /// DaemonSets cannot be seen in all namespaces: only this one is shown. The words are the server's.
+    /// DaemonSets cannot be seen in all namespaces, so only this one is shown; the second text is the server's message.
     OnlyNamespace(Str, Str),
     /// A listing of our Leases begins.
     LeasesListing,
     /// The listing of our Leases is complete.
     LeasesListed,
-    /// A Lease of ours is like this now: namespace, name.
+    /// The present content of a Lease of rolldeck: namespace, name.
     Lease(Str, Str, Box<LeaseFact>),
     /// A Lease of ours is gone: namespace, name.
     LeaseGone(Str, Str),
-    /// How well Leases can be seen.
+    /// The health of the watch of Leases.
     LeasesHealth(WatchHealth),
     /// A listing of the ControllerRevisions begins.
     RevisionsListing,
     /// The listing of the ControllerRevisions is complete.
     RevisionsListed,
-    /// A revision of a DaemonSet is like this now: namespace, name.
+    /// The present content of a revision of a DaemonSet: namespace, name.
     Revision(Str, Str, Box<PartialRevision>),
     /// A revision is gone: namespace, name.
     RevisionGone(Str, Str),
-    /// How well ControllerRevisions can be seen.
+    /// The health of the watch of ControllerRevisions.
     RevisionsHealth(WatchHealth),
     /// A listing of the starting pods begins.
     StartingPodsListing,
     /// The listing of the starting pods is complete.
     StartingPodsListed,
-    /// A pod of a DaemonSet, or one that pre-warms its images, is bound and in phase Pending.
+    /// A pod of a DaemonSet, or a pod that pre-warms its images, is bound and in phase Pending.
     StartingPod(Box<StartingPodFact>),
-    /// A pod does not start any more, because it runs, has ended or is gone: its uid.
+    /// A pod is no longer starting, because it runs, has ended or is gone: its uid.
     StartingPodGone(Str),
-    /// How well starting pods can be seen.
+    /// The health of the watch of starting pods.
     StartingPodsHealth(WatchHealth),
-    /// A kubelet begins to pull an image for the pod of this uid. Of the pulls before anybody watched a page of Events is told.
+    /// A kubelet begins to pull an image for the pod with this uid. Of earlier pulls only one page of Events is reported.
     PullBegun(Str),
 }
 
-/// The watches of a fleet; they end when this is dropped.
+/// The watches of a fleet; they end when this value is dropped.
 #[derive(Debug)]
 pub struct FleetWatches(JoinHandle<()>);
 
@@ -127,7 +127,7 @@ pub(super) fn watch(
     FleetWatches(tokio::spawn(run(http, scope(namespace), narrow, out)))
 }
 
-/// Where the watches of a fleet look.
+/// The sources of the watches of a fleet.
 #[derive(Clone)]
 struct FleetContext {
     daemonsets: WatchSource,
@@ -137,7 +137,7 @@ struct FleetContext {
     pulls: WatchSource,
 }
 
-/// Watches `wide`; when that is forbidden, `narrow`.
+/// Watches `wide`. If that is forbidden, watches `narrow`.
 async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>, out: mpsc::Sender<FleetEvent>) {
     let (refused, mut refusals) = mpsc::channel::<Str>(1);
     let mut tasks = JoinSet::new();
@@ -169,7 +169,7 @@ async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>
 }
 
 struct FleetDaemonSets {
-    /// Where to say that this is forbidden, when there is something narrower to look at.
+    /// Receives the refusal if there is a narrower source to watch.
     narrowing: Option<mpsc::Sender<Str>>,
 }
 
@@ -200,7 +200,7 @@ impl Subject for FleetDaemonSets {
 
     fn health(&mut self, health: WatchHealth) -> Option<FleetEvent> {
         if let (Some(narrowing), WatchHealth::Forbidden { why }) = (&self.narrowing, &health) {
-            // One refusal is enough, and there is room for one.
+            // One refusal is enough, so the channel has room for one.
             let _ = narrowing.try_send(why.clone());
             return None;
         }
@@ -335,7 +335,7 @@ impl Subject for FleetPullEvents {
         Vec::new()
     }
 
-    /// Without them pulls are told from what comes before them by newer kubelets alone.
+    /// Without these Events, pulls are known only from newer kubelets, by the pod conditions that precede a pull.
     fn health(&mut self, _health: WatchHealth) -> Option<FleetEvent> {
         None
     }

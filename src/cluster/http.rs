@@ -42,11 +42,11 @@ const ANSWER_LIMIT: usize = 16 * 1024 * 1024;
 /// The precision of the measured server clock; smaller changes are not reported.
 const SKEW_GRAIN_MILLIS: i64 = 1_500;
 
-/// In place of no limit at all, which timers do not have.
+/// Replaces "no limit", which timers do not support.
 const UNLIMITED: Duration = Duration::from_secs(24 * 3600);
 /// How long a connection may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(20);
-/// The distance of the server is the shortest round trip of this many answers.
+/// The server's distance is the shortest round trip of this many answers.
 const MEASURED: usize = 5;
 /// Smaller changes of the distance are not reported.
 const DISTANCE_GRAIN: Duration = Duration::from_millis(50);
@@ -63,25 +63,25 @@ pub(super) struct Http {
     skew: Arc<watch::Sender<Option<i64>>>,
     distance: Arc<AnswerTimes>,
     news: Arc<ServerNews>,
-    /// A connection for writes is being made although nothing is to be written yet.
+    /// Set while a connection for writes is being made in advance.
     warming: Arc<AtomicBool>,
-    /// How long the answer to a read may take, where the operator said so.
+    /// How long the answer to a read may take, if the operator has set a limit.
     read_timeout: Option<Duration>,
-    /// Cleared for the whole session when the server turns out not to know streaming lists.
+    /// Cleared for the whole session when the server turns out not to support streaming lists.
     streaming_lists: Arc<AtomicBool>,
     lists: ListChoice,
 }
 
-/// A request that is answered at once.
+/// A request whose answer is not a stream.
 pub(super) struct Call<'a> {
     pub(super) method: Method,
     pub(super) path: &'a str,
     pub(super) accept: &'static str,
     pub(super) content_type: &'static str,
     pub(super) body: Vec<u8>,
-    /// How long an answer may take; counted from when the request leaves, where that is known.
+    /// How long an answer may take, counted from the departure of the request if that is known.
     pub(super) timeout: Duration,
-    /// It must not leave after this.
+    /// The time after which the request must not leave.
     pub(super) leave_by: Option<Timestamp>,
     /// How many bytes the answer may have, compressed or not.
     pub(super) limit: usize,
@@ -111,14 +111,14 @@ impl Http {
         }
     }
 
-    /// The same with a limit for the answers to reads; zero: as long as they take.
+    /// The same with a limit for the answers to reads; zero: no limit.
     #[must_use]
     pub(super) fn with_read_timeout(self, limit: Option<Duration>) -> Self {
         let read_timeout = limit.map(|limit| if limit.is_zero() { UNLIMITED } else { limit });
         Self { read_timeout, ..self }
     }
 
-    /// The same with lists that come like this; `None`: as is best for how far away the server turns out to be.
+    /// The same with this transfer of lists; `None`: the distance of the server decides.
     pub(super) fn with_lists(self, lists: Option<ListTransfer>) -> Self {
         Self { lists: ListChoice::new(lists), ..self }
     }
@@ -131,28 +131,28 @@ impl Http {
         &self.traffic
     }
 
-    /// What every watch has to know of the server.
+    /// The news about the server that every watch needs.
     pub(super) fn news(&self) -> &ServerNews {
         &self.news
     }
 
-    /// The API server's clock minus ours, in milliseconds, as it gets known.
+    /// The API server's clock minus ours, in milliseconds, as soon as it is measured.
     pub(super) fn skew(&self) -> watch::Receiver<Option<i64>> {
         self.skew.subscribe()
     }
 
-    /// How long the server takes to answer, as it gets known.
+    /// The round trip time of the server, as soon as it is measured.
     pub(super) fn round_trip(&self) -> watch::Receiver<Option<Duration>> {
         self.distance.shown.subscribe()
     }
 
-    /// Whether lists are to be asked for as streams; `None` where that is to be measured and the server does not answer.
+    /// Whether to ask for lists as streams; `None` if this is to be measured and the server does not answer.
     pub(super) async fn streams_lists(&self) -> Option<bool> {
         let lists = self.lists.settle(|| self.is_answered()).await?;
         Some(lists == ListTransfer::Streamed && self.streaming_lists.load(Ordering::Relaxed))
     }
 
-    /// Whether a small request is answered, be it with a refusal. Who gives it up leaves the connection to the next call.
+    /// Whether a small request is answered, also with a refusal. If the caller gives up, the connection remains for the next call.
     async fn is_answered(&self) -> bool {
         let http = self.clone();
         let asked = tokio::spawn(async move { http.call(Call::get("/version", CONNECT_WITHIN)).await });
@@ -163,9 +163,9 @@ impl Http {
         self.streaming_lists.store(false, Ordering::Relaxed);
     }
 
-    /// Makes one request and reads its whole answer. Without credentials it is not sent. After a 401, or when TLS
-    /// refuses the client certificate, which both mean that nothing was done, it is sent once more with new credentials, if there are
-    /// any and `leave_by` has not passed.
+    /// Sends one request and reads its whole answer. Without credentials nothing is sent. After a 401, or when TLS refuses
+    /// the client certificate, nothing was done. The request is then sent once more with new credentials, if there are any
+    /// and `leave_by` has not passed.
     pub(super) async fn call(&self, mut call: Call<'_>) -> Result<Bytes, Failure> {
         if call.method == Method::GET {
             call.timeout = self.read_timeout.unwrap_or(call.timeout);
@@ -217,7 +217,7 @@ impl Http {
         }
     }
 
-    /// Opens a connection for the next write: a request that is given up while it connects takes its connection with it.
+    /// Opens a connection for the next write. Otherwise a request that is given up while it connects takes its connection with it.
     fn warm_up(&self) {
         if self.warming.swap(true, Ordering::AcqRel) {
             return;
@@ -233,7 +233,7 @@ impl Http {
         });
     }
 
-    /// Opens a stream of lines; `timeout` is for the answer to begin. With credentials as for [`Http::call`].
+    /// Opens a stream of lines. `timeout` limits the wait for the beginning of the answer. Credentials as for [`Http::call`].
     pub(super) async fn lines(&self, path: &str, timeout: Duration) -> Result<Lines, Failure> {
         let timeout = self.read_timeout.unwrap_or(timeout);
         let lines = self.lines_anew(path, timeout).await;
@@ -247,7 +247,7 @@ impl Http {
         Ok(Lines::new(body, path, self.traffic.clone()))
     }
 
-    /// Opens a stream of whatever bytes come; `timeout` is for the answer to begin. With credentials as for [`Http::call`].
+    /// Opens a stream of bytes. `timeout` limits the wait for the beginning of the answer. Credentials as for [`Http::call`].
     pub(super) async fn bytes(&self, path: &str, timeout: Duration) -> Result<ByteStream, Failure> {
         let timeout = self.read_timeout.unwrap_or(timeout);
         let body = self.stream_anew(Call { accept: "*/*", ..Call::get(path, timeout) }).await;
@@ -337,8 +337,8 @@ impl Http {
         Err(StatusBody::read(&body).into_failure(status.as_u16(), asked))
     }
 
-    /// Measures the server's clock to the second, from the `Date` of answers that come quickly. The first answer counts however
-    /// long it took, because an inexact measurement is better than none.
+    /// Measures the server's clock to the second, from the `Date` of answers that come quickly. The first answer always
+    /// counts, because an inexact measurement is better than none.
     fn measure_skew(&self, headers: &HeaderMap, asked_at: i64) {
         let now = self.clock.now().millis();
         let date = headers
@@ -362,7 +362,7 @@ impl Http {
     }
 }
 
-/// The bytes of a streamed answer, as they come.
+/// The bytes of a streamed answer, as they arrive.
 pub(super) struct ByteStream {
     body: BodyDataStream<Body>,
     traffic: Arc<Traffic>,
@@ -391,8 +391,8 @@ fn extension(departure: Departure) -> Extensions {
     extensions
 }
 
-/// Gives an answer `timeout` from when its request left, where that is known, else from now. A connection may take
-/// `connects` where that is said, else [`CONNECT_WITHIN`].
+/// Limits an answer to `timeout`, counted from the departure of its request if that is known, else from now. A connection
+/// may take `connects` if given, else [`CONNECT_WITHIN`].
 async fn in_time<T>(
     answer: impl Future<Output = Result<T, Failure>>,
     departure: &Departure,
@@ -420,16 +420,16 @@ async fn in_time<T>(
     tokio::time::timeout(timeout, answer).await.unwrap_or(Err(Failure::Timeout(timeout)))
 }
 
-/// How long answers take, from when requests leave, as far as that is known.
+/// Times from the departure of requests to their answers, as far as they are known.
 #[derive(Debug, Default)]
 struct AnswerTimes {
-    /// The last few.
+    /// The most recent times.
     last: Mutex<VecDeque<Duration>>,
     shown: watch::Sender<Option<Duration>>,
 }
 
 impl AnswerTimes {
-    /// The shortest of the last few is the distance: the others include the server's work, or a wait for a connection.
+    /// The shortest of the recent times is the distance: the others include the server's work, or a wait for a connection.
     fn measured(&self, took: Duration) {
         let Ok(mut last) = self.last.lock() else { return };
         if last.len() == MEASURED {
@@ -448,7 +448,7 @@ impl AnswerTimes {
     }
 }
 
-/// `name` as one part of a path.
+/// `name` as one segment of a path.
 pub(super) fn path_segment(name: &str) -> String {
     utf8_percent_encode(name, RESERVED).to_string()
 }
@@ -469,7 +469,7 @@ pub(super) fn with_query(path: &str, query: &[(&str, &str)]) -> String {
 mod tests {
     use super::*;
 
-    /// The failure of a request that is never answered, and after how long it came.
+    /// The failure of a request that is never answered, and the time until it came.
     async fn unanswered(leave_by: Option<Duration>, tracked: bool, leaves: bool) -> (Failure, Duration) {
         let departure = Departure::new(Clock::start(), None);
         if tracked {
@@ -493,7 +493,7 @@ mod tests {
         assert!(matches!(failure, Failure::Connect(_)) && after.as_secs() == 20, "{failure} {after:?}");
         let (failure, after) = unanswered(soon, true, true).await;
         assert!(matches!(failure, Failure::Timeout(_)) && after.as_secs() == 4, "{failure} {after:?}");
-        // Where it cannot be known whether it left, it may have.
+        // If the departure is unknown, the request may have left.
         let (failure, after) = unanswered(soon, false, false).await;
         assert!(matches!(failure, Failure::Timeout(_)) && after.as_secs() == 4, "{failure} {after:?}");
     }

@@ -1,7 +1,7 @@
-//! Reads one node, its pod and the Events on that pod, for as long as somebody looks at them.
+//! Reads one node, its pod and the Events on that pod, for as long as a front end shows them.
 //!
-//! Three small requests every two seconds, as `kubectl describe` makes them once; and where the scheduler finds the node too small for the
-//! pod, now and then a list of the pods of that node. Nothing of it is kept, and no rule uses it.
+//! Every two seconds it sends three small requests, like one `kubectl describe`. If the scheduler finds the node too small
+//! for the pod, it also lists the pods of that node now and then. Nothing is stored, and no rule uses the result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,17 +19,17 @@ use crate::engine::model::occupancy::NodeOccupancy;
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// From the last answer to the next question.
+/// The wait between the last answer and the next request.
 const EVERY: Duration = Duration::from_secs(2);
 /// How many Events are asked for.
 const EVENTS: &str = "200";
 
-/// How many pods of a node are asked for. Kubelets take 110, unless told otherwise.
+/// How many pods of a node are asked for. A kubelet takes 110 by default.
 const PODS: &str = "500";
-/// Every so many rounds the pods of the node are listed again: they are large.
+/// The pods of the node are listed again every this many rounds, because the list is large.
 const PODS_EVERY: u32 = 5;
 
-/// What is read.
+/// The objects to read.
 #[derive(Clone, Debug)]
 pub(super) struct Inspected {
     pub(super) namespace: Str,
@@ -88,7 +88,7 @@ async fn read(http: &Http, what: &Inspected, known: &Inspection) -> Inspection {
     }
 }
 
-/// What the pods of the node hold of what the pod lacks there.
+/// The resources held by the node's pods, of those that the pod lacks there.
 async fn occupancy(
     http: &Http,
     node: &str,
@@ -102,7 +102,7 @@ async fn occupancy(
     {
         return known.clone();
     }
-    // Pods that have ended hold nothing.
+    // Pods that have ended hold no resources.
     let fields = format!("spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed");
     let path = with_query("/api/v1/pods", &[("fieldSelector", &fields), ("limit", PODS)]);
     let answer = get(http, &path).await;
@@ -124,7 +124,7 @@ async fn get(http: &Http, path: &str) -> Result<Value, Failure> {
     })
 }
 
-/// What is known after an answer. What was read before stays when it could not be read again, unless that is no longer permitted.
+/// The value after an answer. A value that could not be read again stays, unless reading it is no longer permitted.
 fn settle<T: Clone>(
     answer: Option<Result<Value, Failure>>,
     known: &Reading<T>,

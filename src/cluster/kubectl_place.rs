@@ -1,4 +1,4 @@
-//! Where a command of kubectl that is offered for pasting goes: the same cluster as ours, with the same credentials.
+//! The target of kubectl commands that are offered for pasting: the same cluster as ours, with the same credentials.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ use crate::engine::model::shell::shell_flag;
 /// The kubeconfig that was given, if one was, and the context in use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KubectlPlace {
-    /// As it was given; `None` where it is looked for where kubectl looks.
+    /// The path as it was given; `None`: kubectl's usual places.
     pub kubeconfig: Option<PathBuf>,
     /// The context's name.
     pub context: String,
 }
 
 impl KubectlPlace {
-    /// `kubectl --kubeconfig /etc/edge --context prod version`, quoted for a shell. `None` where a name cannot be quoted safely.
+    /// `kubectl --kubeconfig /etc/edge --context prod version`, quoted for a shell. `None` if a name cannot be quoted safely.
     pub(super) fn command(&self, words: &str) -> Option<String> {
         let mut command = vec!["kubectl".to_owned()];
         if let Some(path) = &self.kubeconfig {
@@ -26,8 +26,8 @@ impl KubectlPlace {
     }
 }
 
-/// `--kubeconfig /etc/edge`, with the whole path: the command means the same in another directory. `None` where the path is no text or
-/// cannot be quoted safely.
+/// `--kubeconfig /etc/edge`, with the absolute path, so that the command works in another directory. `None` if the path is
+/// not UTF-8 or cannot be quoted safely.
 pub(super) fn kubeconfig_flag(path: &Path) -> Option<String> {
     shell_flag("--kubeconfig", std::path::absolute(path).ok()?.to_str()?)
 }

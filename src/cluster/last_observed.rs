@@ -1,4 +1,4 @@
-//! What the watches of one rollout saw last and others need: for selectors, for writes, for what is kept of nodes.
+//! The last observations of one rollout's watches that other parts need: for selectors, for writes, and for the selection of node data.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,14 +10,14 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::DaemonSetFact;
 use crate::engine::model::template::Template;
 
-/// What the watches of one rollout share with each other and with its writer.
+/// The data that the watches of one rollout share with each other and with its writer.
 #[derive(Debug)]
 pub(super) struct LastObserved {
-    /// The DaemonSet as last seen; from it come the selector, and the owner of the Lease.
+    /// The DaemonSet as last seen. The selector and the owner of the Lease come from it.
     pub(super) daemonset: watch::Sender<Option<Arc<DaemonSetFact>>>,
     /// The Lease as last seen, whole, so that a write keeps what others put on it.
     lease: Mutex<Option<Value>>,
-    /// Which images of a node are kept.
+    /// The images of a node that are kept.
     pub(super) wanted: watch::Sender<Arc<Wanted>>,
 }
 
@@ -30,8 +30,8 @@ impl LastObserved {
         })
     }
 
-    /// The DaemonSet is now like this. A repeated or late one does no harm: only writers use it, and they say at which
-    /// version they were decided.
+    /// Stores the DaemonSet. A repeated or late observation does no harm: only writers use it, and each write states the
+    /// version that it was decided on.
     pub(super) fn daemonset_is(&self, fact: &DaemonSetFact) {
         self.want(&fact.template);
         self.daemonset.send_replace(Some(Arc::new(fact.clone())));

@@ -1,4 +1,4 @@
-//! Reads what a container writes, for as long as somebody looks at it.
+//! Reads the log of a container, for as long as a front end shows it.
 //!
 //! ```text
 //!   GET …/pods/POD/log?follow ──chunks──▶ RecentBytes (at most 1 MiB; the oldest go) ──10 times a second──▶ LogNews
@@ -6,8 +6,8 @@
 //!        └───── since the last line ──────┘
 //! ```
 //!
-//! Reading never waits for whoever is shown the lines: a container that writes faster than a screen can show costs a bounded amount
-//! of memory, and what was left out is counted.
+//! Reading never waits for the front end: a container that writes faster than a screen can show costs a bounded amount of
+//! memory, and dropped bytes are counted.
 
 use std::time::Duration;
 
@@ -28,9 +28,9 @@ const TAIL: &str = "2000";
 /// The most bytes that wait to be shown, and how many stay when there are more.
 const MOST: usize = 1024 * 1024;
 const KEPT: usize = MOST / 2;
-/// From one delivery to the next.
+/// The interval between deliveries.
 const EVERY: Duration = Duration::from_millis(100);
-/// From the end of a log to the next look whether it goes on: at first, and at most.
+/// The wait between the end of a log and the next attempt to continue it: at first, and at most.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
 /// Reads until the receiver is dropped, or until nothing more can come. Must be called inside a tokio runtime.
@@ -51,7 +51,7 @@ struct LogReader {
     http: Http,
     source: LogSource,
     out: mpsc::Sender<LogNews>,
-    /// When the last line was written, in nanoseconds since 1970, where lines say so.
+    /// The time of the last line in nanoseconds since 1970, if lines carry a time.
     read_to: Option<i128>,
     /// When the next delivery is due.
     next_at: Instant,
@@ -88,10 +88,10 @@ impl LogReader {
         with_query(&path, &[("container", container), ("timestamps", "true"), which, from])
     }
 
-    /// Hands out what comes until the stream ends, and says what that means.
+    /// Delivers the stream until it ends, and returns the resulting state.
     async fn follow(&mut self, mut stream: ByteStream) -> LogState {
         let mut recent = RecentBytes::default();
-        // That it follows is news, even while nothing comes.
+        // The state "following" is news, even if no line comes.
         let mut unsaid = true;
         let ended = loop {
             let waits = unsaid || recent.has_line();
@@ -124,7 +124,7 @@ impl LogReader {
         }
     }
 
-    /// The lines in `taken` that were not read before.
+    /// The lines in `taken` that were not delivered before.
     fn news(&mut self, taken: &DeliveredBytes) -> LogNews {
         let read_to = self.read_to;
         let lines = taken.bytes.split(|byte| *byte == b'\n').filter_map(|line| {
@@ -139,29 +139,29 @@ impl LogReader {
     }
 }
 
-/// What a refusal means for whoever waits for lines. What may change by itself is waited for.
+/// The state that follows from a refusal. If the reason may pass by itself, the reader waits.
 fn state_of(failure: &Failure) -> LogState {
     let words: Str = failure.to_string().into();
     match failure.code() {
         Some(403) => LogState::Forbidden(words),
         Some(404 | 405) => LogState::Failed(words),
         Some(401) => LogState::Failed(words),
-        // With 400, it has not started, or has no run before this one.
+        // With 400, the container has not started, or has no previous run.
         _ => LogState::Waiting(words),
     }
 }
 
-/// The last bytes that came and were not handed out.
+/// The last received bytes that are not delivered yet.
 #[derive(Debug, Default)]
 struct RecentBytes {
     bytes: Vec<u8>,
-    /// How many before them were dropped since the last delivery.
+    /// How many earlier bytes were dropped since the last delivery.
     skipped: u64,
     /// The rest of a line whose beginning was dropped is dropped too.
     in_dropped_line: bool,
 }
 
-/// Bytes that were handed out.
+/// Bytes that are ready for delivery.
 #[derive(Debug, Default)]
 struct DeliveredBytes {
     bytes: Vec<u8>,
@@ -198,18 +198,18 @@ impl RecentBytes {
         DeliveredBytes { bytes: std::mem::replace(&mut self.bytes, rest), skipped: std::mem::take(&mut self.skipped) }
     }
 
-    /// Everything: what ends without a line end is a line at the end of a log.
+    /// All bytes: text without a line end is a line at the end of a log.
     fn take_all(&mut self) -> DeliveredBytes {
         DeliveredBytes { bytes: std::mem::take(&mut self.bytes), skipped: std::mem::take(&mut self.skipped) }
     }
 }
 
-/// A line as it is shown, and when it was written in nanoseconds; `None` for what is between the last line end and the end.
+/// A line for display and its time in nanoseconds; `None` for the empty rest after the last line end.
 fn parse(line: &[u8]) -> Option<(Option<i128>, ContainerLine)> {
     if line.is_empty() {
         return None;
     }
-    // The time before the text, and room for sequences that are removed.
+    // The line begins with the time; the limit leaves room for sequences that are removed.
     let line = &line[..line.len().min(4 * LOG_LINE)];
     let line = String::from_utf8_lossy(line);
     let (at, text) = match line.split_once(' ').unwrap_or((&line, "")) {

@@ -1,7 +1,7 @@
 //! `apps/v1` DaemonSets.
 //!
-//! Every patch says at which resource version it was decided. A merge patch carries it in the metadata, where the server
-//! compares; a JSON patch tests it first.
+//! Every patch carries the resource version that it was decided on. A merge patch carries it in the metadata, where the
+//! server compares it; a JSON patch tests it first.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,8 @@ impl Workload for Native {
     fn patch(&self, resource_version: &str, patch: &DaemonSetPatch, known: Option<&DaemonSetFact>) -> PatchRequest {
         let test = json!({"op": "test", "path": "/metadata/resourceVersion", "value": resource_version});
         match patch {
-            // `rollingUpdate` is not mentioned, so it stays: legal under OnDelete, and useful when it is restored.
+            // The patch does not mention `rollingUpdate`, so the field stays: it is legal under OnDelete, and is needed when
+            // the strategy is restored.
             DaemonSetPatch::Adopt { original, .. } => PatchRequest {
                 content_type: "application/merge-patch+json",
                 body: json!({
@@ -55,7 +56,7 @@ impl Workload for Native {
             },
             DaemonSetPatch::Template { template, change } => {
                 let mut steps = vec![test, json!({"op": "replace", "path": "/spec/template", "value": template})];
-                // There are annotations: an adopted DaemonSet has its original strategy in one.
+                // The annotations exist: an adopted DaemonSet has its original strategy in one.
                 if let Some(change) = change {
                     steps.push(json!({"op": "add", "path": annotation(CHANGE), "value": change}));
                 }
@@ -67,7 +68,7 @@ impl Workload for Native {
             },
             DaemonSetPatch::Release { original, .. } => {
                 let mut steps = vec![test, json!({"op": "replace", "path": "/spec/updateStrategy", "value": original})];
-                // Removing what is not there would fail the whole patch.
+                // Removing an absent field would fail the whole patch.
                 let known = known.filter(|known| &*known.resource_version == resource_version);
                 if known.is_none_or(|known| known.annotations.get(ORIGINAL_STRATEGY).is_some()) {
                     steps.push(json!({"op": "remove", "path": annotation(ORIGINAL_STRATEGY)}));

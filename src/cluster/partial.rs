@@ -1,11 +1,11 @@
-//! Partial types: of each object only the fields that rules read, borrowed from the line they came in.
+//! Partial types: they contain only the fields that rules read, borrowed from the line on which the object came.
 //!
-//! A typed Pod takes 96 KB of heap, a partial one nothing at all until it becomes a fact of a few hundred bytes. Strings
-//! that repeat over a fleet (node names, revision hashes, images, label keys and values) are shared by an [`Interner`].
+//! A typed Pod takes 96 KB of heap. A partial Pod takes none until it becomes a fact of a few hundred bytes. An [`Interner`]
+//! shares strings that repeat over a fleet (node names, revision hashes, images, label keys and values).
 //!
-//! A field that is `null` or missing on the wire is absent here. Objects are not validated: that is the API server's task, and
-//! a field whose type changes in a future version must not make all objects of a kind unreadable. Objects that come one at a time
-//! (the DaemonSet, its revisions, the Lease) are read from `serde_json::Value`, because parts of them are kept verbatim.
+//! A field that is `null` or missing on the wire is absent here. Objects are not validated, because that is the API server's
+//! task: a field whose type changes in a future version must not make all objects of a kind unreadable. Single objects (the
+//! DaemonSet, its revisions, the Lease) are read from `serde_json::Value`, because parts of them are kept verbatim.
 
 mod daemonset;
 mod event;
@@ -45,7 +45,7 @@ use super::clip::{clip, clip_name};
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
-/// A string of the wire: borrowed, unless it had escapes in it.
+/// A string of the wire, borrowed unless it contained escapes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Text<'a>(Cow<'a, str>);
 
@@ -56,7 +56,7 @@ impl std::ops::Deref for Text<'_> {
     }
 }
 
-/// `Cow` itself would copy inside an `Option`, hence this.
+/// A derived `Cow` would copy inside an `Option`.
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Borrowed;
@@ -79,8 +79,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// A number of the wire, brought into the range of `T`: below it the smallest `T`, above it the largest; a fraction is cut
-/// off. What is no number at all cannot be read.
+/// A number of the wire, brought into the range of `T`: too small numbers become the smallest `T`, too large ones the
+/// largest, and a fraction is cut off. A value that is not a number cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(super) struct Clamped<T>(pub(super) T);
 
@@ -98,7 +98,7 @@ macro_rules! clamped {
 
 clamped!(i32, u32, u64);
 
-/// Reads whatever number there is.
+/// Reads a number of any type.
 struct AnyNumber;
 
 impl Visitor<'_> for AnyNumber {
@@ -118,7 +118,7 @@ impl Visitor<'_> for AnyNumber {
     }
 }
 
-/// The metadata of an object that comes in numbers.
+/// The metadata of an object of which there are many.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct MetaWire<'a> {
@@ -145,12 +145,12 @@ pub(super) fn text<'a>(text: &'a Option<Text<'_>>) -> &'a str {
     text.as_deref().unwrap_or_default()
 }
 
-/// What somebody wrote for people, if anything, in at most `limit` bytes.
+/// A text for people in at most `limit` bytes; `None` if it is empty.
 pub(super) fn words(text: &Option<Text<'_>>, limit: usize) -> Option<Str> {
     text.as_deref().map(|text| clip(text, limit)).filter(|text| !text.is_empty()).map(Str::from)
 }
 
-/// The instant that `text` writes, if it is one.
+/// `text` as an instant; `None` if it is not one.
 pub(super) fn instant(text: &Option<Text<'_>>) -> Option<Timestamp> {
     Timestamp::parse(text.as_deref()?).ok()
 }
@@ -160,7 +160,7 @@ fn take(object: &mut Value, pointer: &str) -> Value {
     object.pointer_mut(pointer).map(Value::take).unwrap_or_default()
 }
 
-/// What somebody wrote for people into `value`, if anything, in at most `limit` bytes.
+/// A text for people in `value`, in at most `limit` bytes; `None` if it is empty.
 fn words_of(value: &Value, limit: usize) -> Option<Str> {
     value.as_str().map(|text| clip(text, limit)).filter(|text| !text.is_empty()).map(Str::from)
 }
@@ -170,7 +170,7 @@ fn name_of(value: &Value) -> Option<Str> {
     value.as_str().filter(|name| !name.is_empty()).map(|name| Str::from(clip_name(name)))
 }
 
-/// A JSON string of `value`, if it says anything.
+/// The string in `value`; `None` if it is empty.
 fn str_of(value: &Value) -> Option<Str> {
     value.as_str().filter(|text| !text.is_empty()).map(Str::from)
 }
@@ -189,7 +189,7 @@ fn controller_of(metadata: &Value) -> Option<Str> {
     owners.iter().find(|owner| owner["controller"] == true).and_then(|owner| str_of(&owner["uid"]))
 }
 
-/// Strings that repeat over a fleet, each kept once.
+/// Strings that repeat over a fleet, each stored once.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     known: HashSet<Str>,
@@ -197,7 +197,7 @@ pub(super) struct Interner {
 }
 
 impl Interner {
-    /// The one string that reads like `text`.
+    /// The shared string with the content of `text`.
     pub(super) fn intern(&mut self, text: &str) -> Str {
         if let Some(known) = self.known.get(text) {
             return known.clone();
@@ -212,18 +212,18 @@ impl Interner {
         new
     }
 
-    /// As [`Interner::intern`], of what somebody wrote for people: in at most `limit` bytes.
+    /// As [`Interner::intern`], for a text for people: in at most `limit` bytes.
     pub(super) fn words(&mut self, text: &str, limit: usize) -> Str {
         self.intern(&clip(text, limit))
     }
 
-    /// As [`Interner::words`], if there is anything.
+    /// As [`Interner::words`]; `None` if there is no text.
     pub(super) fn optional_words(&mut self, text: &Option<Text<'_>>, limit: usize) -> Option<Str> {
         let words = clip(text.as_deref()?, limit);
         (!words.is_empty()).then(|| self.intern(&words))
     }
 
-    /// As [`Interner::intern`], if there is anything.
+    /// As [`Interner::intern`]; `None` if there is no text.
     pub(super) fn option(&mut self, text: &Option<Text<'_>>) -> Option<Str> {
         let text = text.as_deref().filter(|text| !text.is_empty())?;
         Some(self.intern(text))

@@ -1,13 +1,14 @@
-//! Events on the DaemonSet: what `kubectl describe` shows of who did what.
+//! Events on the DaemonSet: `kubectl describe` shows who did what.
 //!
 //! ```text
 //!  Note ──▶ bounded queue ──▶ one task: a token, one POST, at most three tries ──▶ Event
 //!                                └──▶ what is wrong with it
 //! ```
 //!
-//! Best effort, by Kubernetes' own rules for Events: nothing waits for them, each is tried three times, and their rate is limited.
-//! What could not be written here is in the local audit log. Written as `core/v1` with both generations of fields, so that every kubectl shows its age
-//! and its source, and with `eventTime`, so that consoles can put them in order.
+//! Events are written at best effort, by Kubernetes' own rules: nothing waits for them, each is tried three times, and their rate is limited.
+//! An Event that could not be written is still in the local audit log. Events are written as `core/v1` with both generations
+//! of fields, so that every kubectl shows their age and source, and with `eventTime`, so that consoles can put them in
+//! order.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -36,29 +37,29 @@ const REPORTER: &str = "rolldeck.io/console";
 const WAITING: usize = 64;
 /// How many Events may be written at once after a quiet time.
 const BURST: u32 = 25;
-/// After this long one more may be written. client-go's spam filter waits five minutes, which is too long for a person who steps
-/// through a rollout.
+/// The time after which one more Event may be written. client-go's spam filter waits five minutes, which is too long for a
+/// person who steps through a rollout.
 const REFILL: Duration = Duration::from_secs(10);
 const TRIES: u32 = 3;
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How long nothing is written after a 403; roles change.
+/// How long nothing is written after a 403. The wait ends because roles change.
 const FORBIDDEN_FOR: Duration = Duration::from_secs(600);
 /// The API server's limits for a message and for a reporting instance, in bytes.
 const MESSAGE: usize = 1_024;
 const INSTANCE: usize = 128;
 
-/// What an Event is to say.
+/// The content of an Event.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EventNote {
-    /// When it happened, by the clock of this process.
+    /// The time of the event, by the clock of this process.
     pub at: Timestamp,
     /// Whether it is bad news.
     pub severity: Severity,
-    /// Short, stable, CamelCase.
+    /// A short, stable name in CamelCase.
     pub reason: String,
-    /// Who did what. Cut short where it is too long.
+    /// The actor and the action. The text is cut if it is too long.
     pub message: String,
-    /// From where; never cut.
+    /// The origin of the action; never cut.
     pub from: String,
 }
 
@@ -77,14 +78,14 @@ enum RecorderJob {
 }
 
 impl Recorder {
-    /// Hands over a note; returns at once.
+    /// Queues a note. Returns at once.
     pub fn record(&self, note: EventNote) {
         if self.queue.try_send(RecorderJob::Note(note)).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Waits until all that was handed over is written, or given up.
+    /// Waits until every queued note is written or given up.
     pub async fn recorded(&self) {
         let (done, all) = oneshot::channel();
         if self.queue.send(RecorderJob::Done(done)).await.is_ok() {
@@ -92,20 +93,20 @@ impl Recorder {
         }
     }
 
-    /// Why Events are not written.
+    /// The reason why Events are not written.
     pub fn complaint(&self) -> watch::Receiver<Option<Str>> {
         self.complaint.clone()
     }
 }
 
-/// What the Events of one rollout have in common.
+/// The values that all Events of one rollout share.
 pub(super) struct RecorderContext {
     pub(super) http: Http,
     pub(super) workload: SharedWorkload,
     pub(super) shared: Arc<LastObserved>,
     pub(super) namespace: Str,
     pub(super) name: Str,
-    /// Who we are, as a Lease names us.
+    /// The identity of this driver, as a Lease names it.
     pub(super) identity: Str,
 }
 
@@ -127,10 +128,10 @@ pub(super) fn spawn(scope: RecorderContext) -> Recorder {
     Recorder { queue, dropped, complaint }
 }
 
-/// A token for each Event, waited for where there is none.
+/// Gives one token per Event. Without a token the writer waits.
 struct EventRate {
     tokens: TokenBucket,
-    /// The bucket's time is the time since then.
+    /// The bucket's time counts from this instant.
     began_at: Instant,
 }
 
@@ -178,7 +179,7 @@ impl RecorderTask {
             return;
         }
         let Some(event) = self.event(note) else {
-            // The DaemonSet's uid is not known, so an Event cannot refer to it.
+            // Without the DaemonSet's uid an Event cannot refer to it.
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         };
@@ -215,7 +216,7 @@ impl RecorderTask {
                 Err(failure) => failure,
             };
             let wait = match failure.kind() {
-                // The earlier try was written, and its answer was lost.
+                // The earlier attempt was written, and its answer was lost.
                 EffectErrorKind::Conflict if tries > 1 => return Ok(()),
                 EffectErrorKind::NotSent | EffectErrorKind::TooLate | EffectErrorKind::Unknown => {
                     Duration::from_secs(1 << tries)
@@ -236,12 +237,12 @@ impl RecorderTask {
         let RecorderContext { workload, shared, namespace, name, identity, http, .. } = &self.scope;
         let uid = shared.daemonset.borrow().as_ref().map(|daemonset| daemonset.uid.clone())?;
         let (api_version, kind) = workload.api_kind();
-        // Everybody reads it by the API server's clock. Microseconds tell the order of what happened within one millisecond.
+        // The time is given by the API server's clock, which all readers share. Microseconds order the events within one millisecond.
         let skew = http.skew().borrow().unwrap_or_default();
         let at = Timestamp::from_millis(note.at.millis().saturating_add(skew));
         self.written += 1;
         let micros = at.to_rfc3339_micros();
-        // A list sorted by name is in the order in which the events happened.
+        // A list that is sorted by name is also in the order of the events.
         let unique = self.unique.hash_one((identity, self.written));
         let stem = cut(name, 200).trim_end_matches(['.', '-']);
         let dropped = match self.dropped.swap(0, Ordering::Relaxed) {
@@ -275,7 +276,7 @@ impl RecorderTask {
     }
 }
 
-/// As much of `text` as fits in so many bytes.
+/// As much of `text` as fits in `bytes` bytes.
 fn cut(text: &str, bytes: usize) -> &str {
     let mut end = text.len().min(bytes);
     while !text.is_char_boundary(end) {

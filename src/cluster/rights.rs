@@ -1,6 +1,6 @@
 //! The permissions of a rollout, as the API server states them (`SelfSubjectAccessReview`).
 //!
-//! They are asked for before anything is written, so that a console can say what is missing and does not fail half-way.
+//! The permissions are asked for before anything is written, so that a console can name missing rights and does not fail half-way.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const AGAIN: Duration = Duration::from_secs(600);
 /// The interval after a review that failed.
 const RETRY: Duration = Duration::from_secs(20);
 
-/// What is read of a review.
+/// The part of a review that is read.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct ReviewJson {

@@ -1,4 +1,4 @@
-//! A server that says what a test tells it to say, request by request, and remembers what it was asked.
+//! A server for tests: it gives the scripted answer to each request and records the requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::clock::Clock;
 use super::http::Http;
 
-/// What the server says to one request.
+/// The answer to one request.
 #[derive(Clone, Debug)]
 pub(super) enum Says {
     /// An answer with this status.
@@ -24,7 +24,7 @@ pub(super) enum Says {
     HangsUp,
 }
 
-/// One request as it came.
+/// One request as it was received.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct ScriptedRequest {
     /// `GET /api/v1/pods?limit=500`.
@@ -41,7 +41,7 @@ pub(super) struct ScriptedServer {
 }
 
 impl ScriptedServer {
-    /// Says `script`, one answer a request; then nothing any more.
+    /// Answers each request with the next entry of `script`; after the last entry it gives no more answers.
     pub(super) async fn new(script: Vec<Says>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let uri = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
@@ -58,7 +58,7 @@ impl ScriptedServer {
         self.asked.lock().unwrap().clone()
     }
 
-    /// The request lines, without what is random in them.
+    /// The request lines, without their random parts.
     pub(super) fn lines(&self) -> Vec<String> {
         let without_timeout = |line: &str| line.split("&timeoutSeconds=").next().unwrap_or_default().to_owned();
         self.asked().iter().map(|asked| without_timeout(&asked.line)).collect()

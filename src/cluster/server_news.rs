@@ -1,4 +1,4 @@
-//! What one request learns of the API server and every watch of the session has to know.
+//! News about the API server that one request learns and every watch of the session needs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,25 +9,25 @@ use super::failure::Failure;
 /// News of an API server.
 #[derive(Debug, Default)]
 pub(super) struct ServerNews {
-    /// The last connection that was asked for could not be had.
+    /// Whether the last attempt to connect failed.
     unreachable: AtomicBool,
-    /// How often it answered again after that.
+    /// How often the server answered again after such a failure.
     back: watch::Sender<u64>,
-    /// It did not answer the last request in time.
+    /// Whether the server did not answer the last request in time.
     silent: AtomicBool,
-    /// How often it answered again after that, or another server did in its place.
+    /// How often the server, or another one in its place, answered again after that.
     doubted: watch::Sender<u64>,
-    /// How often its state was found to have gone back to an earlier one.
+    /// How often the server's state was found to have gone back to an earlier one.
     restored: watch::Sender<u64>,
 }
 
 impl ServerNews {
-    /// Takes in what became of a request.
+    /// Takes in the result of a request.
     pub(super) fn heard<T>(&self, answer: &Result<T, Failure>) {
         match answer {
             Err(Failure::Connect(_)) => self.unreachable.store(true, Ordering::Relaxed),
             Err(failure) if failure.is_silence() => self.silent.store(true, Ordering::Relaxed),
-            // Behind a load balancer it is not up yet.
+            // Behind a load balancer this means that the server is not up yet.
             Err(Failure::Refused { code: 500.., .. }) => {}
             Ok(_) | Err(Failure::Refused { .. }) => {
                 if self.unreachable.swap(false, Ordering::Relaxed) {
@@ -37,7 +37,7 @@ impl ServerNews {
                     self.doubted.send_modify(|times| *times += 1);
                 }
             }
-            // These say nothing of whether it can be reached.
+            // These failures do not tell whether the server can be reached.
             Err(
                 Failure::Tls(_)
                 | Failure::Proxy(_)
@@ -58,13 +58,13 @@ impl ServerNews {
         self.restored.send_modify(|times| *times += 1);
     }
 
-    /// Changes when the server answers again that could not be reached.
+    /// Changes when a server that could not be reached answers again.
     pub(super) fn back(&self) -> watch::Receiver<u64> {
         self.back.subscribe()
     }
 
-    /// Changes when a request is answered after one was not: behind a load balancer another server may answer now, and a watch that is
-    /// open to the one that does not would be silent without an error.
+    /// Changes when a request is answered after one was not. Behind a load balancer another server may answer now. A watch
+    /// that is open to the server that does not answer would be silent without an error.
     pub(super) fn doubted(&self) -> watch::Receiver<u64> {
         self.doubted.subscribe()
     }

@@ -1,4 +1,4 @@
-//! What is watched for one rollout, and which engine event each change becomes.
+//! The watched kinds of one rollout, and the engine events that their changes become.
 
 mod many;
 mod one;

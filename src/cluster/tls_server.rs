@@ -1,7 +1,7 @@
-//! A server over TLS that speaks the versions of HTTP that a test tells it to, and remembers what it was asked.
+//! A server over TLS for tests: it speaks the chosen versions of HTTP and records the requests.
 //!
-//! It answers each path with a line that names it. A watch stays open after that; that of a path which begins with `/flood`
-//! goes on with more than anybody takes in who does not read.
+//! The server answers each path with a line that names it, and a watch stays open after that. On a path that begins with
+//! `/flood` the server goes on to send more than fits into the buffers of a client that does not read.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -25,13 +25,13 @@ use rustls::{DigitallySignedStruct, DistinguishedName, SignatureScheme};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// What the server speaks, whatever was negotiated.
+/// The protocols that the server speaks, whatever was negotiated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Speaking {
     Http2Only,
-    /// What was negotiated; HTTP/1.1 where nothing was.
+    /// The negotiated protocol; HTTP/1.1 if none was negotiated.
     Both,
-    /// It breaks off once the connection is open.
+    /// The server closes the connection once it is open.
     Nothing,
 }
 
@@ -74,8 +74,8 @@ fn acceptor_that_refuses(protocols: &[&[u8]], refused: Arc<Mutex<Option<Vec<u8>>
     (TlsAcceptor::from(Arc::new(config)), cert.der().to_vec())
 }
 
-/// What a server does about client certificates: asks for one, as API servers do, and takes any but one that is refused in the handshake,
-/// as load balancers refuse those that are over.
+/// The server's treatment of client certificates: it asks for one, as API servers do, and accepts every certificate except
+/// one that is refused in the handshake, as load balancers refuse expired ones.
 #[derive(Debug)]
 struct ClientCertificates {
     refused: Arc<Mutex<Option<Vec<u8>>>>,
@@ -178,7 +178,7 @@ impl TlsServer {
         &self.certificate
     }
 
-    /// From now on it speaks this.
+    /// Sets the protocols for all later connections.
     pub(super) fn speak(&self, speaking: Speaking) {
         *self.state.speaking.lock().unwrap() = speaking;
     }
@@ -188,12 +188,12 @@ impl TlsServer {
         self.state.connections.load(Ordering::Relaxed)
     }
 
-    /// From now on requests with another client certificate than this, in DER, are answered with 401.
+    /// Makes the server answer 401 to all later requests with another client certificate than this, in DER.
     pub(super) fn accept_only(&self, certificate: &[u8]) {
         *self.state.accepted.lock().unwrap() = Some(certificate.to_vec());
     }
 
-    /// From now on connections with this client certificate, in DER, end in the handshake.
+    /// Makes the server refuse this client certificate, in DER, in all later handshakes.
     pub(super) fn refuse(&self, certificate: &[u8]) {
         *self.refused.lock().unwrap() = Some(certificate.to_vec());
     }

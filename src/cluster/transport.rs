@@ -1,7 +1,7 @@
-//! The HTTP client, with kube's authentication and TLS, over connections that notice when the other end is gone.
+//! The HTTP client, with kube's authentication and TLS, over connections that detect when the other end is gone.
 //!
-//! A watch may be silent for a long time, and a VPN that goes away closes no connection. Without keep-alive a dead watch would
-//! count as live until the kernel gives its connection up, which takes many minutes.
+//! A watch may be silent for a long time, and a VPN that goes away closes no connection. Without keep-alive a dead watch
+//! would count as live until the kernel gives up its connection, which takes many minutes.
 
 mod credentials;
 mod identity;
@@ -39,7 +39,7 @@ const KEEPALIVE_EVERY: Duration = Duration::from_secs(3);
 const KEEPALIVE_TRIES: u32 = 3;
 /// How long an idle connection for calls is kept open.
 const KEPT_OPEN: Duration = Duration::from_secs(600);
-/// How often the files of a client certificate are looked at.
+/// How often the files of a client certificate are checked for changes.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How requests reach the API server: the connections, and the credentials that go with each request. Cheap to clone.
@@ -51,27 +51,27 @@ struct TransportShared {
     config: kube::Config,
     proxy: Option<Proxy>,
     credential: Credential,
-    /// What must not be in any error.
+    /// The secrets that no error may contain.
     hidden: Hidden,
     current: Mutex<Current>,
 }
 
-/// The connections in use, and what they were made with.
+/// The connections in use, and the certificate that they were made with.
 struct Current {
     client: kube::Client,
-    /// Counts up with each set of connections.
+    /// The number of this set of connections; it increases with each new set.
     number: u64,
     certificate: Option<Arc<Certificate>>,
     files: IdentityFiles,
     looked_at: std::time::Instant,
 }
 
-/// How much is done to find out whether the files of a client certificate have changed.
+/// How thoroughly the files of a client certificate are checked for changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum FileCheck {
-    /// A look now and then. Files that do not go together are being replaced: the connections in use are good meanwhile.
+    /// Check at intervals. Files that do not match each other are being replaced; the connections in use stay valid meanwhile.
     NowAndThen,
-    /// The connections in use are not accepted any more: at once, and files that do not go together are an error.
+    /// Check at once, because the connections in use are not accepted any more. Files that do not match each other are an error.
     AtOnce,
 }
 
@@ -103,12 +103,12 @@ impl Transport {
         Self::new(config, None, Credential::Fixed(None), &Issued::nothing(), Hidden::default())
     }
 
-    /// The failure without the secrets that are known: servers, proxies and plugins repeat what they are given.
+    /// The failure without known secrets: servers, proxies and plugins repeat values that were sent to them.
     pub(super) fn without_secrets(&self, failure: Failure) -> Failure {
         failure.map_texts(|text| self.0.hidden.removed_from(&text))
     }
 
-    /// What a request is sent with, and over which connections. Waits `patience` at most for credentials.
+    /// The client and the credentials for a request. Waits at most `patience` for credentials.
     ///
     /// # Errors
     /// [`Failure::Credentials`]: there are none now; nothing was sent.
@@ -117,7 +117,7 @@ impl Transport {
         self.over_connections(issued, FileCheck::NowAndThen)
     }
 
-    /// The same after `refused` was not accepted; `None` where there is nothing else to try.
+    /// The same after the server did not accept `refused`; `None` if there is nothing else to try.
     ///
     /// # Errors
     /// [`Failure::Credentials`]: the files of the client certificate have changed and cannot be used, as they are.
@@ -148,7 +148,7 @@ impl Transport {
                     let (certificate, looked_at) = (issued.certificate.clone(), std::time::Instant::now());
                     *current = Current { client: made, number: current.number + 1, certificate, files, looked_at };
                 }
-                // Tried again with the next look: they still differ from those in use.
+                // The next check tries again, because the files still differ from those in use.
                 Err(_) if same_certificate && look == FileCheck::NowAndThen => {}
                 Err(error) => return Err(unusable(&error, &files)),
             }
@@ -162,7 +162,7 @@ impl Transport {
     }
 }
 
-/// Why no connections can be made with the credentials as they are.
+/// The reason why no connection can be made with the present credentials.
 fn unusable(error: &kube::Error, files: &IdentityFiles) -> Failure {
     match (proxy_cause(error), files.named()) {
         (Some(failure), _) => Failure::Proxy(failure.clone()),
@@ -171,7 +171,7 @@ fn unusable(error: &kube::Error, files: &IdentityFiles) -> Failure {
     }
 }
 
-/// A client for `config`, which adds no credentials by itself.
+/// A client for `config` that adds no credentials itself.
 fn client(
     mut config: kube::Config,
     certificate: Option<&Certificate>,
@@ -216,8 +216,8 @@ fn tcp(config: &kube::Config) -> HttpConnector {
     tcp
 }
 
-/// TLS, authentication and the server's address around what makes connections: streams and lists over connections of their
-/// own, everything else over one.
+/// Wraps `connector` with TLS, authentication and the server's address. Streams and lists use connections of their own; all
+/// other requests share one.
 fn finish<C>(config: &kube::Config, connector: &C) -> Result<kube::Client, kube::Error>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
@@ -233,7 +233,7 @@ where
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(KEPT_OPEN)
-        // A connection that broke silently would otherwise lose one write after another.
+        // Without this, a connection that broke silently would lose one write after another.
         .http2_keep_alive_interval(KEEPALIVE_EVERY)
         .http2_keep_alive_timeout(KEEPALIVE_EVERY * 2)
         .build(connections(HttpVersion::Http2)?);
@@ -254,14 +254,14 @@ where
     })
 }
 
-/// What a connection may speak.
+/// The HTTP versions that a connection may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum HttpVersion {
-    /// One request at a time: a list of thousands holds up nothing else.
+    /// One request at a time, so that a list of thousands delays no other request.
     Http1,
-    /// Any number at once, where the server knows it; else one at a time.
+    /// Any number of requests at once if the server supports it; otherwise one at a time.
     Http2,
-    /// Any number at once: nothing else is offered.
+    /// Any number of requests at once; no other version is offered.
     Http2Only,
 }
 
@@ -283,7 +283,7 @@ fn with_tls<C>(
     })
 }
 
-/// Whether the answer is a stream that stays open, or a list that may be long.
+/// Whether the answer is a stream that stays open, or a potentially long list.
 fn is_stream(uri: &http::Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     query.split('&').any(|part| part == "watch=true" || part.starts_with("limit=") || part == "resourceVersion=0")

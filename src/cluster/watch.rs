@@ -1,4 +1,4 @@
-//! One watch: list, then follow, for as long as somebody listens.
+//! One watch: list, then follow the changes, for as long as there is a listener.
 //!
 //! ```text
 //!            ┌──────── streaming list ◀──────────────┐ 410
@@ -8,12 +8,13 @@
 //!                   failed: wait, watch on from where it was ◀─┘
 //! ```
 //!
-//! A streaming list (a watch that begins with all there is) spares the server the whole list in memory, and us too: one
-//! object is held at a time. Over a network pages are asked for instead, because API servers compress pages and no streams.
+//! A streaming list is a watch that begins with all existing objects. It saves memory on the server and here, because only
+//! one object is held at a time. Over a network pages are requested instead, because API servers compress pages and do not
+//! compress streams.
 //!
-//! What is told to the listener is the contract of [`crate::engine::model::event::Event`]: a listing is announced, complete, and
-//! names everything there is; then changes follow. A watch that breaks is taken up where it was, so that nothing is listed again
-//! unless the server has forgotten what came since.
+//! The listener receives events by the contract of [`crate::engine::model::event::Event`]: a listing is announced, is
+//! complete and names every object; then changes follow. A broken watch continues from its last version, so that nothing is
+//! listed again unless the server has forgotten the changes since.
 
 mod parse;
 mod restored;
@@ -41,16 +42,16 @@ use crate::engine::model::Str;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::time::Timestamp;
 
-/// How many objects the first page has.
+/// The number of objects on the first page.
 const PAGE: usize = 500;
-/// Later pages have more objects, up to so many, where so they stay about this long, in bytes: every page costs a round trip,
-/// and 20,000 Events in pages of 500 cost forty. A page is held in memory, and so are those of other watches at the same time: at
-/// 5,000 nodes pages of 4 MiB took 9 MB more than these, and saved 0.3 s at 50 ms a round trip.
+/// Later pages have more objects, up to this number, if they stay about [`PAGE_BYTES`] long. Every page costs a round trip:
+/// 20,000 Events in pages of 500 cost forty. Pages of several watches are held in memory at once: at 5,000 nodes pages of 4 MiB
+/// took 9 MB more than these, and saved 0.3 s at 50 ms a round trip.
 const LARGEST_PAGE: usize = 5_000;
 const PAGE_BYTES: usize = 1024 * 1024;
-/// A page that is too long is asked for again with so many times fewer objects, down to one.
+/// A page that is too long is requested again with this many times fewer objects, down to one.
 const PAGE_SHRINKS_BY: usize = 5;
-/// How many bytes a list in one piece may have: 5,000 nodes, the most that Kubernetes supports, of 50 KiB each.
+/// The most bytes of a list in one piece: 5,000 nodes, the most that Kubernetes supports, of 50 KiB each.
 const WHOLE_LIMIT: usize = 256 * 1024 * 1024;
 /// How long a page may take.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -68,59 +69,59 @@ const SILENCE: Duration = Duration::from_secs(75);
 const HEARD_EVERY: Duration = Duration::from_secs(10);
 /// A streaming list that is silent for this long will never begin: a proxy in between does not support it.
 const LIST_SILENCE: Duration = Duration::from_secs(20);
-/// A watch that was silent for so long when the server answers after a silence may be open to another server that does not answer.
+/// When the server answers after a silence, a watch that was silent for this long may be connected to another server that does not answer.
 const IN_DOUBT: Duration = Duration::from_secs(3);
-/// How soon to ask again for what is forbidden.
+/// The wait before a forbidden request is sent again.
 const FORBIDDEN: Duration = Duration::from_secs(60);
-/// A watch that lasted this long has worked: the back-off starts again.
+/// A watch that lasted this long counts as working: the back-off starts again.
 const WORKED: Duration = Duration::from_secs(10);
-/// The longest wait for a server that opens watches and does not keep them.
+/// The longest wait for a server that accepts watches and closes them soon.
 const SHORT_LIVED: Duration = Duration::from_secs(2);
 
-/// What is watched, and what its objects mean to the listener.
+/// The kind of a watch's objects, and their conversion for the listener.
 pub(super) trait Subject: Send + 'static {
-    /// One object of the wire.
+    /// One object as it is on the wire.
     type Wire<'a>: Deserialize<'a> + Send;
-    /// What the listener hears.
+    /// An event for the listener.
     type Out: Send + 'static;
-    /// What becomes of the watch when one of the objects cannot be read.
+    /// How the watch continues when one of its objects cannot be read.
     const ON_UNREADABLE: OnUnreadable = OnUnreadable::Down;
 
     /// The object's `resourceVersion`.
     fn version<'a>(wire: &'a Self::Wire<'_>) -> &'a str;
-    /// The object is as it is now. `None`: nothing that the listener does not know already.
+    /// An object exists with this content. `None`: the listener knows everything already.
     ///
     /// # Errors
-    /// What is in the object is not understood; then nothing of it was taken in.
+    /// When the content of the object is not understood; then no part of it was taken in.
     fn applied(&mut self, wire: Self::Wire<'_>) -> Result<Option<Self::Out>, NotUnderstood>;
-    /// The object is gone; this is how it last was.
+    /// The object is gone; `wire` is its last content.
     fn deleted(&mut self, wire: Self::Wire<'_>) -> Option<Self::Out>;
     /// A full listing begins.
     fn listing(&mut self) -> Option<Self::Out>;
-    /// The listing is complete, with its resource version, where that is a number.
+    /// The listing is complete. `version` is its resource version, if that is a number.
     fn listed(&mut self, version: Option<u64>) -> Vec<Self::Out>;
-    /// How the watch is doing.
+    /// The health of the watch has changed.
     fn health(&mut self, health: WatchHealth) -> Option<Self::Out>;
     /// An object could not be read and was skipped; only under [`OnUnreadable::Skip`].
     fn skipped(&mut self, _why: Str) -> Option<Self::Out> {
         None
     }
-    /// The watch was heard and there was nothing to report; it has reached this resource version, where that is a number.
+    /// The server sent something without news for the listener. The watch has reached this resource version, if it is a number.
     fn heard(&mut self, _version: Option<u64>) -> Option<Self::Out> {
         None
     }
 }
 
-/// An object whose parts can be read, but not what they mean together.
+/// An object that can be parsed, but whose content is not understood as a whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct NotUnderstood {
     /// `namespace/name`, or the name alone.
     pub(super) key: String,
-    /// What is not understood.
+    /// The part that is not understood.
     pub(super) why: String,
 }
 
-/// Which collection, and which of its objects.
+/// A collection, and the selection of its objects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct WatchSource {
     /// `/api/v1/namespaces/edge/pods`.
@@ -131,20 +132,20 @@ pub(super) struct WatchSource {
     pub(super) fields: Option<String>,
 }
 
-/// How a watch came to its end.
+/// The reason for the end of a watch.
 #[derive(Debug)]
 enum WatchEnd {
     /// Nobody listens any more.
     Unheard,
-    /// The server closed it, as servers do.
+    /// The server closed the watch, as servers do regularly.
     Closed,
-    /// The server has forgotten the version from which we asked.
+    /// The server has forgotten the requested version.
     Expired,
     /// The server does not know streaming lists.
     NotStreamed,
     /// The state of the server went back to an earlier one.
     Restored,
-    /// It failed.
+    /// The watch failed.
     Failed(Failure),
 }
 
@@ -165,14 +166,14 @@ impl From<Failure> for WatchEnd {
     }
 }
 
-/// Where a list comes from.
+/// The source of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Listing {
     Streamed,
     Paged,
-    /// In one piece, from the server's cache: when pages expire before the last is read.
+    /// In one piece, from the server's cache: used when pages expire before the last is read.
     Whole,
-    /// Only the first page of it: the rest of what is there already is not worth its cost.
+    /// Only the first page: reading the other existing objects is not worth its cost.
     FirstPage,
 }
 
@@ -181,7 +182,7 @@ pub(super) async fn watch<S: Subject>(http: Http, source: WatchSource, subject: 
     watch_by(None, http, source, subject, out).await;
 }
 
-/// Watches what changes in `source` from now on, for as long as somebody listens. Of what is there already a page is told.
+/// Watches the changes of `source` from now on, for as long as somebody listens. Of the existing objects only one page is reported.
 pub(super) async fn watch_with_first_page<S: Subject>(
     http: Http,
     source: WatchSource,
@@ -228,24 +229,24 @@ struct Watch<S: Subject> {
     source: WatchSource,
     subject: S,
     out: mpsc::Sender<S::Out>,
-    /// `None` until it is known how lists are to come.
+    /// `None` until the transfer of lists is decided.
     listing: Option<Listing>,
     /// How many objects are asked for in a page.
     page: usize,
-    /// The resource version up to which everything is known; `None` before the first listing is complete.
+    /// The resource version up to which all changes are known; `None` before the first listing is complete.
     version: Option<String>,
-    /// The listing has come to its end but is not complete, because an object in it cannot be read; what was told since is known
-    /// up to this version.
+    /// The version of a listing that has ended but is incomplete, because an object in it cannot be read. Later changes are
+    /// known up to this version.
     incomplete: Option<String>,
-    /// The newest version up to which everything was known, also before a listing that has still to come.
+    /// The newest version up to which all changes were ever known, kept while a new listing is outstanding.
     reached: Option<String>,
-    /// The server did not answer: what it knows may be another state than before.
+    /// Whether the server did not answer: its state may be another one than before.
     was_away: bool,
     unreadable: UnreadableObjects,
     health: WatchHealth,
-    /// When the server last said anything.
+    /// The time of the last sign of life from the server.
     heard_at: Option<Timestamp>,
-    /// When the listener was last told anything.
+    /// The time of the last report to the listener.
     reported_at: Option<Timestamp>,
     backoff: Backoff,
 }
@@ -270,7 +271,7 @@ impl<S: Subject> Watch<S> {
                     self.backoff.reset();
                     None
                 }
-                // Back off where the server closes watches at once, so that they are not reopened in a loop.
+                // Back off if the server closes watches at once, so that they are not reopened in a loop.
                 WatchEnd::Closed => Some(self.backoff.next(None, SHORT_LIVED)),
                 WatchEnd::Expired => {
                     if !self.forget_version() && self.listing == Some(Listing::Paged) {
@@ -300,18 +301,19 @@ impl<S: Subject> Watch<S> {
             back.mark_unchanged();
             tokio::select! {
                 () = tokio::time::sleep(wait.unwrap_or_default()) => {}
-                // Another request was answered: there is nothing more to wait for.
+                // Another request was answered, so the wait can end.
                 Ok(()) = back.changed(), if matches!(self.health, WatchHealth::Down { .. }) => {}
                 () = self.out.closed() => return,
             }
         }
     }
 
-    /// What a failure means for what is known, and when to try again.
+    /// The health that follows from a failure, and the wait before the next attempt.
     fn judge(&mut self, failure: &Failure, now: Timestamp) -> (WatchHealth, Duration) {
         let why = Str::from(failure.to_string());
         if failure.is_forbidden() {
-            // It has to be listed anew once it is permitted again. An API server that starts refuses what it permits a moment later.
+            // The objects have to be listed anew once that is permitted again. A starting API server refuses requests that
+            // it permits a moment later.
             self.forget_version();
             if self.reached.is_none() {
                 return (WatchHealth::Forbidden { why }, self.backoff.about(FORBIDDEN));
@@ -336,13 +338,13 @@ impl<S: Subject> Watch<S> {
         }
         match self.listing {
             Some(Listing::Streamed) => self.stream().await,
-            // Where the server does not answer, this tells why.
+            // If the server does not answer, this request reports the reason.
             Some(Listing::Paged | Listing::FirstPage) | None => self.pages().await,
             Some(Listing::Whole) => self.whole().await,
         }
     }
 
-    /// A watch that begins with everything there is.
+    /// A watch that begins with all existing objects.
     async fn stream(&mut self) -> Result<Infallible, WatchEnd> {
         let timeout = self.timeout();
         let path = self.path(&[
@@ -374,7 +376,7 @@ impl<S: Subject> Watch<S> {
         })
     }
 
-    /// A watch from `version` on.
+    /// A watch that continues from `version`.
     async fn follow(&mut self, version: &str) -> Result<Infallible, WatchEnd> {
         let timeout = self.timeout();
         let path = self.path(&[
@@ -390,7 +392,7 @@ impl<S: Subject> Watch<S> {
         let lines = match tokio::time::timeout(REOPEN_PATIENCE + connects, &mut opening).await {
             Ok(lines) => lines?,
             Err(_) => {
-                // Whether anything is wrong is not known yet, but meanwhile nothing is seen: report it as down.
+                // It is not known whether anything is wrong, but nothing is seen meanwhile: report the watch as down.
                 let why = Str::from("asked again, no answer yet");
                 self.tell_health(self.down(why, self.http.clock().now())).await?;
                 opening.await?
@@ -402,7 +404,7 @@ impl<S: Subject> Watch<S> {
         self.read(lines, SILENCE).await.map_err(WatchEnd::or_closed)
     }
 
-    /// A list, page by page, or its first page alone; then a watch.
+    /// Reads a list page by page, or only its first page, then watches.
     async fn pages(&mut self) -> Result<Infallible, WatchEnd> {
         let mut more = String::new();
         loop {
@@ -430,7 +432,7 @@ impl<S: Subject> Watch<S> {
         }
     }
 
-    /// A list in one piece, then a watch.
+    /// Reads a list in one piece, then watches.
     async fn whole(&mut self) -> Result<Infallible, WatchEnd> {
         let path = self.path(&[("resourceVersion", "0")]);
         let body = match self.http.call(Call { limit: WHOLE_LIMIT, ..Call::get(&path, PAGE_TIMEOUT) }).await {
@@ -446,7 +448,7 @@ impl<S: Subject> Watch<S> {
         self.follow(&page.version).await
     }
 
-    /// Takes in a page; gives what follows it, and how many objects it had.
+    /// Takes in a page. Returns how the list continues after it, and the number of its objects.
     async fn page(&mut self, body: &[u8]) -> Result<(parse::PageEnd, usize), WatchEnd> {
         let page = parse::page(body)?;
         let objects = page.objects.len();
@@ -472,7 +474,7 @@ impl<S: Subject> Watch<S> {
             let line = tokio::select! {
                 biased;
                 line = lines.next(silence) => line.inspect_err(|failure| {
-                    // Somebody at the other end has closed it, or its kernel has.
+                    // The other end or its kernel has closed the connection.
                     if failure.is_broken_from_afar() {
                         self.heard_at = Some(self.http.clock().now());
                     }
@@ -487,7 +489,7 @@ impl<S: Subject> Watch<S> {
                 () = self.out.closed() => return Err(WatchEnd::Unheard),
             };
             let Some(line) = line else {
-                // The server said that this is the end.
+                // The server has announced the end of the watch.
                 self.heard_at = Some(self.http.clock().now());
                 return Err(WatchEnd::Closed);
             };
@@ -518,7 +520,7 @@ impl<S: Subject> Watch<S> {
                     (S::version(&wire).to_owned(), self.subject.deleted(wire))
                 }
                 WatchLine::Unreadable(object) => (object.version, self.cannot_read(object.key, object.why)?),
-                // To know which object is gone its identity is enough.
+                // The identity of a deleted object is enough to report it.
                 WatchLine::UnreadableDeleted(object) => match serde_json::from_str::<S::Wire<'_>>(&object.identity) {
                     Ok(wire) if !object.key.is_empty() => {
                         self.unreadable.remove(&object.key);
@@ -547,7 +549,7 @@ impl<S: Subject> Watch<S> {
         }
     }
 
-    /// With jitter, so that the watches of one console do not all end at the same instant.
+    /// The timeout has jitter, so that the watches of one console do not all end at the same instant.
     fn timeout(&mut self) -> String {
         self.backoff.about(WATCH_FOR).as_secs().to_string()
     }

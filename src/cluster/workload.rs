@@ -1,4 +1,4 @@
-//! What differs between kinds of DaemonSets: where they live, how they are read, how they are changed.
+//! The differences between kinds of DaemonSets: their path, their reading and their patches.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ pub(super) trait Workload: Send + Sync + 'static {
     fn api_kind(&self) -> (&'static str, &'static str);
     /// The path of its collection in one namespace, or in all.
     fn collection(&self, namespace: Option<&str>) -> String;
-    /// The fact in an object of this kind.
+    /// Reads the fact from an object of this kind.
     ///
     /// # Errors
-    /// Says what of it cannot be understood.
+    /// Names the part that cannot be understood.
     fn fact(&self, object: Value) -> Result<DaemonSetFact, String>;
-    /// The request that makes `patch`, if the object is still at `resource_version`. `known` is the object as last seen.
+    /// The request for `patch`, which succeeds only if the object is still at `resource_version`. `known` is the object as last seen.
     fn patch(&self, resource_version: &str, patch: &DaemonSetPatch, known: Option<&DaemonSetFact>) -> PatchRequest;
 }
 

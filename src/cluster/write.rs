@@ -1,6 +1,6 @@
-//! Turns effects into API calls, and answers into outcomes.
+//! Converts effects into API calls, and answers into outcomes.
 //!
-//! A write is sent once. If it was refused because the object had changed, the object is read again and handed to the engine
+//! A write is sent once. If it was refused because the object had changed, the object is read again and passed to the engine
 //! with the outcome, so that the engine decides on its present state.
 
 #[cfg(test)]
@@ -34,11 +34,11 @@ use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::ownership::FIELD_MANAGER;
 
-/// How long a change of the DaemonSet may wait for a connection. Together with `Timing::act` and the time for its answer it
-/// stays below the lease: after that another driver may have written another change.
+/// How long a change of the DaemonSet may wait for a connection. With `Timing::act` and the time for the answer, the sum
+/// stays below the duration of the Lease: after that another driver may have written another change.
 const PATCH_LEAVES_WITHIN: Duration = Duration::from_millis(2_500);
 
-/// Makes the writes of one rollout. Cheap to clone.
+/// Carries out the writes of one rollout. Cheap to clone.
 #[derive(Clone)]
 pub struct Writer {
     http: Http,
@@ -54,12 +54,12 @@ impl std::fmt::Debug for Writer {
     }
 }
 
-/// The outcome of a write, and objects that were read on the way. The engine has to learn these before the outcome.
+/// The outcome of a write, and the objects that were read with it. The engine has to learn the objects before the outcome.
 #[derive(Debug)]
 pub struct Executed {
-    /// What came of it.
+    /// The result of the write.
     pub outcome: Outcome,
-    /// Objects as the server answered with.
+    /// Objects from the server's answers.
     pub events: Vec<Event>,
 }
 
@@ -86,7 +86,7 @@ impl Writer {
         recorder::spawn(recorder::RecorderContext { http, workload, shared, namespace, name, identity })
     }
 
-    /// Makes the write that `effect` asks for.
+    /// Carries out the write that `effect` describes.
     pub async fn execute(&self, effect: &Effect) -> Executed {
         match effect {
             Effect::DeletePod { name, uid, node, not_after } => self.delete_pod(name, uid, node, *not_after).await,
@@ -119,7 +119,7 @@ impl Writer {
         });
         match self.send(Method::DELETE, (&path, "application/json"), &options, Some(not_after)).await {
             Ok(body) => {
-                // The answer is the pod, terminating by now; or a Status, when it is gone already.
+                // The answer is the terminating pod, or a Status if the pod is gone already.
                 let pod = serde_json::from_slice::<PodWire<'_>>(&body).ok();
                 let pod = pod.map(|pod| pod.fact(&mut Interner::default()));
                 let terminating = pod.filter(|pod| &*pod.uid == uid && pod.deletion_at.is_some());
@@ -146,7 +146,7 @@ impl Writer {
             let wire: PodWire<'_> =
                 serde_json::from_slice(&body).map_err(|error| Failure::Malformed(error.to_string()))?;
             let fact = wire.warm_fact(&mut Interner::default());
-            // A policy that takes our labels away leaves a pod that nobody finds again.
+            // If a policy removes our labels, nobody finds the pod again.
             fact.ok_or_else(|| {
                 Failure::Malformed(format!("the pod was made without label {PREWARM}: is there a policy?"))
             })
@@ -202,7 +202,7 @@ impl Writer {
             Ok(fact) => return Executed::only(Ok(Done::DaemonSet(Box::new(fact)))),
             Err(failure) => failure,
         };
-        // A JSON patch whose test fails is answered with 422, like one that makes no sense: the object tells which.
+        // A JSON patch whose test fails is answered with 422, like an invalid patch: the object's version tells which it was.
         let kind = failure.kind();
         let mut error = EffectError { dry_run, ..error(&what, &failure) };
         if !matches!(kind, EffectErrorKind::Conflict | EffectErrorKind::Invalid) {
@@ -218,8 +218,8 @@ impl Writer {
         Executed { outcome: Err(error), events: vec![Event::DaemonSet(Box::new(fresh))] }
     }
 
-    /// Sends a patch as a dry run (`dryRun=All`), and fails if admission would change what has to stay. It passes if a webhook does not
-    /// support dry runs, because the result is then unknown.
+    /// Sends a patch as a dry run (`dryRun=All`), and fails if admission would change a field that has to stay. The dry run
+    /// passes if a webhook does not support dry runs, because the result is then unknown.
     async fn dry_run(
         &self,
         path: &str,
@@ -274,7 +274,7 @@ impl Writer {
             Ok(object) => object,
             Err(failure) => return Executed::only(Err(unsent(&what, &Failure::Malformed(failure.to_string())))),
         };
-        // A Lease that an earlier DaemonSet of this name owns would be deleted with that one.
+        // If an earlier DaemonSet of this name owned the Lease, the Lease would be deleted with that DaemonSet.
         if let Some(owner) = write.record.as_ref().and_then(|record| record.daemonset_uid.as_deref()) {
             set_owner(&mut object, self.workload.api_kind(), &self.name, owner);
         }
@@ -355,7 +355,7 @@ impl Writer {
     }
 }
 
-/// The images that differ, or the words for another difference.
+/// The differing images, or a description of another difference.
 fn differences(from: &Template, to: &Template) -> String {
     let image = |of: &Template, name: &str| {
         of.containers().iter().find(|container| &*container.name == name).map(|container| container.image.clone())
@@ -376,7 +376,7 @@ pub(super) fn error(what: &str, failure: &Failure) -> EffectError {
     EffectError { kind: failure.kind(), message: format!("{what}: {failure}").into(), dry_run: false }
 }
 
-/// Refuses what would be stored with something else in the place of what has to stay.
+/// Fails if the stored object would differ in a field that has to stay.
 fn stays(part: MustStay<'_>, stored: &DaemonSetFact) -> Result<(), Failure> {
     match part {
         _ if part.holds_in(stored) => Ok(()),
@@ -385,7 +385,7 @@ fn stays(part: MustStay<'_>, stored: &DaemonSetFact) -> Result<(), Failure> {
     }
 }
 
-/// As [`error`], for a failure before anything was sent: nothing can have been done.
+/// As [`error`], for a failure before the request was sent: nothing can have been done.
 fn unsent(what: &str, failure: &Failure) -> EffectError {
     let mut error = error(what, failure);
     if error.kind.may_have_happened() {

@@ -1,7 +1,8 @@
-//! Which cluster is meant, as whom, and why it could not be opened.
+//! The choice of a cluster and an identity, and the reason why a cluster could not be opened.
 //!
-//! Set by `--context`, `--kubeconfig`, `-n`, `--as` and what goes with it, `--request-timeout` and `--insecure-skip-tls-verify`. Opening reads configuration only: whether the server
-//! answers is told by the health of the watches, so that a console can draw its first frame before the network.
+//! An [`Access`] is set by `--context`, `--kubeconfig`, `-n`, `--as` and its companions, `--request-timeout` and
+//! `--insecure-skip-tls-verify`. Opening reads configuration only. The health of the watches tells whether the server
+//! answers, so that a console can draw its first frame before the network responds.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,30 +11,30 @@ use crate::audit::AuditLog;
 pub use crate::cluster::ServerPath;
 use crate::engine::model::settings::Tuning;
 
-/// Which cluster is meant, and as whom; what is left out comes from the kubeconfig.
+/// The cluster to open and the identity to use. The kubeconfig supplies what is left out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Access {
-    /// A kubeconfig file; otherwise `KUBECONFIG`, then `~/.kube/config`, then the pod's own service account.
+    /// A kubeconfig file; `None`: `KUBECONFIG`, then `~/.kube/config`, then the pod's own service account.
     pub kubeconfig: Option<PathBuf>,
-    /// A context in it; otherwise its current one.
+    /// A context of the kubeconfig; `None`: its current context.
     pub context: Option<String>,
-    /// The namespace that is meant when none is named; otherwise the context's.
+    /// The namespace of requests that name none; `None`: the context's namespace.
     pub namespace: Option<String>,
     /// Whom to impersonate.
     pub impersonate: Impersonate,
-    /// How long the answer to a read may take; `None` leaves that to each read, zero is without limit.
+    /// How long the answer to a read may take; `None`: each read has its own limit; zero: no limit.
     pub request_timeout: Option<Duration>,
     /// Whether the server's certificate is not checked.
     pub insecure: bool,
     /// Where the audit log is written.
     pub audit: AuditLog,
-    /// With which settings a rollout begins that is not recorded yet.
+    /// The settings with which a rollout begins that has no record yet.
     pub defaults: Tuning,
-    /// Over which kind of way the API server is reached; otherwise its address tells.
+    /// The kind of path to the API server; by default the address of the server tells.
     pub server_path: ServerPath,
 }
 
-/// Whom to impersonate; nobody without a user.
+/// Whom to impersonate. Without a user, nobody is impersonated.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Impersonate {
     /// The user.
@@ -48,8 +49,8 @@ pub struct Impersonate {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct AccessError {
-    /// What was attempted, on what, and what went wrong.
+    /// The attempt, its object and the failure.
     pub message: String,
-    /// What to try next, a sentence each.
+    /// The next things to try, one sentence each.
     pub hints: Vec<String>,
 }

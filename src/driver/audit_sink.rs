@@ -1,6 +1,6 @@
-//! The audit sink of one rollout: writes its `RolloutEvent`s to the local audit log and as Events on the DaemonSet.
+//! The audit sink of one rollout: it writes the `RolloutEvent`s of the rollout to the local audit log and as Events on the DaemonSet.
 //!
-//! A running rollout waits for neither; at its end both get [`FINISH_WITHIN`] to finish.
+//! A running rollout waits for neither. When the rollout ends, both get [`FINISH_WITHIN`] to finish.
 
 use std::time::Duration;
 
@@ -29,14 +29,14 @@ impl AuditSink {
         Self { subject: Some(subject), log, events: Some(events), complaints }
     }
 
-    /// One that writes to a log, and no Events.
+    /// A sink that writes to a log and creates no Events.
     #[cfg(test)]
     pub(super) fn to_log(subject: EntrySubject, log: Log) -> Self {
         let complaints = vec![log.complaint()];
         Self { subject: Some(subject), log: Some(log), events: None, complaints }
     }
 
-    /// Writes the event, which happened to the DaemonSet with this uid, where its visibility says. Returns at once.
+    /// Writes the event to the destinations that its visibility names. `uid` is the DaemonSet's. Returns at once.
     pub(super) fn tell(&self, rollout_event: &RolloutEvent, uid: Option<&Str>) {
         let Some(subject) = &self.subject else { return };
         if let Some(log) = &self.log {
@@ -47,7 +47,7 @@ impl AuditSink {
         }
     }
 
-    /// What cannot be written, and why.
+    /// The destinations that cannot be written, each with the reason.
     pub(super) fn complaints(&self) -> Vec<Str> {
         self.complaints.iter().filter_map(|complaint| complaint.borrow().clone()).collect()
     }

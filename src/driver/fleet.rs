@@ -1,5 +1,5 @@
-//! The list of all DaemonSets that we may see: one row each, made from a partial DaemonSet, its revisions, its starting pods and, if
-//! there is one, its Lease.
+//! The list of all DaemonSets that the user may see. Each row is made from a partial DaemonSet, its revisions, its starting
+//! pods and, if there is one, its Lease.
 
 mod ages;
 mod change;
@@ -98,7 +98,7 @@ async fn run(
 
 fn publish(views: &watch::Sender<Arc<Fleet>>, view: Fleet) {
     views.send_if_modified(|last| {
-        // Not when it was made: a view that shows the same is no news.
+        // The time of the view is not compared: a view that shows the same is no news.
         let news = (&last.health, &last.leases, &last.revisions, &last.starting_pods, &last.rows)
             != (&view.health, &view.leases, &view.revisions, &view.starting_pods, &view.rows);
         if news {
@@ -111,12 +111,12 @@ fn publish(views: &watch::Sender<Arc<Fleet>>, view: Fleet) {
 /// Namespace and name.
 type ObjectKey = (Str, Str);
 
-/// What is known of a fleet.
+/// The known facts of a fleet.
 #[derive(Default, Debug)]
 struct KnownFleet {
     health: WatchHealth,
     leases_health: WatchHealth,
-    /// Set when only one namespace can be seen: which, and what the server said.
+    /// Set if only one namespace can be seen: its name, and the server's message.
     only: Option<(Str, Str)>,
     revisions_health: WatchHealth,
     daemonsets: Listed<ObjectKey, PartialDaemonSet>,
@@ -126,7 +126,7 @@ struct KnownFleet {
     starting: StartingPods,
 }
 
-/// A Lease, and when its holder was last known to be alive.
+/// A Lease, and the last sign of life of its holder.
 #[derive(Debug)]
 struct ObservedLease {
     fact: LeaseFact,
@@ -142,37 +142,37 @@ impl ObservedLease {
         self.fact.holder.as_ref().filter(|_| now < self.runs_out_at())
     }
 
-    /// From when on its holder is silent, as the page of the rollout has it.
+    /// The time from which the holder counts as silent, by the same rule as on the rollout's page.
     fn silent_from(&self) -> Option<Timestamp> {
         silent_from(&self.fact, self.holder_liveness, Timing::default().lease)
     }
 
-    /// When its holder renewed it last, by their own clock, where they are silent by now.
+    /// The time of the holder's last renewal, by the holder's own clock; `None` if the holder is not silent.
     fn silent_since(&self, now: Timestamp) -> Option<Timestamp> {
         self.silent_from().filter(|from| *from <= now).and(self.fact.renewed_at)
     }
 
-    /// The nodes that fail, as its holder tells it, where that one is not silent. A driver that does not tell it leaves what another has
-    /// told before.
+    /// The failing nodes that the holder has written to the Lease; `None` if the holder is silent. A driver that does not
+    /// write them leaves the value of its predecessor.
     fn failing(&self, now: Timestamp) -> Option<&FailingNodes> {
         let driver = self.driver(now).filter(|_| self.silent_since(now).is_none())?;
         self.fact.failing.as_ref().filter(|failing| failing.by == *driver)
     }
 
-    /// Its record, unless that is of an earlier DaemonSet of that name.
+    /// The record in the Lease; `None` if it belongs to an earlier DaemonSet of the same name.
     fn record_of(&self, daemonset: &PartialDaemonSet) -> Option<&Record> {
         let record = self.fact.record.as_ref().ok()?.as_ref()?;
         record.daemonset_uid.as_ref().is_none_or(|uid| *uid == daemonset.uid).then_some(record)
     }
 
-    /// What is asked for of pre-warming, unless that is of an earlier DaemonSet of that name.
+    /// The pre-warming that the Lease asks for; `None` if it belongs to an earlier DaemonSet of the same name.
     fn prewarm_of(&self, daemonset: &PartialDaemonSet, driven: bool) -> Option<FleetPrewarm> {
         let prewarm = self.fact.prewarm.as_ref().ok()?.as_ref()?;
         let prewarm = Some(prewarm).filter(|prewarm| prewarm.daemonset_uid == daemonset.uid)?;
         Some(match (&prewarm.cancelled, &prewarm.paused) {
             (Some(_), _) => FleetPrewarm::Cancelled,
             (None, Some(_)) => FleetPrewarm::Paused,
-            // A StatefulSet goes on by itself.
+            // A StatefulSet continues without a driver.
             (None, None) if driven || prewarm.method == PrewarmMethod::StatefulSet => FleetPrewarm::Requested,
             (None, None) => FleetPrewarm::NobodyDrives,
         })
@@ -215,7 +215,7 @@ impl KnownFleet {
             Some(known) => known.holder_liveness.next(&known.fact, &fact, now),
             None => {
                 let seen = self.seen_holders.last(&key).and_then(|seen| seen.liveness(&fact));
-                // It appeared after all leases were listed, so it was created just now.
+                // The Lease appeared after all Leases were listed, so it was created just now.
                 seen.unwrap_or_else(|| HolderLiveness::first(now, self.leases_health == WatchHealth::Live))
             }
         };
@@ -251,7 +251,7 @@ impl KnownFleet {
         Fleet { health, leases, revisions, starting_pods: self.starting.health.clone(), at: now, rows }
     }
 
-    /// Whether all is known that states are made of, as of now: then a state that differs from the one before has just begun.
+    /// Whether all facts from which states follow are known as of now. If so, a state that differs from the one before has just begun.
     fn is_settled(&self) -> bool {
         let leases = matches!(self.leases_health, WatchHealth::Live | WatchHealth::Forbidden { .. });
         self.health == WatchHealth::Live && leases
@@ -273,7 +273,7 @@ impl KnownFleet {
         let state = fleet_state(&Brief { failed_pulls, ..brief(daemonset) }, record, driven);
         let ListedChange { to, from, template_of_others } = ListedChange::of(daemonset, revisions, record);
         let state = match state {
-            // Its controller counts pods at another revision than its rollout leads to, and whoever drives pauses it first.
+            // The controller counts pods at another revision than the target of the rollout, and a driver pauses the rollout first.
             FleetState::Held | FleetState::Adopted | FleetState::UpToDate if template_of_others && !driven => {
                 FleetState::Undriven
             }
@@ -480,7 +480,7 @@ mod tests {
         assert_eq!((state(true), state(false)), ("running".to_owned(), "held".to_owned()), "its image is not there");
     }
 
-    /// Its controller would call all of it up to date.
+    /// The controller would report all pods of this DaemonSet as up to date.
     #[test]
     fn a_template_that_others_changed_under_a_rollout_is_told() {
         let mut known = KnownFleet { leases_health: WatchHealth::Live, ..KnownFleet::default() };

@@ -26,41 +26,41 @@ use crate::engine::report::snapshot::Snapshot;
 
 /// A front end's hold on one rollout. Cheap to clone.
 ///
-/// The driver ends when no sender of requests is left, and drops its end of the snapshots when it has stopped driving.
+/// The driver ends when no sender of requests is left. It drops its end of the snapshots when it has stopped driving.
 #[derive(Clone, Debug)]
 pub struct Rollout {
-    /// The latest snapshot. It changes only when something in it changed.
+    /// The latest snapshot. The receiver is notified only when the content of the snapshot has changed.
     pub snapshots: watch::Receiver<Arc<Snapshot>>,
-    /// Where commands and previews are asked for.
+    /// The channel for commands and previews.
     pub requests: mpsc::Sender<Request>,
 }
 
-/// What a front end asks of a driver.
+/// A request of a front end to a driver.
 #[derive(Debug)]
 pub enum Request {
-    /// Carry this out. Answered, in words, once it is written and the snapshots show it, or when it is refused.
+    /// Carries out the command. The answer, in words, comes once the command is written and the snapshots show it, or when it is refused.
     Command(Command, oneshot::Sender<Result<String, CommandError>>),
-    /// Say what this would do. Answered at once.
+    /// Computes what the command would do. Answered at once.
     Preview(Command, oneshot::Sender<Result<Preview, Refusal>>),
-    /// Record that this was refused before it was given, and why.
+    /// Records that the command was refused before it was sent to the driver, and why.
     Refused(Command, String),
-    /// Say where the images of each revision are, by its hash. Answered at once.
+    /// Reports on which nodes the images of each revision are, by the revision's hash. Answered at once.
     ImagesOnNodes(oneshot::Sender<Vec<(Str, ImagesOnNodes)>>),
 }
 
-/// Why a command did not come to its end.
+/// The reason why a command was not completed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CommandError {
-    /// The engine refused it; nothing was changed.
+    /// The engine refused the command; nothing was changed.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The API server refused what it takes; nothing was changed, and the rollout is paused.
+    /// The API server refused a write that the command needs; nothing was changed, and the rollout is paused.
     #[error("{0}")]
     NotAdmitted(String),
-    /// Somebody else has changed what it sets since it was asked for; nothing was changed.
+    /// Somebody else has changed the same settings since the command was asked for; nothing was changed.
     #[error("{0}")]
     Overtaken(String),
-    /// It was accepted, but could not be written; the text says what was attempted and what the server said.
+    /// The command was accepted but could not be written. The text names the attempt and the server's answer.
     #[error("{0}")]
     Failed(String),
     /// The driver is gone.
@@ -89,18 +89,18 @@ impl Rollout {
         answered.await.unwrap_or(Err(CommandError::Stopped))
     }
 
-    /// Asks what `command` would do.
+    /// Asks for the effect of `command` without carrying it out.
     ///
     /// # Errors
-    /// As the command itself would be refused.
+    /// The errors with which the command itself would be refused.
     pub async fn preview(&self, command: Command) -> Result<Preview, CommandError> {
         let (answer, answered) = oneshot::channel();
         self.requests.send(Request::Preview(command, answer)).await.map_err(|_gone| CommandError::Stopped)?;
         Ok(answered.await.map_err(|_gone| CommandError::Stopped)??)
     }
 
-    /// As [`Rollout::preview`]. For `patience` at most it is asked again while the view is too stale to judge: a connection that breaks is
-    /// made again within moments.
+    /// As [`Rollout::preview`], but asks again for up to `patience` while the view is too stale to judge: a broken
+    /// connection is usually restored within moments.
     ///
     /// # Errors
     /// As [`Rollout::preview`].
@@ -121,12 +121,12 @@ impl Rollout {
         }
     }
 
-    /// Has it recorded that a command was refused before it was given, and why. Nothing is recorded where the driver is gone.
+    /// Records that a command was refused before it was sent to the driver, and why. Nothing is recorded if the driver is gone.
     pub async fn refused(&self, command: Command, why: &str) {
         let _ = self.requests.send(Request::Refused(command, why.to_owned())).await;
     }
 
-    /// Asks where the images of each revision are, by its hash.
+    /// Asks on which nodes the images of each revision are, by the revision's hash.
     ///
     /// # Errors
     /// When the driver is gone.
@@ -136,42 +136,42 @@ impl Rollout {
         answered.await.map_err(|_gone| CommandError::Stopped)
     }
 
-    /// Closes this handle and waits until the driver has ended and given its lease back. The driver ends when every clone of the
-    /// handle is gone, so the caller has to bound the wait.
+    /// Closes this handle and waits until the driver has ended and released its Lease. The driver ends when every clone of
+    /// the handle is gone, so the caller has to bound the wait.
     pub async fn close(self) {
         let Self { mut snapshots, requests } = self;
         drop(requests);
         while snapshots.changed().await.is_ok() {}
     }
 
-    /// The snapshot as of now.
+    /// The latest snapshot.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshots.borrow().clone()
     }
 }
 
-/// A connection to one cluster, from which rollouts are opened. Implemented over the cluster adapter; front ends know
-/// only this.
+/// A connection to one cluster, from which rollouts are opened. Front ends know only this trait; the driver implements it
+/// with the cluster adapter.
 pub trait Session: Send + Sync + 'static {
     /// The kubeconfig context's name.
     fn context(&self) -> &str;
-    /// The API server's host and port, as the audit log names them; empty where they are not known.
+    /// The API server's host and port, as the audit log names them; empty if they are not known.
     fn server(&self) -> &str {
         ""
     }
-    /// The namespace that is meant when none is named.
+    /// The namespace of requests that name none.
     fn default_namespace(&self) -> &str;
-    /// What of the connection an operator has to know of whatever they do.
+    /// The unusual properties of the connection that an operator has to know before any action.
     fn identity_in_use(&self) -> IdentityInUse {
         IdentityInUse::default()
     }
-    /// The flags of the command line that say which cluster is meant and as whom, beside the context and the namespace: those that were
-    /// given, quoted for a shell. `None` where one cannot be quoted safely: then no command may be offered for pasting.
+    /// The flags of the command line that select the cluster and the identity, except context and namespace. Only flags that were
+    /// given are listed, quoted for a shell. `None` if one cannot be quoted safely: then no command may be offered for pasting.
     fn given_flags(&self) -> Option<String> {
         Some(String::new())
     }
-    /// `--kubeconfig /etc/edge --as jane --context prod`: the flags, of this program and of kubectl, that lead to the same cluster as the same
-    /// user. `None` where one of them cannot be quoted safely.
+    /// The flags of this program and of kubectl that lead to the same cluster as the same user: `--kubeconfig /etc/edge --as
+    /// jane --context prod`. `None` if one of them cannot be quoted safely.
     fn cluster_flags(&self) -> Option<String> {
         let context = match self.context() {
             IN_CLUSTER => None,
@@ -180,66 +180,66 @@ pub trait Session: Send + Sync + 'static {
         let given = Some(self.given_flags()?).filter(|given| !given.is_empty());
         Some(given.into_iter().chain(context).collect::<Vec<_>>().join(" "))
     }
-    /// Whether the cluster is one to practise on that runs in this process, and ends with it.
+    /// Whether this is a practice cluster, which runs in this process and ends with it.
     fn is_practice(&self) -> bool {
         false
     }
-    /// The contexts that the operator can switch to, in the kubeconfig's order, the present one among them. Empty if the session has no kubeconfig of the
-    /// operator: in a pod, and on a practice cluster.
+    /// The contexts that the operator can switch to, in the kubeconfig's order, with the present one. Empty if the session
+    /// has no kubeconfig of the operator: in a pod, and on a practice cluster.
     fn contexts(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Opens a session on the cluster of another context of the same kubeconfig, as the same user if one is impersonated, and asks its
-    /// server whether it answers. This session stays as it is.
+    /// Opens a session on another context of the same kubeconfig, with the same impersonated user if there is one, and asks
+    /// its server whether it answers. This session stays as it is.
     fn on_context(&self, context: &str) -> SessionOpening {
         let message = format!("there is no kubeconfig to find context `{context}` in");
         Box::pin(async move { Err(AccessError { message, hints: Vec::new() }) })
     }
-    /// Opens the rollout of one DaemonSet: watches it, drives it when told to. Returns at once; the snapshots tell how
-    /// far loading has come. A [`Role::OneShot`] carries out commands that need no driver and never replaces a pod.
+    /// Opens the rollout of one DaemonSet: watches it, and drives it when told to. Returns at once; the snapshots show the
+    /// progress of loading. A [`Role::OneShot`] carries out commands that need no driver and never replaces a pod.
     fn open(&self, namespace: &str, name: &str, role: Role) -> Rollout;
-    /// Watches all DaemonSets that we may see, in one namespace or in all.
+    /// Watches all DaemonSets that the user may see, in one namespace or in all.
     fn fleet(&self, namespace: Option<&str>) -> watch::Receiver<Arc<Fleet>>;
     /// Reads a node, its pod in `namespace` and the Events on it every few seconds, until every receiver is dropped.
     fn inspect(&self, namespace: &str, node: &str, pod: Option<&str>) -> watch::Receiver<Arc<Inspection>>;
-    /// Reads what a container writes, at most ten deliveries a second, until the receiver is dropped.
+    /// Reads the log of a container, at most ten deliveries a second, until the receiver is dropped.
     fn read_log(&self, source: LogSource) -> mpsc::Receiver<LogNews>;
 }
 
-/// A session that is being opened.
+/// A session that is being opened, as a future.
 pub type SessionOpening = Pin<Box<dyn Future<Output = Result<Arc<dyn Session>, AccessError>> + Send>>;
 
-/// As whom requests are made, where that is somebody else, and whether it is known to whom.
+/// The impersonated user of requests, if there is one, and whether the identity of the server is checked.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct IdentityInUse {
-    /// Who is impersonated, in words: `jane, group sre`.
+    /// The impersonated user in words: `jane, group sre`.
     pub impersonates: Option<String>,
-    /// The server's certificate is not checked: anybody between us and it can read and change everything.
+    /// Whether the server's certificate is not checked. If so, anybody between this host and the server can read and change everything.
     pub insecure: bool,
 }
 
 impl IdentityInUse {
-    /// What is in force, for people: `as jane, group sre`, `TLS NOT VERIFIED`. Empty where nothing is unusual.
+    /// Warnings about the identity in words: `as jane, group sre`, `TLS NOT VERIFIED`. Empty if nothing is unusual.
     pub fn warnings(&self) -> Vec<String> {
         let tls = self.insecure.then(|| "TLS NOT VERIFIED".to_owned());
         self.impersonates.iter().map(|who| format!("as {who}")).chain(tls).collect()
     }
 }
 
-/// All DaemonSets that we may see.
+/// All DaemonSets that the user may see.
 #[derive(Clone, Debug, Default)]
 pub struct Fleet {
-    /// How well they can be seen; loading until the first listing is complete.
+    /// The health of the watch of DaemonSets; loading until the first listing is complete.
     pub health: crate::engine::model::event::WatchHealth,
-    /// How well the Leases can be seen, from which "driven by" comes.
+    /// The health of the watch of Leases, from which "driven by" comes.
     pub leases: crate::engine::model::event::WatchHealth,
-    /// How well ControllerRevisions can be seen, from which the numbers of revisions come, and the images before the present ones.
+    /// The health of the watch of ControllerRevisions, from which the numbers of revisions and the earlier images come.
     pub revisions: crate::engine::model::event::WatchHealth,
-    /// How well pods that start can be seen, from which counts of pulls come.
+    /// The health of the watch of starting pods, from which counts of pulls come.
     pub starting_pods: crate::engine::model::event::WatchHealth,
     /// The instant of this view, by the cluster's clock.
     pub at: Timestamp,
-    /// One entry a DaemonSet, by namespace and name.
+    /// One row per DaemonSet, ordered by namespace and name.
     pub rows: Vec<FleetRow>,
 }
 
@@ -250,32 +250,31 @@ pub struct FleetRow {
     pub namespace: Str,
     /// Its name.
     pub name: Str,
-    /// What its controller counts.
+    /// The counters of its controller.
     pub counters: DaemonSetCounters,
     /// The update strategy in words: `RollingUpdate 1`, `OnDelete (ours)`.
     pub strategy: String,
-    /// Its state in words: `idle`, `running`, `paused 2h`, `halted: …`, `held`, `preparing`.
+    /// Its state: `idle`, `running`, `paused 2h`, `halted: …`, `held`, `preparing`.
     pub state: FleetState,
-    /// Since when it is in this state: as its record dates it, or as it was seen to begin here. `None` where neither tells.
+    /// The time at which this state began: from the record, or as this process saw it begin. `None` if neither is known.
     pub since: Option<Timestamp>,
-    /// The revision that its rollout leads to, as the record says; with none recorded that of its present template.
+    /// The target revision of its rollout, from the record. Without a record, the revision of the present template.
     pub to: FleetRevision,
-    /// While some of its pods are not at `to`: the revision that its pods had before. The record tells which that was; without a
-    /// record it is the one whose number comes before.
+    /// The revision that its pods had before, while some of its pods are not at `to`. It comes from the record; without a
+    /// record it is the revision with the next lower number.
     pub from: Option<FleetRevision>,
-    /// Its template is not the one that its rollout leads to: somebody else changed it. Its controller then counts how many pods are
-    /// at that template, and not how many are at `to`.
+    /// Whether somebody else changed the template, so that it is not the target of the rollout. The controller then counts
+    /// the pods at that template, and not those at `to`.
     pub template_of_others: bool,
-    /// The images that its pods wait for, and those that were made to pre-warm it. `None`: not known.
+    /// The images that its pods and its pre-warming pods wait for; `None`: not known.
     pub pulls: Option<FleetPulls>,
-    /// The nodes that fail, as whoever drives tells it in its Lease. `None`: not known, also where nobody drives.
+    /// The failing nodes, as the driver writes them to the Lease; `None`: not known, or nobody drives.
     pub failing: Option<FailingNodes>,
-    /// What is asked for of pre-warming, as its Lease says.
+    /// The pre-warming that its Lease asks for.
     pub prewarm: Option<FleetPrewarm>,
     /// Who drives: an identity, `controller`, or nobody.
     pub driven_by: DrivenBy,
-    /// When whoever the lease names renewed it last, by their own clock, where they should have done so since and were not seen to: they may
-    /// have ended.
+    /// The time of the last renewal, by the holder's own clock, if the holder of the Lease missed its renewals. The holder may have ended.
     pub silent_since: Option<Timestamp>,
 }
 
@@ -284,23 +283,23 @@ pub struct FleetRow {
 pub struct FleetRevision {
     /// Its number; `None` where it is not known.
     pub number: Option<i64>,
-    /// Its images, of init containers none: container name, image. Empty where they are not known.
+    /// The images of its containers without init containers: container name, image. Empty if they are not known.
     pub images: Vec<(Str, Str)>,
 }
 
-/// On how many nodes pods of a DaemonSet wait for images, or pods that were made to pre-warm it.
+/// The numbers of nodes on which pods of a DaemonSet, or pods that pre-warm it, wait for images.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct FleetPulls {
-    /// An image is pulled, or waits for its turn on its node.
+    /// Nodes on which an image is pulled, or waits for its turn.
     pub pulling: u32,
-    /// An image could not be pulled; its kubelet tries again.
+    /// Nodes on which an image could not be pulled; the kubelet tries again.
     pub failed: u32,
-    /// An image may be pulled: its kubelet does not tell that from what comes before a pull.
+    /// Nodes on which an image may be pulled: the kubelet does not distinguish a pull from the steps before it.
     pub starting: u32,
 }
 
 impl fmt::Display for FleetPulls {
-    /// `2 pulling, 1 pull failed`; nothing where no pod waits.
+    /// `2 pulling, 1 pull failed`; empty if no pod waits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let failed = if self.failed == 1 { "pull failed" } else { "pulls failed" };
         let mut between = "";
@@ -318,15 +317,15 @@ impl fmt::Display for FleetPulls {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FleetPrewarm {
-    /// Its images are brought onto nodes, or are there already.
+    /// The images are brought onto nodes, or are already there.
     Requested,
-    /// The same, and nobody drives: no pod is made for it.
+    /// Pre-warming is requested, but nobody drives, so no pod is made for it.
     NobodyDrives,
-    /// All nodes have its images. The list does not count them: it is known of a rollout that is open.
+    /// All nodes have the images. The list does not count nodes: only an open rollout knows them.
     Done,
-    /// Somebody paused it.
+    /// Somebody paused pre-warming.
     Paused,
-    /// It was cancelled, and its pods are not deleted yet.
+    /// Pre-warming was cancelled, and its pods are not deleted yet.
     Cancelled,
 }
 
@@ -343,7 +342,7 @@ impl fmt::Display for FleetPrewarm {
 }
 
 impl FleetRow {
-    /// Its state, and as its own page says it that who drives it is silent.
+    /// Its state. If the driver is silent, the text says so as the rollout's page does.
     pub fn doing(&self) -> String {
         match &self.state {
             FleetState::Rolling | FleetState::RollingBack if self.silent_since.is_some() => {
@@ -355,26 +354,26 @@ impl FleetRow {
         }
     }
 
-    /// Of how many nodes it is known that they are at the revision that its rollout leads to, and of how many at most; `None`: its
-    /// controller counts another revision. It counts pods of the template whether they are well or not, and a rollout only those that
-    /// are, so that while some are down both differ.
+    /// The least and the greatest number of nodes that may be at the target revision; `None` if the controller counts
+    /// another revision. The controller counts pods of the template whether they are available or not, and a rollout counts
+    /// only available ones, so the two numbers differ while some pods are down.
     pub fn updated(&self) -> Option<(u32, u32)> {
         let DaemonSetCounters { desired, updated, available, .. } = self.counters;
         let down = desired.saturating_sub(available);
         (!self.template_of_others).then(|| (updated.saturating_sub(down), updated))
     }
 
-    /// Its nodes that fail, its state, what is pulled, and that it is pre-warmed: what asks to be looked at first, so that what is cut off where
-    /// there is little room is what matters least. `2 failing: crash loop, running`, `2 pulling, running`, `pre-warm, 3 pulling, held`,
-    /// `2 unavailable, 1 pull failed, pre-warm paused`.
+    /// Its failing nodes, its state, its pulls and its pre-warming, most urgent first, so that a narrow column cuts off the
+    /// least important part.
+    /// `2 failing: crash loop, running`, `2 pulling, running`, `pre-warm, 3 pulling, held`, `2 unavailable, 1 pull failed, pre-warm paused`.
     pub fn standing(&self) -> String {
-        // Why it halted says what failed.
+        // The reason of a halt already names the failure.
         let failing = self.failing.as_ref().filter(|_| !matches!(self.state, FleetState::Halted(_)));
         let failing_nodes = failing.map_or(0, |failing| failing.nodes);
         let failing = failing.filter(|failing| failing.nodes > 0).map(ToString::to_string);
         let words = |pulls: FleetPulls| Some(pulls.to_string()).filter(|words| !words.is_empty());
         let failed = self.pulls.map(|pulls| FleetPulls { failed: pulls.failed, ..FleetPulls::default() });
-        // They are among the nodes that fail.
+        // Nodes with failed pulls are among the failing nodes.
         let failed = failed.filter(|pulls| pulls.failed > failing_nodes).and_then(words);
         let pulls = self.pulls.map(|pulls| FleetPulls { failed: 0, ..pulls }).and_then(words);
         let (state, prewarm) = (Some(self.doing()), self.prewarm.map(|prewarm| prewarm.to_string()));
@@ -397,22 +396,22 @@ impl FleetRow {
 pub enum DrivenBy {
     /// Its own controller.
     Controller,
-    /// Nobody: `OnDelete` and no live lease.
+    /// Nobody: the strategy is `OnDelete` and no Lease is alive.
     Nobody,
     /// This process.
     You,
-    /// Somebody's console.
+    /// Another process, by its identity.
     Other(Str),
     /// The holder that the lease names, who has not been seen renewing it yet.
     Unconfirmed(Str),
-    /// Not known: leases cannot be seen.
+    /// Not known: Leases cannot be seen.
     Unknown,
 }
 
 impl fmt::Display for DrivenBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            // Without the process part, so that narrow columns still show the question mark.
+            // Only the person is written, so that the question mark stays visible in narrow columns.
             Self::Unconfirmed(holder) => {
                 return write!(f, "{}?", person_of(holder));
             }

@@ -1,15 +1,16 @@
-//! Who we are, as Leases name their holder.
+//! The identity of this process, as Leases name their holder.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::engine::model::Str;
 
-/// Who we are, as Leases name their holder: `ada@console-3/1f00c3a9`. Where several people share an account, the person stands before
-/// it: `ada(ops)@console-3/1f00c3a9`, who impersonates `ada` (`--as`), or became `ops` by `sudo`.
+/// The identity of this process, as Leases name their holder: `ada@console-3/1f00c3a9`. If several people share an account,
+/// the person precedes it: in `ada(ops)@console-3/1f00c3a9` the account is `ops`, and `ada` is the impersonated user
+/// (`--as`) or the user who ran `sudo`.
 ///
-/// The last part tells processes apart, and the rollouts that one process has open: two engines must never take each
-/// other's lease for their own.
+/// The last part distinguishes processes, and the rollouts that one process has open: no engine may take the Lease of
+/// another engine for its own.
 #[derive(Clone, Debug)]
 pub(super) struct Identity {
     process: Str,
@@ -17,7 +18,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Of this process, which acts as `impersonates` on the cluster, if as anybody else.
+    /// The identity of this process, which impersonates `impersonates` on the cluster, if anybody.
     pub(super) fn new(impersonates: Option<&str>) -> Self {
         use std::hash::{BuildHasher, RandomState};
         let named = |names: &[&str]| {
@@ -25,13 +26,13 @@ impl Identity {
             values.map(|user| printable(&user)).find(|user| !user.is_empty())
         };
         let user = named(&["USER", "LOGNAME"]);
-        // Of `ada@example.org` the name alone: what follows an `@` is a host.
+        // Only the name of `ada@example.org` is kept: the text after `@` would be read as a host.
         let impersonates = impersonates.and_then(|user| user.split('@').next()).map(printable);
         let person = impersonates.filter(|user| !user.is_empty()).or_else(|| named(&["SUDO_USER"]));
         let host = printable(&rustix::system::uname().nodename().to_string_lossy());
         // The hasher has random keys in every process; the identity only has to be unique.
         let process = RandomState::new().hash_one(std::process::id()) & 0xffff_ffff;
-        // Jobs and containers may have no user name; then the uid stands for it.
+        // Jobs and containers may have no user name; then the uid replaces it.
         let user = user.unwrap_or_else(|| format!("uid{}", rustix::process::getuid().as_raw()));
         let who = match person {
             Some(person) if person != user => format!("{person}({user})"),
@@ -46,7 +47,7 @@ impl Identity {
         Self { process: process.into(), opened: Arc::default() }
     }
 
-    /// Of the next rollout that is opened.
+    /// The identity of the next rollout that is opened.
     pub(super) fn next(&self) -> Str {
         match self.opened.fetch_add(1, Ordering::Relaxed) {
             0 => self.process.clone(),

@@ -1,4 +1,4 @@
-//! A world to practise on: the simulated cluster, served in this process, and a session on it like on any other.
+//! A practice cluster: the simulated cluster, served in this process, with a session like on any other cluster.
 
 use std::io;
 use std::path::Path;
@@ -15,19 +15,19 @@ use crate::sim::api::{self, Server};
 use crate::sim::world::World;
 use crate::sim::world::scenario::{self, DaemonSetPlan, RegistryImage, Scenario, ScenarioError};
 
-/// What is practised on.
+/// The content of a practice cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PracticeCluster {
     /// A scenario: the name of a built-in one, or a TOML file.
     Scenario(String),
-    /// A generated fleet of so many nodes, a hundred to a site, with one DaemonSet.
+    /// A generated fleet with this number of nodes, a hundred per site, and one DaemonSet.
     Fleet(u32),
 }
 
 /// How the practice cluster runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PracticeOptions {
-    /// What is practised on.
+    /// The content of the cluster.
     pub cluster: PracticeCluster,
     /// How much faster than real time it runs.
     pub speed: f64,
@@ -35,7 +35,7 @@ pub struct PracticeOptions {
     pub seed: u64,
 }
 
-/// A practice cluster that is being served. Dropping it ends it.
+/// A practice cluster that is being served. Dropping this value stops the server.
 #[derive(Debug)]
 pub struct Practice {
     server: Server,
@@ -53,7 +53,7 @@ impl Practice {
             PracticeCluster::Scenario(named) => read_scenario(named)?,
             PracticeCluster::Fleet(nodes) => fleet(*nodes),
         };
-        // It starts at the present wall time, so that ages on a screen are right.
+        // The world starts at the present wall time, so that ages on a screen are right.
         scenario.start = now();
         let daemonset = scenario.daemon_sets.first().map(|plan| (plan.namespace.clone(), plan.name.clone()));
         let world = World::new(&scenario, wanted.seed);
@@ -63,17 +63,17 @@ impl Practice {
         Ok(Self { server, speed: wanted.speed, daemonset })
     }
 
-    /// A kubeconfig, as text, with which kubectl and other consoles reach it.
+    /// A kubeconfig, as text, with which kubectl and other consoles reach the cluster.
     pub fn kubeconfig(&self) -> String {
         self.server.kubeconfig()
     }
 
-    /// The DaemonSet that is there to be rolled out: namespace and name.
+    /// The DaemonSet to roll out: namespace and name.
     pub fn daemonset(&self) -> Option<(&str, &str)> {
         self.daemonset.as_ref().map(|(namespace, name)| (&**namespace, &**name))
     }
 
-    /// Opens a session on it, as on any other cluster. What is logged is marked as practice.
+    /// Opens a session on the practice cluster, as on any other cluster. The audit log marks its lines as practice.
     ///
     /// # Errors
     /// See [`AccessError`].
@@ -90,13 +90,14 @@ impl Practice {
             ..Access::default()
         };
         let session = ClusterSession::open(&access).await;
-        // If it cannot be removed, it names a port on which nothing listens any more.
+        // If the file cannot be removed, it names a port on which nothing will listen any more.
         let _ = std::fs::remove_file(&file);
         session.map(ClusterSession::in_practice)
     }
 }
 
-/// Rollouts soak by our clock: on a cluster that runs faster than that, for as much less as the default soak time is shorter there.
+/// The default settings on a cluster that runs `speed` times faster than real time. Rollouts soak by the clock of this
+/// process, so the default soak time is shortened by that factor.
 fn defaults_at(speed: f64) -> Tuning {
     let soak = Gates::default().soak_secs;
     let faster = (1..=soak.0).find(|secs| f64::from(*secs) * speed >= f64::from(soak.0));
@@ -108,13 +109,13 @@ fn now() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or_default())
 }
 
-/// The built-in scenarios: name, and what it is about.
+/// The built-in scenarios: name and description.
 pub fn scenarios() -> Vec<(&'static str, String)> {
     let about = |name| scenario::built_in(name).map(|scenario| scenario.about).unwrap_or_default();
     scenario::BUILT_IN.iter().map(|(name, _)| (*name, about(name))).collect()
 }
 
-/// The scenario called so, or in the file called so.
+/// The built-in scenario with this name, or the scenario in this file.
 ///
 /// # Errors
 /// When there is none, or it cannot be read.
@@ -122,7 +123,7 @@ pub fn read_scenario(named: &str) -> Result<Scenario, AccessError> {
     Scenario::parse(named, &scenario_text(named)?).map_err(|error| unreadable(&error))
 }
 
-/// The text of the scenario called so, or of the file called so.
+/// The text of the built-in scenario with this name, or of this file.
 ///
 /// # Errors
 /// When there is none, or it cannot be read.
@@ -134,7 +135,7 @@ pub fn scenario_text(named: &str) -> Result<String, AccessError> {
     std::fs::read_to_string(file).map_err(|error| failed(&format!("reading the scenario {named}"), &error))
 }
 
-/// A scenario file with every key that there is, explained.
+/// A scenario file that lists and explains every key.
 pub fn scenario_reference() -> &'static str {
     scenario::REFERENCE
 }

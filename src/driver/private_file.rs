@@ -1,4 +1,4 @@
-//! Files with credentials in them: only their owner can read them, and no link leads elsewhere.
+//! Files that contain credentials: only their owner can read them, and links are never followed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,8 +18,8 @@ pub(crate) fn temporary(text: &str) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Makes `text` the content of `file`: whole or not at all, so that a process that waits for the file never reads half of it. What
-/// had that name before, a link for example, is replaced and not written to.
+/// Makes `text` the content of `file`, whole or not at all, so that a process that waits for the file never reads half of
+/// it. A file or link that had this name before is replaced and not written to.
 ///
 /// # Errors
 /// When it cannot be written beside `file`, or cannot be given its name.
@@ -29,12 +29,12 @@ pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
     let beside = PathBuf::from(beside);
     create(&beside, text)?;
     fs::rename(&beside, file).inspect_err(|_| {
-        // What is left of it has no other name.
+        // The incomplete file has no other name.
         let _ = fs::remove_file(&beside);
     })
 }
 
-/// Fails if there is something of that name already, a link included.
+/// Fails if a file or link with that name exists already.
 fn create(path: &Path, text: &str) -> io::Result<()> {
     to_create(path)?.write_all(text.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! One rollout's loop: facts in, decisions out.
+//! The loop of one rollout: it takes in facts and carries out decisions.
 //!
 //! ```text
 //!   watches ──▶ events ──┐                       ┌──▶ effects ──▶ one task each ──▶ outcomes ─┐
@@ -7,9 +7,9 @@
 //!                                  └────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Whatever is queued is taken in before anything is decided, so that a decision is never made on a view that is older
-//! than it has to be. The engine is touched by this task only. How often it decides and publishes follows from how long
-//! that takes: a fleet of thousands that is being loaded costs no more than a fraction of one core for it.
+//! All queued events are taken in before a decision, so that no decision rests on an unnecessarily old view. Only this task
+//! touches the engine. The rate of decisions and snapshots depends on their cost: loading a fleet of thousands of nodes uses
+//! only a fraction of one core.
 
 #[cfg(test)]
 mod tests;
@@ -39,27 +39,27 @@ use crate::engine::model::notice::Notice;
 use crate::engine::model::record::lease_name;
 use crate::engine::report::snapshot::{Alarm, Snapshot};
 
-/// How many events may wait; the watches wait when there are more.
+/// How many events may wait. When the queue is full, the watches wait.
 pub(super) const EVENTS: usize = 1_024;
 /// How many requests may wait.
 const REQUESTS: usize = 64;
-/// How many events are taken in at most before something is decided.
+/// How many events are taken in at most before a decision.
 const BATCH: usize = 4_096;
 /// While facts keep coming, at least this much time lies between two decisions, and between two snapshots.
 const DECIDE_GAP: Duration = Duration::from_millis(5);
 const PUBLISH_GAP: Duration = Duration::from_millis(100);
-/// Deciding and publishing may take one part in this many of the time.
+/// After deciding or publishing, the pause is at least this many times as long as the work took, unless something is urgent.
 const SHARE: u32 = 4;
-/// How long a driver whose front ends are gone waits for its last answers and for the lease to be given back.
+/// How long a driver without front ends waits for its last answers and for the release of the Lease.
 const LEAVING: Duration = Duration::from_secs(8);
 /// No timer is set further away than this.
 const FAR: Duration = Duration::from_secs(3_600);
 
-/// What a command is answered that was under way when the state of the cluster went back to an earlier one.
+/// The answer to a command that was under way when the state of the cluster went back to an earlier one.
 const RESTORED: &str = "the state of the cluster went back to an earlier one meanwhile: was it restored from a backup? Look at the nodes, and \
                         ask again if it is still wanted";
 
-/// What makes a driver's writes.
+/// Carries out the writes of a driver.
 pub(super) trait EffectExecutor: Clone + Send + 'static {
     /// Makes one write.
     fn execute(&self, effect: Effect) -> impl Future<Output = Executed> + Send;
@@ -71,27 +71,27 @@ impl EffectExecutor for Writer {
     }
 }
 
-/// What connects a driver with the cluster; `feed` is kept for as long as it runs.
+/// The connection of a driver to the cluster. `feed` is kept for as long as the driver runs.
 pub(super) struct Attached<H, F> {
-    /// Who drives, if anybody does from here.
+    /// The holder name under which this driver would drive.
     pub(super) identity: Str,
     pub(super) events: mpsc::Receiver<Event>,
     pub(super) executor: H,
     pub(super) feed: F,
-    /// Writes what happens under this identity.
+    /// Writes events under this identity.
     pub(super) audit_sink: AuditSink,
 }
 
-/// What a driver knows of its surroundings.
+/// The surroundings of a driver.
 pub(super) struct Surroundings {
     pub(super) clock: Clock,
     /// Changes when the state of the cluster is found to have gone back to an earlier one.
     pub(super) restored: watch::Receiver<u64>,
-    /// Tells whether the holder of the Lease is alive, until it is seen here.
+    /// The last observations of holders of Leases, used until this driver observes the holder itself.
     pub(super) seen_holders: SeenHolders,
 }
 
-/// Starts a driver, which begins anew with what `attach` gives whenever the state of the cluster goes back to an earlier one.
+/// Starts a driver. When the state of the cluster goes back to an earlier one, the driver begins anew with the result of `attach`.
 pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
     config: Config,
     surroundings: Surroundings,
@@ -135,7 +135,7 @@ pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
                     () = driver.run() => return,
                 }
                 let Attached { identity, events, executor, feed: anew, audit_sink } = attach();
-                // Writes of the old feed's time are not waited for.
+                // Writes that the old feed began are not waited for.
                 feed = anew;
                 driver.audit_sink = audit_sink;
                 driver.begin_anew(Config { identity, ..config.clone() }, events, executor);
@@ -167,7 +167,7 @@ struct Driver<H> {
     executor: H,
     audit_sink: AuditSink,
     lease: LeaseKey,
-    /// Told how the Lease is seen here, for other watches of the session.
+    /// Receives this driver's observations of the Lease, for other watches of the session.
     seen_holders: SeenHolders,
     events: mpsc::Receiver<Event>,
     requests: mpsc::Receiver<Request>,
@@ -176,7 +176,7 @@ struct Driver<H> {
     waiting: HashMap<CommandId, oneshot::Sender<Result<String, CommandError>>>,
     decide: Throttle,
     publish: Throttle,
-    /// Set once every front end is gone: until when the driver may wait for last answers and give the lease back.
+    /// Set once every front end is gone: the time until which the driver may wait for last answers and release the Lease.
     leaving: Option<Instant>,
 }
 
@@ -188,7 +188,7 @@ struct Throttle {
     next_at: Instant,
 }
 
-/// Whether something can wait for its turn.
+/// Whether a task can wait for its turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Urgency {
     Now,
@@ -207,7 +207,7 @@ impl Throttle {
         }
     }
 
-    /// Whether it is due. The caller then does it and calls [`Throttle::done`].
+    /// Whether the task is due. The caller then does it and calls [`Throttle::done`].
     fn is_its_turn(&self) -> bool {
         self.due && Instant::now() >= self.next_at
     }
@@ -224,8 +224,8 @@ impl Throttle {
 }
 
 impl<H: EffectExecutor> Driver<H> {
-    /// The state of the cluster went back to an earlier one: nothing of what is known is true for sure, so all of it is read again. What is
-    /// driven from here is not driven any more, because only a person can tell whether that is still wanted.
+    /// The state of the cluster went back to an earlier one. No known fact is certain any more, so everything is read again.
+    /// This process stops driving, because only a person can tell whether the rollout is still wanted.
     fn begin_anew(&mut self, config: Config, events: mpsc::Receiver<Event>, executor: H) {
         let now = self.clock.now();
         self.engine = Engine::new(Config { restored_at: Some(now), ..config });
@@ -248,7 +248,7 @@ impl<H: EffectExecutor> Driver<H> {
             self.settle();
             if self.is_over() {
                 self.audit_sink.finish().await;
-                // Only now is it known which events could not be written.
+                // Only now are the events known that could not be written.
                 self.publish_now();
                 return;
             }
@@ -257,11 +257,11 @@ impl<H: EffectExecutor> Driver<H> {
         }
     }
 
-    /// Waits until there is something to do, and takes in the first of it.
+    /// Waits until there is something to do, and takes in the first item.
     async fn wait(&mut self) {
         let timer = sleep_until(self.timer());
         tokio::select! {
-            // Outcomes first: they say what is already done.
+            // Outcomes come first: they say which writes are done.
             biased;
             Some(done) = self.effects.join_next(), if !self.effects.is_empty() => self.effect_done(done),
             request = self.requests.recv(), if self.leaving.is_none() => match request {
@@ -269,7 +269,7 @@ impl<H: EffectExecutor> Driver<H> {
                 None => self.leave(),
             },
             () = timer => {
-                // Time alone may have changed the answer.
+                // The passing of time alone may have changed the decision.
                 self.decide.wanted(Urgency::InTurn);
                 self.publish.wanted(Urgency::InTurn);
             }
@@ -278,7 +278,7 @@ impl<H: EffectExecutor> Driver<H> {
         }
     }
 
-    /// Takes in all the rest that is there.
+    /// Takes in all remaining queued items.
     fn drain(&mut self) {
         while let Some(done) = self.effects.try_join_next() {
             self.effect_done(done);
@@ -303,7 +303,7 @@ impl<H: EffectExecutor> Driver<H> {
     }
 
     fn effect_done(&mut self, done: Result<(EffectId, Executed), tokio::task::JoinError>) {
-        // A task catches its panics, so that every effect has an outcome.
+        // An effect's task catches its own panics, so that every effect has an outcome.
         let Ok((id, executed)) = done else { return };
         let now = self.clock.now();
         for event in executed.events {
@@ -381,7 +381,7 @@ impl<H: EffectExecutor> Driver<H> {
         self.publish.done(began);
     }
 
-    /// Answers the commands that are settled, once the snapshot shows it.
+    /// Answers the settled commands once the snapshot shows their result.
     fn settle(&mut self) {
         let notices = self.engine.take_notices();
         if notices.iter().any(|notice| matches!(notice, Notice::Settled { .. })) {
@@ -399,10 +399,10 @@ impl<H: EffectExecutor> Driver<H> {
         }
     }
 
-    /// Every front end is gone: nothing more is started, and the lease is given back.
+    /// Every front end is gone: nothing more is started, and the Lease is released.
     fn leave(&mut self) {
         self.leaving = Some(Instant::now() + LEAVING);
-        // It is refused while nothing is loaded; then no lease is held either.
+        // The command is refused while nothing is loaded; in that case no Lease is held either.
         let _ = self.engine.command(Command::StopDriving, self.clock.now());
         self.decide.wanted(Urgency::Now);
     }
@@ -414,7 +414,7 @@ impl<H: EffectExecutor> Driver<H> {
         })
     }
 
-    /// When there is something to do although nothing happens.
+    /// The time at which there is something to do even if nothing happens.
     fn timer(&self) -> Instant {
         let woken = self.engine.wake_at().map(|at| Instant::now() + at.since(self.clock.now()).min(FAR));
         let turns = [self.decide.at(), self.publish.at(), self.leaving, woken];

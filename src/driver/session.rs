@@ -1,4 +1,4 @@
-//! A session on a real cluster: what front ends open.
+//! A session on a real cluster, which front ends open.
 
 use std::sync::Arc;
 
@@ -32,13 +32,13 @@ pub struct ClusterSession {
     given_flags: Option<String>,
     defaults: Tuning,
     seen_holders: SeenHolders,
-    /// What it was opened with; `None` where that is gone since.
+    /// The access that the session was opened with; `None` if it no longer exists.
     access: Option<Access>,
 }
 
 impl ClusterSession {
-    /// Reads the configuration that `access` names. Nothing is sent yet: whether the server answers is told by the
-    /// health of the watches. Must be called inside a tokio runtime, on which everything runs.
+    /// Reads the configuration that `access` names. No request is sent yet: the health of the watches tells whether the
+    /// server answers. Must be called inside a tokio runtime, on which everything runs.
     ///
     /// # Errors
     /// See [`AccessError`].
@@ -92,7 +92,7 @@ impl ClusterSession {
         })
     }
 
-    /// Asks the server for its version, and so finds out whether it answers us at all.
+    /// Asks the server for its version, to find out whether it answers at all.
     ///
     /// # Errors
     /// See [`AccessError`].
@@ -100,17 +100,17 @@ impl ClusterSession {
         Ok(self.cluster.probe().await?)
     }
 
-    /// The same session with another lease timing.
+    /// The same session with another timing of the Lease.
     #[must_use]
     pub fn with_timing(self, timing: Timing) -> Self {
         Self { timing, ..self }
     }
 
-    /// The same session on a practice cluster: the log says that nothing of it is real.
+    /// The same session, marked as one on a practice cluster in the audit log.
     #[must_use]
     pub(super) fn in_practice(mut self) -> Self {
         Arc::make_mut(&mut self.origin).cluster.practice = true;
-        // Its kubeconfig is gone once it is read.
+        // The kubeconfig of a practice cluster is removed once it is read.
         self.given_flags = Some(String::new());
         self.access = None;
         self
@@ -157,8 +157,8 @@ impl Session for ClusterSession {
             let message = format!("there is no kubeconfig to find context `{context}` in");
             return Box::pin(async move { Err(AccessError { message, hints: Vec::new() }) });
         };
-        // A namespace and an unchecked certificate were meant for the cluster that they were given for. Whom to impersonate stays:
-        // without it we would have more rights than was asked for.
+        // The namespace and the unchecked certificate were chosen for the previous cluster and are dropped. The impersonated
+        // user stays: without it the session would have more rights than intended.
         let (context, timing, runtime) = (Some(context.to_owned()), self.timing, self.runtime.clone());
         let access = Access { context, namespace: None, insecure: false, server_path: ServerPath::default(), ..access };
         let opening = runtime.spawn(async move {
@@ -229,7 +229,7 @@ impl Session for ClusterSession {
     }
 }
 
-/// From where, and as whom, on this cluster.
+/// The place of this process and its identity on this cluster.
 fn origin_on(cluster: &Cluster) -> Origin {
     let credentials = cluster.credentials();
     Origin {

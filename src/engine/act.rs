@@ -1,4 +1,5 @@
-//! What to write next and what became of it. Beside these files, `refresh.rs` and `machine/suspects.rs` also change the progress.
+//! Decides the next writes and takes in their outcomes. Beside these files, `refresh.rs` and `machine/suspects.rs` also change the
+//! progress.
 
 mod begin;
 pub(super) mod change;

@@ -1,4 +1,4 @@
-//! What the facts come to: a row per node, limits and budget, and a plan that gives every node a hold or lets it go.
+//! Assesses the facts: a row per node, limits and budget, and a plan that gives every node a hold or lets it go.
 
 pub(super) mod freshness;
 pub(super) mod inputs;

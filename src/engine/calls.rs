@@ -1,4 +1,4 @@
-//! The calls by which the engine is used: facts in, commands in, what to write out, what to show out.
+//! The calls by which the engine is used: it takes in facts and commands, and returns the writes to send and the snapshot to show.
 
 use super::lease::lock::{Lock, Want};
 use super::machine::Engine;
@@ -22,18 +22,18 @@ impl Engine {
         self.pending.accepted()
     }
 
-    /// Takes in how another watch of this process, by the same clock, saw the Lease before. If the Lease is then observed unchanged, the engine knows at
-    /// once whether its holder is alive, and need not wait for a renewal.
+    /// Takes in an earlier observation of the Lease by another watch of this process, by the same clock. If the Lease is then observed
+    /// unchanged, the engine knows at once whether its holder is alive, and need not wait for a renewal.
     pub fn remember_holder(&mut self, seen: SeenHolder) {
         self.lock.remember(seen);
     }
 
-    /// The Lease as it is seen here, and whether its holder is alive.
+    /// The Lease as this engine sees it, and whether its holder is alive.
     pub fn seen_holder(&self) -> Option<SeenHolder> {
         self.lock.seen_holder()
     }
 
-    /// Takes in one fact. Cheap: rows are assessed when [`Engine::decide`] or [`Engine::snapshot`] is called.
+    /// Takes in one fact. This is cheap: rows are assessed when [`Engine::decide`] or [`Engine::snapshot`] is called.
     pub fn observe(&mut self, event: Event, now: Timestamp) {
         self.now = self.now.max(now);
         if let Event::Heard(watched, _) = event {
@@ -127,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// Takes in the lease, and which writes of ours it shows.
+    /// Takes in the Lease, and notes which writes of ours it shows.
     fn lease_is(&mut self, fact: LeaseFact, take_in: fn(&mut Lock, LeaseFact, Timestamp), now: Timestamp) {
         let written = self.lock.recognize(&fact);
         take_in(&mut self.lock, fact, now);
@@ -137,10 +137,10 @@ impl Engine {
         }
     }
 
-    /// Takes in what an operator asks. A [`Notice::Settled`] follows when it is written, or could not be.
+    /// Takes in a command of an operator. A [`Notice::Settled`] follows once it is carried out, or could not be.
     ///
     /// # Errors
-    /// Refuses what makes no sense, is not permitted, or cannot be judged now; then nothing changed.
+    /// Refuses a command that makes no sense, is not permitted, or cannot be judged now. Then nothing has changed.
     pub fn command(&mut self, command: Command, now: Timestamp) -> Result<CommandId, Refusal> {
         self.refresh(now);
         let resolved = self.resolve(&command, now);
@@ -177,7 +177,7 @@ impl Engine {
             | Command::Tuned { .. }
             | Command::Prewarm(_)
             | Command::Drive(Takeover::IfFree) => {
-                // A one-shot command takes the lease when the driver goes away before it carried the change out.
+                // A one-shot command takes the Lease if the driver goes away before it has carried the change out.
                 let free = self.lock.living_other(now).is_none() || self.config.role == Role::OneShot;
                 if free && self.takes_lease(resolved.drive, resolved.needs) {
                     self.lock.want = Want::IfFree;
@@ -190,7 +190,7 @@ impl Engine {
         Ok(id)
     }
 
-    /// A one-shot command takes the lease only for what it has to write to the DaemonSet itself.
+    /// A one-shot command takes the Lease only for its own writes of the DaemonSet.
     fn takes_lease(&self, drive: bool, needs: Needs) -> bool {
         match self.config.role {
             Role::Driver => drive,
@@ -201,13 +201,13 @@ impl Engine {
         }
     }
 
-    /// Says where the images of each revision are, by its hash.
+    /// The nodes that have the images of each revision, by the revision's hash.
     pub fn images_on_nodes(&mut self, now: Timestamp) -> Vec<(Str, ImagesOnNodes)> {
         self.refresh(now);
         self.images_of_revisions()
     }
 
-    /// Says what a command would do, without doing it.
+    /// Says what a command would do, without carrying it out.
     ///
     /// # Errors
     /// As [`Engine::command`].
@@ -216,27 +216,28 @@ impl Engine {
         self.preview_of(command, now)
     }
 
-    /// Records that a command was refused before it was given: its preview was, or nobody agreed to what it would do. Not for a dry run.
+    /// Records that a command was refused before it was given, because its preview was refused or nobody agreed to its effects. This is not
+    /// for a dry run.
     pub fn refused(&mut self, command: &Command, why: &str, now: Timestamp) {
         self.refresh(now);
         self.tell_refused(command, why);
     }
 
-    /// Decides what to write next. Every effect counts against the budget from here on, until its outcome is seen.
+    /// Decides what to write next. Every returned effect counts against the budget from here on, until its outcome is seen.
     pub fn decide(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let (effects, changed) = self.decide_once(now);
-        // What changed here without a write may let something go, and nothing else happens that would make anybody ask again.
+        // A change that was made here without a write may let something go, and nothing else would make anybody ask again.
         if effects.is_empty() && changed { self.decide_once(now).0 } else { effects }
     }
 
-    /// Returns also whether what is to be assessed changed.
+    /// Decides once. Returns also whether the inputs of the assessment have changed.
     fn decide_once(&mut self, now: Timestamp) -> (Vec<(EffectId, Effect)>, bool) {
         self.refresh(now);
         // Only the holder of the lease changes the progress.
         let progress = self.lock.holds().then(|| self.progress.clone());
         let unsaved = self.edits.iter().count();
         let effects = self.decide_now(now);
-        // What adds an edit says so itself.
+        // Adding an edit touches the freshness by itself, so that only dropped edits are noticed here.
         let dropped = self.edits.iter().count() < unsaved;
         if !effects.is_empty() || dropped || progress.is_some_and(|before| before != self.progress) {
             self.freshness.touch();
@@ -244,8 +245,8 @@ impl Engine {
         (effects, !self.freshness.holds(now))
     }
 
-    /// Has everything assessed again by the next call, as if something had happened, unless the answer to a write is awaited; returns whether.
-    /// Before the instant that [`Engine::wake_at`] tells this changes nothing, which tests and the attack hold it to.
+    /// Makes the next call assess everything again, as if something had happened, unless the answer to a write is awaited. Returns whether
+    /// it does. Before the instant that [`Engine::wake_at`] returns, a new assessment changes nothing; tests and the attack check this.
     pub fn assess_anew(&mut self) -> bool {
         let rests = self.effects.is_empty();
         if rests {
@@ -259,15 +260,15 @@ impl Engine {
         std::mem::take(&mut self.notices)
     }
 
-    /// Whether nothing is under way that the process should wait for before it ends: no lease held, no write unanswered.
+    /// Whether the process may end without waiting: it holds no Lease, and no write is unanswered.
     pub fn is_at_rest(&self) -> bool {
         self.effects.is_empty() && !self.lock.holds()
     }
 
-    /// When [`Engine::decide`] or [`Engine::snapshot`] would answer otherwise although nothing was observed. Estimates are left out: they change
-    /// with every second, and are made anew whenever something is observed.
+    /// The instant at which [`Engine::decide`] or [`Engine::snapshot`] would answer otherwise although nothing was observed. Estimates are
+    /// left out: they change with every second, and are made anew whenever something is observed.
     pub fn wake_at(&self) -> Option<Timestamp> {
-        // Every part says itself when time alone changes what follows from it.
+        // Every part reports the instants at which time alone changes its results.
         let Self {
             view,
             lock,
@@ -320,7 +321,7 @@ impl Engine {
             .min()
     }
 
-    /// Everything a front end shows. An engine that knows nothing yet says so.
+    /// Everything that a front end shows. The snapshot of an engine that knows nothing yet says so.
     pub fn snapshot(&mut self, now: Timestamp) -> Snapshot {
         self.snapshot_sharing(&NodeViews::default(), now)
     }
@@ -333,8 +334,8 @@ impl Engine {
     }
 }
 
-/// When time alone changes what follows from the progress. What follows for single nodes is said by their rows, what the
-/// controller does by the view, and when a gate strikes by its mark.
+/// The instants at which time alone changes what follows from the progress. Changes of single nodes are reported by their rows, changes of
+/// the controller by the view, and the moment at which a gate strikes by its mark.
 fn progress_changes_at(progress: &Progress) -> impl Iterator<Item = Timestamp> {
     let Progress {
         drifts,

@@ -36,7 +36,7 @@ use super::model::time::Timestamp;
 use super::writes::pending::Needs;
 
 impl Engine {
-    /// Understands a command, or refuses it. Changes nothing.
+    /// Resolves a command, or refuses it. Nothing is changed.
     pub(crate) fn resolve(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
         let mut resolved = self.resolve_inner(command, now)?;
         self.check_surge(command)?;
@@ -58,7 +58,7 @@ impl Engine {
         Ok(resolved)
     }
 
-    /// The operator's own defaults, where these edits make a record; they may be empty.
+    /// The operator's own defaults, which may be empty, if these edits begin a record.
     pub(super) fn begins_with(&self, edits: &[Edit]) -> Option<&Tuning> {
         let defaults = Some(&self.config().defaults).filter(|_| !self.is_recorded())?;
         let mut made = None;
@@ -66,7 +66,7 @@ impl Engine {
         made.map(|_| defaults)
     }
 
-    /// Who begins a record with a command, where the earlier record of the rollout was lost.
+    /// The beginner of a rollout, to be noted if this command begins it after the rollout's earlier record was lost.
     fn begins_anew(&self, command: &Command, now: Timestamp) -> Option<BegunAnew> {
         let begun = || By { by: self.actor(), at: now };
         let limits_set = !command.tuning().is_empty();
@@ -125,7 +125,7 @@ impl Engine {
     }
 
     fn resolve_tune(&self, tuning: &Tuning) -> Result<Resolved, Refusal> {
-        // A console may set limits before there is a rollout. A one-shot command would leave behind a record of no rollout.
+        // A console may set limits before there is a rollout. A one-shot command may not: it would leave behind a record of no rollout.
         if self.config().role == Role::OneShot && !self.is_recorded() {
             let nothing = self.nothing_recorded();
             let how = nothing.remedy_or("`adopt`, `set-image` and `drive --image` take the same flags");
@@ -180,8 +180,8 @@ impl Engine {
         Ok(self.resolve_change(Change::Images(images.clone()), says, now))
     }
 
-    /// Whether a pause also sets `OnDelete`: if the controller replaces pods, or may do so by now because the DaemonSet cannot be
-    /// seen. In the second case it does not if we lack the right: then the pause is only recorded.
+    /// Whether a pause also sets `OnDelete`: it does if the controller replaces pods, or if the controller may do so because the DaemonSet
+    /// cannot be seen at present. In the second case it does not if we lack the right: then the pause is only recorded.
     fn pause_brakes(&self) -> bool {
         let blind = self.view.daemonset.is_some() && !self.sees_daemonset();
         let may = self.view.permission(Right::PatchDaemonSet) != Permission::Denied;
@@ -233,15 +233,17 @@ impl Engine {
     }
 }
 
-/// A pause for which another reason is given. It stays that of who paused first, and of when they did; who adds a reason stands with it.
-/// Nothing is lost of what was said before: who paused earlier may still need it.
+/// A pause for which another reason is given. Author and time stay those of the first pause, and the new reason is added with its author. A
+/// pause by rolldeck becomes the pause of the operator who gives the reason. The earlier reason is always kept, because the person who
+/// paused first may still need it.
 fn paused_again(earlier: Paused, again: Paused) -> Paused {
     let brakes = earlier.brakes || again.brakes;
     let earlier = Paused { brakes, ..earlier };
     let Some(why) = again.why.filter(|why| !earlier.why.as_ref().is_some_and(|known| known.contains(&**why))) else {
         return earlier;
     };
-    // A pause by rolldeck is lifted by whoever changes the image, without being asked. One that an operator gives a reason for is not.
+    // A pause by rolldeck is lifted without a question when somebody changes the image. A pause for which an operator gives a reason is
+    // not.
     if earlier.is_by_rolldeck() {
         let before = earlier.why.map(|known| format!("; before, {}: {known}", earlier.by)).unwrap_or_default();
         return Paused { why: Some(format!("{why}{before}").into()), template: earlier.template, brakes, ..again };

@@ -10,13 +10,13 @@ use super::model::time::Timestamp;
 /// How many rollout events are kept for the timeline.
 const KEPT: usize = 256;
 
-/// An event without an operator is told again only after this.
+/// An event without an operator is reported again only after this time.
 const REPEAT: Duration = Duration::from_secs(30);
 
-/// What happened lately.
+/// The latest rollout events.
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
-    /// By when it happened, oldest first.
+    /// The events in order of their times, oldest first.
     ring: VecDeque<RolloutEvent>,
     shown: Arc<[RolloutEvent]>,
     grown: bool,
@@ -51,7 +51,7 @@ impl EventLog {
         self.ring.iter().any(which)
     }
 
-    /// Whether this happened lately, without an operator.
+    /// Whether the same event was reported lately, without an operator.
     pub(crate) fn reported_lately(&self, what: &RolloutEventKind, now: Timestamp) -> bool {
         let lately = self.ring.iter().rev().take_while(|known| now.since(known.at) < REPEAT);
         lately.into_iter().any(|known| known.by.is_none() && known.kind == *what)

@@ -54,13 +54,13 @@ pub(crate) struct FakeCluster {
     pub(crate) slow: bool,
     /// Admission refuses to delete pods for pre-warming.
     pub(crate) keeps_warm_pods: bool,
-    /// What the controller says of pods that it cannot create, once for each pod that goes.
+    /// The controller's words about pods that it cannot create, repeated for each pod that goes.
     pub(crate) refuses: Option<Str>,
     /// The controller does nothing.
     pub(crate) idle: bool,
-    /// Nodes whose pod may not be deleted, with what is answered.
+    /// Nodes whose pod may not be deleted, each with the answer to a deletion.
     pub(crate) undeletable: BTreeMap<Str, EffectErrorKind>,
-    /// Deletions that were refused, in order: node names, with when.
+    /// Deletions that were refused, in order: node names and times.
     pub(crate) denied: Vec<(Str, Timestamp)>,
     events: Vec<ClusterEvent>,
     /// The writes that were sent, as a preview calls them.
@@ -82,7 +82,7 @@ pub(crate) struct FakeCluster {
     pub(crate) warm_made: usize,
     /// New pods find their image on their node; else they are still to pull it.
     pub(crate) holds_images: bool,
-    /// What the configuration files of new consoles say of new rollouts: that nothing soaks.
+    /// The defaults for new rollouts in the configuration files of new consoles: no soak.
     pub(crate) defaults: Tuning,
     /// The controller does not follow changes of the DaemonSet.
     pub(crate) lazy: bool,
@@ -414,7 +414,7 @@ impl FakeCluster {
         self.log.push(Event::Node(Box::new(fact.clone())));
     }
 
-    /// Remembers how many nodes are down now, where there were never more.
+    /// Keeps the number of nodes that are down now, if it is the highest so far.
     fn measure(&mut self) {
         self.worst_down = self.worst_down.max(self.down());
     }
@@ -439,7 +439,7 @@ impl FakeCluster {
             self.version += 1;
             self.log.push(Event::PodGone(pod.uid.clone(), Some(self.version)));
         }
-        // Its controller does nothing for one that is being deleted.
+        // The controller does nothing for a DaemonSet that is being deleted.
         if self.idle || self.daemonset.deleting {
             return;
         }
@@ -452,7 +452,7 @@ impl FakeCluster {
         missing.iter().for_each(|node| self.create_pod(node));
     }
 
-    /// The controller says that it could not create a pod.
+    /// Has the controller report that it could not create a pod.
     pub(crate) fn fail_create(&mut self, said: &Str) {
         let event = ClusterEvent {
             object: "ds".into(),

@@ -1,5 +1,5 @@
-//! The struct [`Engine`]: its fields, and how facts and commands change it. What to write next is decided in
-//! [`super::act::decide`], what became of writes is taken in by [`super::act::outcome`], what to show is made in [`super::report`].
+//! The struct [`Engine`]: its fields, and how facts and commands change it. [`super::act::decide`] decides the next writes,
+//! [`super::act::outcome`] takes in the outcomes of writes, and [`super::report`] makes the snapshot to show.
 
 mod blocker;
 pub(crate) mod change;
@@ -73,14 +73,14 @@ pub struct Engine {
     pub(crate) daemonset: DaemonSetWrites,
     /// Deletions that were refused.
     pub(crate) refusals: Refusals,
-    /// How fast and how far away deletions are sent, and what they wait for.
+    /// The rate of deletions, the distance to the API server, and what deletions wait for.
     pub(crate) sending: Sending,
     pub(crate) failures: Failures,
     pub(crate) assessment: Assessment,
     pub(crate) budget: BudgetView,
     pub(crate) plan: Plan,
     pub(crate) suspects: Suspects,
-    /// Pre-warming: what is on its way, and how far it is.
+    /// Pre-warming: the writes on their way, and the progress so far.
     pub(crate) warming: Prewarming,
     /// The limits of sites that follow what their links bear.
     pub(crate) pacing: Pacing,
@@ -135,7 +135,7 @@ impl Engine {
         self.progress.started_at.is_some() || self.assessment.rows().any(|row| row.in_fleet && row.old)
     }
 
-    /// The person in our identity: who is named in the record.
+    /// The person in our identity, who is named in the record.
     pub(crate) fn actor(&self) -> Str {
         person_of(&self.config.identity).into()
     }
@@ -175,7 +175,7 @@ impl Engine {
         self.view.nodes.get(row.node).map(|entry| entry.site.clone()).unwrap_or_default()
     }
 
-    /// By which label nodes are told apart into sites: the rollout's; where none is recorded, that of what is pre-warmed.
+    /// The label that tells nodes apart into sites: that of the rollout, or that of pre-warming if no rollout is recorded.
     pub(crate) fn site_label(&self) -> SiteLabel {
         let of_prewarming = || self.recorded_prewarm().and_then(|asked| asked.limits.site_label.clone());
         match self.assessed_intent() {

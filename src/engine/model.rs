@@ -1,6 +1,7 @@
 //! Values, and nothing else: what the cluster shows, what is recorded, what operators ask, what is sent, what happened.
 //!
-//! Every other room of the engine may use them; they use none, and no two of these files import each other in a circle.
+//! All other parts of the engine may use these values. The values use no other part, and no two of these files import each other in a
+//! circle.
 //!
 //! ```text
 //! facts      objects of the cluster, as far as anybody here reads them      template, labels, image, quantity, time: their parts
@@ -66,7 +67,7 @@ pub(crate) mod with_all;
 /// A string that is shared rather than copied.
 pub type Str = std::sync::Arc<str>;
 
-/// Whose an identity is, without what only tells processes apart: `ops@bastion` of `ops@bastion/3f9a1c`.
+/// The person of an identity, without the part that only tells processes apart: `ops@bastion` of `ops@bastion/3f9a1c`.
 pub fn person_of(identity: &str) -> &str {
     identity.rsplit_once('/').map_or(identity, |(person, _)| person)
 }

@@ -11,7 +11,7 @@ use super::model::record::{Intent, Progress};
 use super::model::time::Timestamp;
 
 impl Engine {
-    /// Assesses the fleet as of `now`, if anything happened or its time has come.
+    /// Assesses the fleet as of `now`, if anything happened or if the time of the next change has come.
     pub(crate) fn refresh(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
         if self.freshness.holds(now) {
@@ -76,7 +76,7 @@ impl Engine {
             self.assessment.refresh(&self.view, &touched, &question);
             let max_unavailable = Limits::of(&self.view, &Intent::default(), &self.assessment).max_unavailable;
             self.assessment.follow_controller(target, (looks_on, controller_replaces), max_unavailable);
-            // These follow from the rows, and blame follows from them: assess again if they have changed.
+            // Both values follow from the rows, and blame follows from both: the rows are assessed again if one has changed.
             let (now_under_way, now_before_begin) = (is_under_way(self), self.before_begin());
             if now_under_way == under_way && now_before_begin == before_begin {
                 break;

@@ -1,4 +1,4 @@
-//! Regression tests on the fake cluster: each shows a defect that the attack found, which broke a promise.
+//! Regression tests on the fake cluster. Each reproduces a defect that the attack found and that broke a promise.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn record(fake: &FakeCluster) -> Record {
     fake.lease.as_ref().and_then(|lease| lease.record.clone().unwrap()).unwrap()
 }
 
-/// Lets a console go on until it decides something that `stops` it: that is not sent, and returned.
+/// Lets a console go on until it decides on an effect that `stops` it. That effect is not sent, but returned.
 fn stand_still(
     fake: &mut FakeCluster,
     console: &mut FakeConsole,

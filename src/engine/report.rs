@@ -1,4 +1,4 @@
-//! The snapshot: what was assessed and planned, put into plain values for a front end.
+//! Makes the snapshot: puts the assessment and the plan into plain values for a front end.
 
 mod alarms;
 mod budget;
@@ -45,7 +45,7 @@ use super::rules::holds::HoldToldBy;
 impl Engine {
     /// The snapshot; nodes that are the same in `last` are shared with it.
     pub(crate) fn report(&self, last: &NodeViews, now: Timestamp) -> Snapshot {
-        // What the cluster has; what it has not yet is told beside it.
+        // The intent that is saved in the cluster; edits that are not saved yet are shown beside it.
         let saved = self.saved_intent();
         let recorded = saved.is_some();
         let intent = saved.map_or_else(|| self.intent_to_begin_with(), Cow::into_owned);
@@ -57,7 +57,7 @@ impl Engine {
         let to_hash = intent.target.clone().or_else(|| self.view.current.clone());
         let find = |hash: &Str| revisions.iter().find(|revision| revision.hash == *hash).cloned();
         let to = to_hash.as_ref().and_then(find);
-        // Once the last nodes are on their way no pod has the old revision any more; the record knows which it was.
+        // Once the last nodes are on their way no pod has the old revision any more, but the record still names it.
         let by_rolldeck = recorded && phase != Phase::Native;
         let before = || self.revision_before(&intent).filter(|_| by_rolldeck);
         let left = self.majority_revision(to_hash.as_ref()).or_else(before);
@@ -126,7 +126,7 @@ impl Engine {
         let ends = self.view.presence == Presence::Absent || self.is_being_deleted();
         match self.lock.view(now) {
             _ if self.lock.known == KnownLease::Nothing => DriverView::Unknown,
-            // The Lease goes with the DaemonSet or with its namespace, and nobody takes it again.
+            // The Lease is deleted with the DaemonSet or with its namespace, and nobody takes it again.
             DriverView::Waiting { holder: None } if ends => DriverView::Nobody,
             view => view,
         }
@@ -157,19 +157,19 @@ impl Engine {
         if let Some(by) = &intent.releasing {
             return Phase::Releasing(by.clone());
         }
-        // A roll back after a halt is on its way: the halt stands until it is made.
+        // A halt stands until the roll back after it is made, but is not shown any more once that roll back is asked for.
         if self.is_halted(intent) && intent.change.is_none() {
             return Phase::Halted;
         }
         if self.daemonset.brakes() && self.strategy() == StrategyKind::RollingUpdate {
-            // Whoever paused, its controller replaces pods until `OnDelete` is set.
+            // Whoever paused, the controller replaces pods until `OnDelete` is set.
             return Phase::Native;
         }
         if let Some(paused) = &intent.paused {
             return Phase::Paused(self.pause_as_it_stands(paused, intent));
         }
         if !self.is_ready_to_update(intent) {
-            // Nothing is prepared where nothing is to be rolled out: only a driver records as target what every node has.
+            // Nothing is prepared if nothing is to be rolled out: only a driver records the revision of all nodes as the target.
             if self.has_nothing_to_roll(intent) {
                 return Phase::Idle;
             }
@@ -199,7 +199,7 @@ impl Engine {
         if moving || (in_line && !held) { Phase::Running } else { Phase::Held }
     }
 
-    /// Whether a first listing is still out of what the rows are made of, and may yet come.
+    /// Whether a first listing on which the rows depend is still missing, and may yet come.
     fn is_loading(&self) -> bool {
         let rows_need = |watched: &Watched| match watched {
             Watched::Pods | Watched::Nodes | Watched::Revisions => true,
@@ -255,13 +255,14 @@ impl Engine {
         let fleet = self.assessment.fleet;
         let totals = || intent.steps.iter().map(|step| step.of(fleet, Rounding::Up).min(fleet));
         let within = totals().rposition(|total| total > 0 && total <= limits.allowed);
-        // A step that a selector cuts short allows as many nodes as there are: it is the first that would allow more.
+        // A step that a selector cuts short allows only as many nodes as there are: the current step is the first one that would allow
+        // more.
         let cut_short = intent.selector.as_ref().and_then(|_| {
             let selectable = self.count_rows(|row| row.in_fleet && (row.committed || row.selected));
             let passes = within.and_then(|at| totals().nth(at)).is_some_and(|total| total < limits.allowed);
             totals().position(|total| total > limits.allowed).filter(|_| passes && selectable <= limits.allowed)
         });
-        // Where as many nodes may go as no step says, the rollout is on its way to the next step that lets as many go.
+        // If no step allows exactly as many nodes as may go, the rollout is on its way to the next step that allows as many.
         let on_the_way = || totals().position(|total| total >= limits.allowed).or(intent.steps.len().checked_sub(1));
         let step = if limits.allowed > 0 { cut_short.or(within).max(on_the_way()) } else { cut_short.or(within) };
         let selected = self.assessment.rows().filter(|row| row.in_fleet && row.selected).count();
@@ -305,7 +306,7 @@ impl Engine {
                 halted: halted.remove(&revision.hash),
             })
             .collect();
-        // What is left over are pods of revisions that are not in the history (any more).
+        // The rest are pods of revisions that are not in the history (any more).
         let mut unknown: Vec<RevisionView> = pods
             .into_iter()
             .map(|(hash, pods)| RevisionView {
@@ -326,7 +327,7 @@ impl Engine {
     }
 
     fn node_views(&self, last: &NodeViews, phase: &Phase, now: Timestamp) -> NodeViews {
-        // Of nodes whose pods are still to be listed nothing true can be said. And what is said of thousands is made only once.
+        // Nothing true can be said of nodes whose pods are still to be listed. The views of thousands of nodes are also made only once.
         if *phase == Phase::Loading {
             return NodeViews::default();
         }
@@ -347,7 +348,7 @@ impl Engine {
         let views = order.into_iter().map(|(_, _, row)| {
             let mut view = self.node_view(row, &numbers);
             match (&view.hold, &waits) {
-                // Nothing of the plan is in force any more.
+                // The plan is not in force any more.
                 (Some(Hold::Partition { .. } | Hold::Selector), _) if matches!(phase, Phase::Releasing(_)) => {
                     view.hold = Some(Hold::Preparing);
                 }
@@ -381,7 +382,7 @@ impl Engine {
             cause: row.cause.clone(),
             cause_since,
             blame: row.blame,
-            // One that is back counts from when it went down, which is what is said of it.
+            // A suspect node that is back counts from when it went down, because that is what is shown of it.
             since: match (suspect, row.fell_at) {
                 (Some(_), Some(fell_at)) if !row.is_down => Some(fell_at),
                 _ => row.since.map(|at| self.view.our_time(at)),
@@ -391,7 +392,7 @@ impl Engine {
             at_target: row.at_target,
             image: match (row.image, row.state, row.since) {
                 (ImageState::Pulling { since }, ..) => ImageState::Pulling { since: self.view.our_time(since) },
-                // The last pull failed, and its kubelet is at the next.
+                // The last pull failed, and the kubelet has begun the next.
                 (ImageState::Failed, NodeState::Pulling, Some(since)) => {
                     ImageState::Pulling { since: self.view.our_time(since) }
                 }
@@ -422,7 +423,7 @@ impl Engine {
     }
 }
 
-/// Trouble first, then what moves, then what is next in line, then the rest.
+/// The group of a row: trouble first, then nodes that move, then nodes that are next in line, then the rest.
 fn group(row: &Row, in_line: bool) -> u8 {
     match (row.state, row.blame) {
         (NodeState::Failed, _) => 0,

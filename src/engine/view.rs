@@ -1,4 +1,4 @@
-//! What has been observed: the facts, joined by node, with what only an observer knows (when it first saw something).
+//! All observed facts, joined by node, with the times at which this observer first saw them.
 //!
 //! Within one kind a later fact replaces an earlier one. A fact with an older resource version than the known one is ignored,
 //! and a pod that is gone stays gone until a newer fact shows it: a stale list or a late event must not bring back an old state.
@@ -47,23 +47,23 @@ pub(crate) use pods::{PodEntry, PodTrouble};
 pub(crate) use pulls::LastPullEvent;
 pub(crate) use warm::{WarmPod, WarmPods, WarmState, cannot_run};
 
-/// Index of a pod; good until its node is touched.
+/// Index of a pod; valid until its node is touched.
 pub(crate) type PodIx = usize;
 
-/// A node, and what is on it.
+/// A node, and the pods on it.
 #[derive(Debug)]
 pub(crate) struct NodeEntry {
     pub(crate) name: Str,
-    /// `None`: only pods name it; the node object is gone or cannot be seen.
+    /// `None`: only pods name the node; the node object is gone or cannot be seen.
     pub(crate) fact: Option<NodeFact>,
-    /// The newest resource version that was seen, where these are numbers; kept when the node is gone.
+    /// The newest resource version that was seen, if it is a number; kept when the node is gone.
     version: Option<u64>,
     pub(crate) eligibility: Eligibility,
     /// Whether `status.images` confirms every image of the target.
     pub(crate) images_confirmed: bool,
-    /// Since when its pod is missing and its controller has to create one, by our clock, as far as we saw.
+    /// Since when the node's pod is missing and the controller has to create one, by our clock, as far as we saw.
     pub(crate) missing_since: Option<Timestamp>,
-    /// Its site, also once it is gone.
+    /// The node's site, kept when the node is gone.
     pub(crate) site: Str,
     readiness: Readiness,
     pods: Vec<PodIx>,
@@ -76,15 +76,15 @@ pub(crate) struct NodeEntry {
 pub(crate) struct View {
     pub(crate) presence: Presence,
     pub(crate) daemonset: Option<DaemonSetFact>,
-    /// What else manages the DaemonSet.
+    /// The other managers of the DaemonSet.
     pub(crate) gitops_owners: Arc<[GitOpsOwner]>,
     pub(crate) revisions: Vec<RevisionFact>,
     /// Hash of the revision that holds the DaemonSet's present template, once it is recorded.
     pub(crate) current: Option<Str>,
     current_is_guess: bool,
-    /// Revisions up to this number were there before the present template.
+    /// Revisions up to this number existed before the present template.
     known_before: Option<i64>,
-    /// Since when the controller says that it has recorded the present template, and its revision is not known.
+    /// Since when the controller reports that it has recorded the present template, while its revision is not known here.
     revision_due_since: Option<Timestamp>,
     /// When the present template was first seen, by our clock.
     pub(crate) template_seen_at: Timestamp,
@@ -93,11 +93,11 @@ pub(crate) struct View {
     pub(crate) nodes_seen_since: Timestamp,
     pub(crate) rights: Vec<(Right, Permission)>,
     pub(crate) skew_millis: Option<i64>,
-    /// Old pods that their controller replaced while they were unready, since we look and since the template changed last.
+    /// Old pods that the controller replaced while they were unready, since we look and since the last change of the template.
     pub(crate) replaced_unready: u32,
-    /// What is known of the controller that creates the pods.
+    /// The knowledge about the controller that creates the pods.
     pub(crate) creation: Creation,
-    /// By which nodes are told apart into sites.
+    /// The label by which nodes are told apart into sites.
     site_label: SiteLabel,
     node_index: HashMap<Str, NodeIx>,
     natural: Vec<u32>,
@@ -116,18 +116,18 @@ pub(crate) struct View {
     pub(crate) warm: WarmPods,
     pub(crate) watches: WatchStates,
     listed_revisions: HashSet<Str>,
-    /// What the target needs, as its template has it, and as runtimes report it.
+    /// The images that the target needs, as its template names them, and as runtimes report them.
     wanted_images: Vec<Str>,
     confirmed_for: Vec<String>,
     touched: Touched,
 }
 
-/// Which nodes have to be assessed again.
+/// The nodes that have to be assessed again.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
-    /// All of them.
+    /// Whether all nodes have to be assessed again.
     pub(crate) all: bool,
-    /// These, each once.
+    /// The nodes to assess again, each once.
     pub(crate) nodes: Vec<NodeIx>,
 }
 
@@ -173,12 +173,12 @@ impl Default for View {
 }
 
 impl View {
-    /// Takes in one fact. Leases are not kept here: the lock does.
+    /// Takes in one fact. Leases are not kept here, but by the lock.
     pub(crate) fn observe(&mut self, event: Event, now: Timestamp) {
         match event {
             Event::DaemonSet(fact) => self.daemonset_is(*fact, now),
             Event::DaemonSetGone(version) => {
-                // Another of that name was seen since.
+                // Another DaemonSet of that name was seen since.
                 if is_behind(version, self.newest_daemonset) {
                     return;
                 }
@@ -231,7 +231,7 @@ impl View {
         }
     }
 
-    /// What the cluster adapter reports of a watch. Whether the watch is to be believed is decided in `machine/health.rs`.
+    /// The health of a watch, as the cluster adapter reports it. `machine/health.rs` decides whether the watch is to be believed.
     pub(crate) fn health(&self, watched: Watched) -> &WatchHealth {
         self.watches.reported(watched)
     }
@@ -279,7 +279,7 @@ impl View {
         Timestamp::from_millis(now.millis().saturating_add(self.skew_millis.unwrap_or(0)))
     }
 
-    /// An instant of the cluster's by our own clock, as far as the skew is known.
+    /// The time by our own clock of an instant by the server's clock, as far as the skew is known.
     pub(crate) fn our_time(&self, at: Timestamp) -> Timestamp {
         Timestamp::from_millis(at.millis().saturating_sub(self.skew_millis.unwrap_or(0)))
     }
@@ -289,7 +289,7 @@ impl View {
         &self.natural
     }
 
-    /// Works out each node's place in natural name order, where nodes were added.
+    /// Computes each node's place in natural name order, if nodes were added.
     pub(crate) fn natural_ranks(&mut self) {
         if self.natural.len() != self.nodes.len() {
             let mut order: Vec<NodeIx> = (0..self.nodes.len()).collect();
@@ -318,7 +318,7 @@ impl View {
         }
     }
 
-    /// Tells nodes apart into sites by this label from now on. Of a node that is gone its site stays what it was.
+    /// Tells nodes apart into sites by this label from now on. A node that is gone keeps its site.
     pub(crate) fn tell_sites_apart_by(&mut self, label: &SiteLabel) {
         if *label == self.site_label {
             return;
@@ -333,12 +333,12 @@ impl View {
         self.pulls.compare_again();
     }
 
-    /// By which nodes are told apart into sites.
+    /// The label by which nodes are told apart into sites.
     pub(crate) fn site_label(&self) -> &SiteLabel {
         &self.site_label
     }
 
-    /// Whether the node's kubelet reports all these images, which are named as runtimes report them.
+    /// Whether the node's kubelet reports all these images. `images` are named as runtimes report them.
     pub(crate) fn confirms(&self, node: NodeIx, images: &[String]) -> bool {
         self.nodes.get(node).is_some_and(|entry| confirms(entry.fact.as_ref(), images))
     }
@@ -362,7 +362,7 @@ impl View {
         self.touched.all |= template_changed || known.is_none_or(|known| known.min_ready_secs != fact.min_ready_secs);
         self.presence = Presence::Present;
         if template_changed {
-            // Those were replaced by pods of the template before.
+            // The pods counted so far were replaced by pods of the earlier template.
             self.replaced_unready = 0;
             self.leave_current(known.is_some());
             self.template_seen_at = now;

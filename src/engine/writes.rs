@@ -1,4 +1,5 @@
-//! What was sent and asked for and is not settled yet: writes without an answer, refusals, retries, the rate, commands on their way.
+//! Everything that was sent or asked for and is not settled yet: writes without an answer, refusals, retries, the rate, commands on their
+//! way.
 
 pub(super) mod daemonset;
 pub(super) mod deletions;

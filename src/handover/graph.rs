@@ -12,16 +12,16 @@ const HEIGHT: f64 = 200.0;
 const LEFT: f64 = 48.0;
 const BELOW: f64 = 24.0;
 const ABOVE: f64 = 10.0;
-/// How many times are written below.
+/// The number of times below the graph.
 const TICKS: i64 = 6;
 
 /// A graph of one number over time.
 pub(super) struct Graph<'a> {
-    /// What is drawn, for who cannot see it.
+    /// A description for people who cannot see the graph.
     pub(super) title: &'a str,
     /// Its colour, as a class of the page.
     pub(super) class: &'static str,
-    /// When it begins and ends.
+    /// The beginning and the end.
     pub(super) from: Timestamp,
     pub(super) to: Timestamp,
     /// The number from each instant on, oldest first.
@@ -30,7 +30,7 @@ pub(super) struct Graph<'a> {
     pub(super) most: u32,
     /// A limit that is drawn as a line.
     pub(super) limit: Option<u32>,
-    /// Instants that are marked, and what was then.
+    /// Marked instants, each with its event.
     pub(super) marks: Vec<(Timestamp, &'a str)>,
 }
 
@@ -73,7 +73,7 @@ impl Graph<'_> {
                     text.end x=(LEFT - 6.0) y=(y) dy="4" { (count) }
                 }
                 @for (nth, at) in (0..TICKS).zip(ticks) {
-                    // The last one would reach beyond the picture.
+                    // The last label would extend beyond the picture.
                     @let class = if nth == TICKS - 1 { "end" } else { "middle" };
                     text class=(class) x=(format!("{:.1}", self.x(at))) y=(HEIGHT - 6.0) { (clock_time(at)) }
                 }

@@ -1,4 +1,4 @@
-//! As one HTML page that needs nothing else: no script, no font, no picture from elsewhere.
+//! The report as one self-contained HTML page: no script, no font, no picture from elsewhere.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -12,7 +12,7 @@ use crate::engine::report::snapshot::NodeView;
 const STYLE: &str = include_str!("page.css");
 
 impl Handover {
-    /// The whole of it as a page.
+    /// The whole report as a page.
     pub(crate) fn html(&self) -> String {
         let snapshot = &*self.snapshot;
         let title = clean(&format!("{}/{} on {}", snapshot.namespace, snapshot.name, self.context));
@@ -21,7 +21,7 @@ impl Handover {
             html lang="en" {
                 head {
                     meta charset="utf-8";
-                    // Nothing in it runs, whatever the texts of a cluster say.
+                    // The policy forbids scripts, so no text of a cluster can run one.
                     meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     title { "Rollout of " (title) }
@@ -98,7 +98,7 @@ impl Handover {
             h3 { "Nodes updated, of " (most) }
             @if let Some(unwatched) = self.unwatched() { p { (unwatched) } }
             (updated.svg())
-            // Of one look there is nothing to draw.
+            // A single point gives no graph.
             @if let [(_, now)] = down.as_slice() {
                 p { "Now " (now) " nodes are unavailable, with a budget of " (limit) "." }
             } @else {

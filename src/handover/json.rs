@@ -1,4 +1,4 @@
-//! As JSON, for programs: the names are stable.
+//! The report as JSON for programs, with stable names.
 
 use serde::Serialize;
 
@@ -19,20 +19,20 @@ struct ReportJson<'a> {
     context: &'a str,
     namespace: String,
     name: String,
-    /// The DaemonSet's uid; null where it is not there.
+    /// The DaemonSet's uid; null if the DaemonSet does not exist.
     uid: Option<String>,
     phase: String,
-    /// When the rollout to the present target began.
+    /// The beginning of the rollout to the present target.
     started_at: Option<Timestamp>,
     from: Option<ReportRevision>,
     to: Option<ReportRevision>,
     counts: Counts,
-    /// What it is, in words.
+    /// The facts in words.
     facts: serde_json::Map<String, serde_json::Value>,
     findings: Vec<ReportFinding>,
-    /// How far it was when: each point holds until the next.
+    /// The progress over time: each point holds until the next.
     progress: &'a [ProgressPoint],
-    /// What happened, oldest first.
+    /// The events, oldest first.
     timeline: Vec<TimelineLine<'a>>,
     nodes: Vec<ReportNode>,
     notes: &'a [String],
@@ -58,7 +58,7 @@ struct ReportFinding {
     nodes: Vec<String>,
     since: Option<Timestamp>,
     evidence: Vec<String>,
-    /// What pods hold of what the nodes lack, where that was read.
+    /// The resources that pods hold, of those that the nodes lack, if they were read.
     held: Vec<String>,
     remedies: Vec<String>,
 }
@@ -103,7 +103,7 @@ impl ReportRevision {
 }
 
 impl Handover {
-    /// The whole of it for programs.
+    /// The whole report for programs.
     pub(crate) fn json(&self) -> impl Serialize + '_ {
         let snapshot = &*self.snapshot;
         let node = |node: &NodeView| ReportNode {

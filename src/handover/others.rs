@@ -1,6 +1,7 @@
-//! What was changed without a rolldeck that is known of, as far as the cluster tells: a template by ControllerRevisions, a Lease by what is missing.
+//! Changes that no known rolldeck made, as far as the cluster shows them: ControllerRevisions show a template, a missing
+//! record shows a deleted Lease.
 //!
-//! A driver tells such changes itself while it runs. Where nobody drove, nothing but the objects is left of them.
+//! A running driver reports such changes itself. If nobody drove, only the objects show them.
 
 use std::time::Duration;
 
@@ -12,10 +13,10 @@ use crate::engine::report::node_story::clock_time;
 use crate::engine::report::snapshot::{Alarm, RevisionView, Snapshot};
 use crate::engine::report::words::VersionWords;
 
-/// How far from a new ControllerRevision its change may have been told: the controller makes it a moment later.
+/// The longest time between a new ControllerRevision and the report of its change: the controller makes the revision a moment later.
 const TOLD_WITHIN_MILLIS: i64 = 15_000;
 
-/// New templates since `known_from` of which `told` says nothing.
+/// New templates since `known_from` that `told` does not report.
 pub(super) fn template_changes(snapshot: &Snapshot, told: &[StoryLine], known_from: Timestamp) -> Vec<StoryLine> {
     let near = |line: &&StoryLine, at: Timestamp| (line.at.millis() - at.millis()).abs() <= TOLD_WITHIN_MILLIS;
     let is_told = |at| told.iter().filter(|line| near(line, at)).any(|line| line.text.contains("template"));
@@ -45,8 +46,9 @@ fn changed_by(alarm: &Alarm) -> Option<&str> {
     }
 }
 
-/// Templates of which only a later change tells: it leads away from a revision whose number is higher than any that was told before.
-/// An earlier template keeps the time at which it was made first, so that nothing else tells when it was put back.
+/// Templates that only a later change shows: that change leads away from a revision whose number is higher than all reported
+/// ones. If the template is an earlier one, its revision keeps its first creation time, so the time of the change is not
+/// known otherwise.
 pub(super) fn between_changes(told: &[StoryLine]) -> Vec<StoryLine> {
     let mut changes: Vec<(Timestamp, (i64, i64))> =
         told.iter().filter_map(|line| Some((line.at, change_of(&line.text)?))).collect();
@@ -71,7 +73,7 @@ pub(super) fn between_changes(told: &[StoryLine]) -> Vec<StoryLine> {
     lines
 }
 
-/// From which revision a change of the template led to which: `template changed: revision 7 → 8, agent v2 → v1`.
+/// The source and target revision of a change of the template: `template changed: revision 7 → 8, agent v2 → v1`.
 fn change_of(text: &str) -> Option<(i64, i64)> {
     // As an Event of another process has it.
     let text = text.strip_prefix("reported: ").unwrap_or(text);
@@ -81,12 +83,12 @@ fn change_of(text: &str) -> Option<(i64, i64)> {
     Some((from.parse().ok()?, to.parse().ok()?))
 }
 
-/// What was changed at a time that nothing tells, one sentence each.
+/// Changes at unknown times, one sentence each.
 pub(super) fn at_unknown_times(snapshot: &Snapshot, told: &[StoryLine]) -> Vec<String> {
     let mut notes = Vec::new();
     for revision in snapshot.revisions.iter() {
         let Some(number) = revision.number else { continue };
-        // Its controller gives the revision of an earlier template a new number, and leaves the time at which it was made.
+        // The controller gives the revision of an earlier template a new number, and keeps its creation time.
         let is_reused = snapshot.revisions.iter().any(|later| {
             later.created_at > revision.created_at && later.number.is_some_and(|of_later| of_later < number)
         });

@@ -1,4 +1,4 @@
-//! As text: for a terminal, a mail, a ticket.
+//! The report as text: for a terminal, a mail, a ticket.
 
 use std::fmt::Write as _;
 
@@ -7,15 +7,15 @@ use crate::engine::model::facts::Severity;
 use crate::engine::report::node_story::clock_time;
 use crate::engine::report::story::{ProgressFigures, ProgressPoint};
 
-/// How many nodes of a finding are named.
+/// How many nodes of a finding are listed by name.
 const NAMED: usize = 20;
-/// How many nodes stand in one line of the map.
+/// How many nodes one line of the map shows.
 const CELLS: usize = 60;
 /// How many points of the progress are printed at most.
 const POINTS: usize = 16;
 
 impl Handover {
-    /// The whole of it as text, with line feeds.
+    /// The whole report as text, with line feeds.
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         let snapshot = &*self.snapshot;
@@ -101,7 +101,7 @@ impl Handover {
     }
 }
 
-/// At most [`POINTS`] of them: the first, the last, and some in between at even distances.
+/// At most [`POINTS`] points: the first, the last, and some in between at even distances.
 fn thinned(points: &[ProgressPoint]) -> impl Iterator<Item = &ProgressPoint> {
     let every = points.len().div_ceil(POINTS).max(1);
     let last = points.len().saturating_sub(1);

@@ -1,7 +1,7 @@
-//! Everything that a person can do in the console, in one table.
+//! The console's actions in one table: everything that a person can do in it.
 //!
-//! Dispatch, footer, `?` help and the `:` palette are derived from it; nothing else knows a key. An action that is not
-//! possible right now says why, and which key would make it possible. What an action does is in `commands`.
+//! Dispatch, footer, `?` help and the `:` palette are derived from the table; nothing else knows a key. An action that is
+//! not possible right now says why, and names the key that would make it possible. The module `commands` does the actions.
 
 mod arguments;
 pub(crate) mod condition;
@@ -22,23 +22,23 @@ impl ActionId {
         &ACTIONS[self as usize]
     }
 
-    /// Its first key, or its name where it has none.
+    /// The action's first key, or its name if it has no key.
     pub(crate) fn key(self) -> String {
         self.action().key()
     }
 }
 
-/// All keys of an action: the user's own first.
+/// All keys of an action: the user's own keys come first.
 pub(crate) fn keys_of(model: &Model, action: &'static Action) -> Vec<Key> {
     model.keys.keys(action.name).chain(action.keys.iter().copied()).collect()
 }
 
-/// The first key of an action, or its name where it has none.
+/// The first key of an action, or its name if it has no key.
 pub(crate) fn key_of(model: &Model, action: &'static Action) -> String {
     keys_of(model, action).first().map_or_else(|| action.key(), ToString::to_string)
 }
 
-/// The action bound to `key` on this page: the user's own keys go before those of the table.
+/// The action bound to `key` on this page: the user's own keys take precedence over those of the table.
 pub(crate) fn bound(model: &Model, key: Key) -> Option<&'static Action> {
     let own = || model.keys.actions(key).filter_map(named);
     if let Some(action) = own().find(|action| action.in_scope(model)) {
@@ -47,9 +47,9 @@ pub(crate) fn bound(model: &Model, key: Key) -> Option<&'static Action> {
     let here = || ACTIONS.iter().filter(|action| action.keys.contains(&key) && action.in_scope(model));
     here().find(|action| action.scope.is_screen()).or_else(|| here().next()).or_else(|| own().next()).or_else(|| {
         let elsewhere = || ACTIONS.iter().filter(|action| action.keys.contains(&key));
-        // What the key does on a rollout says more than what it does on one of a rollout's screens.
+        // On the list of DaemonSets, the action on a rollout comes before an action on one of the rollout's screens.
         let of_rollout = || elsewhere().find(|action| model.page == Page::Fleet && !action.scope.is_screen());
-        // And what it does on its nodes, where `l` and `p` show logs, more than what it does on the screens that have to be opened there first.
+        // The action on nodes (`l` and `p` show logs) comes next, before actions on screens that have to be opened first.
         let of_nodes = || elsewhere().find(|action| model.page == Page::Fleet && action.scope == ActionScope::Nodes);
         let elsewhere = of_rollout().or_else(of_nodes).or_else(|| elsewhere().next());
         elsewhere.filter(|action| {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn no_key_and_no_name_means_two_things() {
-        // What a screen of a rollout binds to a key goes before what the key does elsewhere.
+        // An action bound to the key on a screen of a rollout takes precedence over an action bound to the same key elsewhere.
         let place = |action: &Action| action.scope.is_screen().then_some(action.scope as u8);
         let mut keys = HashSet::new();
         let mut names = HashSet::new();
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn writes_are_capital_letters_or_commands_and_reads_are_not() {
-        // What is done on the pre-warm screen concerns only pods that were made for it, and nothing on the page of a node writes.
+        // Actions of the pre-warm screen concern only Pods that were made for pre-warming, and no action on the page of a node writes.
         let anywhere = |action: &&Action| !action.scope.is_screen();
         let on_node = |action: &Action| action.scope != ActionScope::Node || action.guard == Guard::Read;
         assert!(ACTIONS.iter().all(on_node));

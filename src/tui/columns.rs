@@ -17,67 +17,67 @@ use super::theme::ThemeRole;
 /// Cells left of the first column: the cursor, the row's sign, a blank.
 pub(crate) const MARGIN: usize = 3;
 
-/// A column of a table with rows of type `R`. `P` is what columns depend on beside the row, `C` what a cell
-/// holds.
+/// A column of a table with rows of type `R`. `P` holds the values beside the row on which columns depend; `C` is the content of a cell.
 #[derive(Debug)]
 pub(crate) struct Column<R, P: 'static, C> {
-    /// As `:sort` takes it.
+    /// The name that `:sort` takes.
     pub(crate) name: &'static str,
-    /// The longest that fits is shown; longest first.
+    /// The column's headers, longest first; the longest that fits is shown.
     pub(crate) headers: &'static [&'static str],
     /// One line for the help.
     pub(crate) help: &'static str,
     pub(crate) kind: ColumnKind,
     pub(crate) width: Width<P>,
-    /// How rows are sorted by it; nothing where the table cannot be sorted by it.
+    /// The order by which rows are sorted; `None` if the table cannot be sorted by this column.
     pub(crate) order: Option<fn(&R, &R) -> Ordering>,
-    /// What the filter finds in it; without it, what its cell says.
+    /// The text that the filter searches in this column; if `None`, the text of the cell.
     pub(crate) words: Option<fn(&R, &P) -> String>,
-    /// Whether what is typed without a column's name is looked for in it, also while it is hidden. Not where only the number counts, and
-    /// not where all rows say the same: each word of it would match everywhere.
+    /// Whether a word typed without a column's name is searched in this column too, also while the column is hidden. `false`
+    /// for columns in which only the number counts, and for columns with the same text in all rows, where each word would
+    /// match everywhere.
     pub(crate) searched: bool,
-    /// What is in its cell of this row, when it is so many cells wide.
+    /// The content of this row's cell at the given width in cells.
     pub(crate) cell: fn(&R, &P, usize) -> (C, ThemeRole),
 }
 
 /// How a column's text stands in its cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ColumnKind {
-    /// To the left, cut at its end.
+    /// Left-aligned, cut at its end.
     Text,
-    /// To the left, cut in its middle: names differ at their ends.
+    /// Left-aligned, cut in its middle: names differ at their ends.
     Name,
-    /// To the right.
+    /// Right-aligned.
     Number,
 }
 
-/// How wide a column is, in a table of so many cells.
+/// The width of a column, in a table of a given width in cells.
 #[derive(Debug)]
 pub(crate) enum Width<P: 'static> {
     /// Always shown, this wide.
     Always(fn(&P, usize) -> usize),
     /// Shown where there is room.
     Optional(&'static [Share<P>]),
-    /// What the others leave, if that is more than this.
+    /// The cells that the other columns leave, if they are more than this.
     Rest(usize),
-    /// What the others leave, if that is more than the first; at most the second, which is what there is to show.
+    /// The cells that the other columns leave, if they are more than the first number; at most the second, the width of the content.
     Content(usize, fn(&P) -> usize),
-    /// Like `Optional`; and of what is left in the end so much that all of its text is shown.
+    /// Like `Optional`; the column also takes the cells left in the end, until all of its text is shown.
     Growing(&'static [Share<P>], fn(&P) -> usize),
 }
 
-/// Cells that a column gets where there is room for them; a second share widens it.
+/// Cells that a column gets if there is room for them; a second share widens the column.
 #[derive(Debug)]
 pub(crate) struct Share<P> {
     /// Lower numbers are served first.
     pub(crate) priority: u8,
     pub(crate) cells: fn(&P, usize) -> usize,
-    /// How many cells have to be left for what is served later and for the rest, in a table with all of its columns. In one with fewer
-    /// it is at most what those need that it has.
+    /// The number of cells that have to remain for columns served later and for the rest, in a table with all of its
+    /// columns. In a table with fewer columns, at most the cells that its own columns need are kept.
     pub(crate) keep: usize,
 }
 
-// Derived, they would ask the same of rows and cells, of which there are none in a declaration.
+// Written by hand: derived implementations would demand the same traits of `R` and `C`, and a declaration holds no values of these types.
 impl<R, P: 'static, C> Clone for Column<R, P, C> {
     fn clone(&self) -> Self {
         *self
@@ -95,7 +95,7 @@ impl<P: 'static> Clone for Width<P> {
 impl<P: 'static> Copy for Width<P> {}
 
 impl<P: 'static> Width<P> {
-    /// How many cells it may take of what the others leave, the blank after it included; nothing where it takes none of that.
+    /// The most cells that the column may take of those the others leave, the blank after it included; `None` if it takes none of them.
     fn rest(&self, page: &P) -> Option<usize> {
         match self {
             Self::Rest(_) => Some(usize::MAX / 2),
@@ -106,14 +106,14 @@ impl<P: 'static> Width<P> {
 }
 
 impl<R, P: 'static, C> Column<R, P, C> {
-    /// Its header in so many cells.
+    /// The column's header at the given width in cells.
     pub(crate) fn header(&self, cells: usize) -> &'static str {
         let fitting = self.headers.iter().find(|header| header.len() <= cells);
         fitting.or(self.headers.last()).copied().unwrap_or_default()
     }
 }
 
-/// How wide each of `columns` is in a table of so many cells; zero where there is no room for it.
+/// The width of each of `columns` in a table of the given width in cells; zero for a column without room.
 pub(crate) fn widths<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, cells: usize) -> Vec<usize>
 where
     Column<R, P, C>: TableColumn,
@@ -140,7 +140,7 @@ where
             shares.chain(columns.iter().filter_map(|column| column.width.rest(page))).sum()
         };
         let keep = if is_chosen { share.keep.min(later()) } else { share.keep };
-        // Nor is one served after it, though it may fit: it would be hidden again where there is more room.
+        // Columns served after this one are hidden too, even if they would fit: otherwise they would vanish again in a wider table.
         if free < wanted + 1 + keep {
             break;
         }
@@ -167,7 +167,7 @@ where
     widths
 }
 
-/// How narrow a table of so many cells can become before a column loses some: what is left is blank.
+/// The width below which a table of the given width begins to take cells from a column: cells beyond it are blank.
 pub(crate) fn needed<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P, cells: usize) -> usize
 where
     Column<R, P, C>: TableColumn,
@@ -180,7 +180,7 @@ where
 pub(crate) mod tests {
     use super::*;
 
-    /// Which columns a wider terminal hides, from 40 to 400 cells.
+    /// The columns that a wider terminal hides, from 40 to 400 cells.
     pub(crate) fn hidden_by_room<R, P: 'static, C>(columns: &[Column<R, P, C>], page: &P) -> Vec<String>
     where
         Column<R, P, C>: TableColumn,

@@ -1,6 +1,6 @@
-//! What each action does to the model, and what it asks of the outside.
+//! The effect of each action on the model, and the effects that it asks for outside of it.
 //!
-//! None of them writes to the cluster: a write opens a dialog that says first what it would do.
+//! No action writes to the cluster: an action that leads to a write opens a dialog that first shows the consequences.
 
 mod context;
 mod copy;
@@ -35,7 +35,7 @@ use super::view;
 use crate::engine::report::diagnosis::Diagnosis;
 use crate::engine::report::snapshot::Snapshot;
 
-/// Does what the action `id` stands for, with what was typed after its name.
+/// Runs the action `id`, with the text typed after its name.
 pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
     match id {
         ActionId::Pause => write::pause(model, argument),
@@ -118,7 +118,7 @@ pub(crate) fn run(model: &mut Model, id: ActionId, argument: &str) -> Effects {
     }
 }
 
-/// Whoever wants to load all anew, as in k9s and lazygit, is told that nothing has to be.
+/// A user of k9s or lazygit may want to reload everything: the answer says that this is not necessary.
 fn repaint(model: &mut Model) -> Effects {
     if matches!(model.overlay, Overlay::None) {
         let live = "nothing to reload: changes are shown as they come, failed reads are repeated";
@@ -127,7 +127,7 @@ fn repaint(model: &mut Model) -> Effects {
     vec![ConsoleEffect::Repaint]
 }
 
-/// To the left or to the right: in long lines of revisions; on the list of nodes groups are folded and opened.
+/// Moves left or right: scrolls long lines of revisions, selects a cell of the map, or folds and opens groups of the list of nodes.
 fn sideways(model: &mut Model, right: bool) -> Effects {
     match model.rollout() {
         Some(page) if page.revisions.is_some() => revisions::sideways(model, right),
@@ -194,10 +194,10 @@ fn glyphs(model: &mut Model, name: &str) -> Effects {
 /// Has the screen and the rollout on it written to files.
 fn save(model: &mut Model) -> Effects {
     let screen = view::text(model);
-    // Snapshots come when something changes, and what is saved is as of now.
+    // Snapshots arrive when something changes, but the saved files hold the state as of now.
     let now = model.now;
     let rollout = model.rollout().and_then(|page| {
-        // A list that is frozen is only for reading: the rollout has gone on.
+        // A frozen list is only for reading: the live snapshot is saved, because the rollout has gone on.
         let shown = page.live.as_ref()?;
         let snapshot = Snapshot { at: shown.reading().clock(now, 1), ..Snapshot::clone(&shown.snapshot) };
         Some((Arc::new(snapshot), page.story.clone()))

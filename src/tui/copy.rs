@@ -1,4 +1,4 @@
-//! What can be copied of what is selected: its name, what is said of it, commands that look at it.
+//! The texts that can be copied for the selected row: its name, its description, commands that look at it.
 
 use super::model::{Model, Page, RolloutPage};
 use crate::engine::model::Str;
@@ -19,7 +19,7 @@ fn copyable(name: &'static str, text: impl Into<String>) -> Option<Copyable> {
     (!text.is_empty()).then_some(Copyable { name, text })
 }
 
-/// What can be copied here, the name of what is selected first.
+/// The texts that can be copied here; the name of the selected row comes first.
 pub(crate) fn copyables(model: &Model) -> Vec<Copyable> {
     let found = match &model.page {
         Page::Fleet => model.fleet.as_ref().and_then(|page| {
@@ -66,7 +66,7 @@ fn of_rollout(model: &Model, page: &RolloutPage) -> Option<Vec<Option<Copyable>>
 
 fn of_node(model: &Model, snapshot: &Snapshot, node: &NodeView, container: Option<Str>) -> Vec<Option<Copyable>> {
     let namespace = &snapshot.namespace;
-    // The container that the trouble is about, else the first of the template.
+    // The container that the trouble is about, or else the first of the template.
     let cause = node.cause.as_ref();
     let of_template = || Some(snapshot.to.as_ref()?.images.first()?.0.clone());
     let container = container.or_else(|| cause.and_then(|cause| cause.container.clone())).or_else(of_template);
@@ -91,7 +91,7 @@ fn of_node(model: &Model, snapshot: &Snapshot, node: &NodeView, container: Optio
     ]
 }
 
-/// `kubectl … -n NAMESPACE what NAME`; nothing where it cannot be pasted safely.
+/// `kubectl … -n NAMESPACE what NAME`; `None` if it cannot be pasted safely.
 fn kubectl(model: &Model, namespace: &str, what: &str, name: &str) -> Option<String> {
     let namespace = shell_flag("-n", namespace)?;
     kubectl_cluster(model, &format!("{namespace} {what}"), name)

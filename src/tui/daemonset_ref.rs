@@ -1,4 +1,4 @@
-//! Which DaemonSet.
+//! The reference to a DaemonSet.
 
 use crate::engine::model::Str;
 

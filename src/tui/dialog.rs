@@ -7,13 +7,13 @@
 //!    danger beyond          the DaemonSet's name, typed
 //! ```
 //!
-//! Where there is nothing to fill in, the focus begins on the button that changes nothing, in all of them: an enter too many does nothing.
+//! Where there is nothing to fill in, every dialog puts the focus first on the button that changes nothing: a surplus enter does nothing.
 //!
-//! The focus goes one way in all of them: `tab` from the fields to the name (where that has to be typed), the action, cancel, and back.
-//! The arrows walk the lines of a form. What is probably a mistake, such as a selector that matches no node, is confirmed like what is
-//! serious.
+//! Every dialog moves the focus in the same order: `tab` goes from the fields to the name (if it has to be typed), to the
+//! action, to cancel, and back. The arrows move through the lines of a form. A probable mistake, such as a selector that
+//! matches no node, is confirmed like a serious command.
 //!
-//! Before the preview is there only a pause and the end of driving can be confirmed: they take nothing down.
+//! Before the preview has arrived only a pause and the end of driving can be confirmed, because they take nothing down.
 
 pub(crate) mod budget;
 mod drift;
@@ -45,10 +45,10 @@ use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::danger::Danger;
 use crate::engine::report::snapshot::Snapshot;
 
-/// In the dialog of a roll back: pre-warm the revision instead.
+/// In the dialog of a roll back: pre-warms the revision instead.
 pub(crate) const PREWARM: Key = Key::char('W');
 
-/// The keys that all dialogs have, and what each does: for the help.
+/// The keys of all dialogs with their effects, for the help.
 pub(crate) const KEYS: [(&str, &str); 6] = [
     ("tab", "from the fields to the action, to cancel, and back to the fields; shift-tab the other way"),
     ("up down", "from line to line of a form; left right: switch a line, or choose between action and cancel"),
@@ -58,10 +58,10 @@ pub(crate) const KEYS: [(&str, &str); 6] = [
     ("pgup pgdn", "more of what it would do"),
 ];
 
-/// How many lines a page key scrolls.
+/// The number of lines that a page key scrolls.
 const PAGE: isize = 4;
 
-/// Why enter does nothing where the name of the DaemonSet is asked for.
+/// The reason why enter does nothing in a dialog that asks for the name of the DaemonSet.
 const NAME_FIRST: &str = "nothing is done: the name that the dialog asks for has to be typed first";
 
 /// A dialog.
@@ -71,38 +71,38 @@ pub(crate) struct Dialog {
     pub(crate) form: Form,
     pub(crate) answer: PreviewState,
     pub(crate) focus: Focus,
-    /// What was typed to confirm what goes beyond the budget.
+    /// The name typed to confirm a command that exceeds the budget.
     pub(crate) typed: Input,
-    /// By how many lines its text is scrolled from where it begins by itself, which depends on the focus.
+    /// The number of lines by which the text is scrolled from its initial position, which depends on the focus.
     pub(crate) scroll: isize,
-    /// It was opened on the list of DaemonSets: to cancel it leads back there.
+    /// The dialog was opened on the list of DaemonSets: cancelling it leads back there.
     pub(crate) is_from_list: bool,
-    /// What is probably a mistake although it is a command.
+    /// A probable mistake in a form that makes a valid command.
     pub(crate) doubt: Option<String>,
     /// The focus was moved by a key, so a preview that arrives does not move it.
     moved: bool,
     /// The number of the question that was asked again after an answer.
     again: Option<u64>,
-    /// A preview has come in place of a refusal by itself, and no key since: it may not have been read yet.
+    /// A preview has replaced a refusal without a key press, and no key was pressed since: the preview may be unread.
     replaced_refusal: bool,
-    /// What was so when it was asked last.
+    /// The state on which the last answer depends, as of the question.
     preview_inputs: Option<PreviewInputs>,
 }
 
-/// What is known of what the command would do.
+/// The knowledge about what the command would do.
 #[derive(Debug)]
 pub(crate) enum PreviewState {
-    /// The form makes no command yet, and why.
+    /// The form makes no command yet; the text says why.
     Incomplete(String),
     /// The driver was asked; the number of the question.
     Asking(u64),
     /// The driver's answer.
     Preview(Preview),
-    /// It would be refused, and why.
+    /// The command would be refused; the text says why.
     Refused(String),
 }
 
-/// What keys go to.
+/// The part of the dialog that receives keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Focus {
     Form,
@@ -111,18 +111,18 @@ pub(crate) enum Focus {
     Go,
 }
 
-/// What a key did to a dialog.
+/// The effect of a key on a dialog.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum DialogEvent {
-    /// Nothing that concerns anybody else.
+    /// The key has no effect outside the dialog.
     None,
     /// The command changed: its preview is to be asked for again.
     Changed,
-    /// It is to be closed, and nothing done.
+    /// The dialog is to be closed without doing anything.
     Cancelled,
     /// The command is to be done.
     Confirmed,
-    /// Enter did nothing: this is why, and what to press.
+    /// Enter did nothing; the text says why, and which key to press.
     NotYet(&'static str),
 }
 
@@ -145,17 +145,17 @@ impl Dialog {
         }
     }
 
-    /// A question that is about the console, and about no DaemonSet.
+    /// A question about the console, which concerns no DaemonSet.
     pub(crate) fn on_console(form: Form) -> Self {
         Self::new(DaemonSetRef { namespace: "".into(), name: "".into() }, form)
     }
 
-    /// The question whether to quit although the rollouts that are driven from here then stop.
+    /// Asks whether to quit although this stops the rollouts that are driven from here.
     pub(crate) fn quit(target: DaemonSetRef, driven: Vec<DaemonSetRef>) -> Self {
         Self::new(target, Form::Quit(driven))
     }
 
-    /// The command as the form stands.
+    /// The command of the form in its present state.
     ///
     /// # Errors
     /// Says what is missing or wrong.
@@ -163,12 +163,12 @@ impl Dialog {
         self.form.command(snapshot)
     }
 
-    /// Notes what is probably a mistake in the form as it stands.
+    /// Notes a probable mistake in the form in its present state.
     pub(crate) fn look_for_mistakes(&mut self, snapshot: &Snapshot) {
         self.doubt = self.form.doubt(snapshot);
     }
 
-    /// Takes in the driver's answer to question `serial`. An answer to an earlier question is dropped.
+    /// Takes in the driver's answer to question `serial`. The answer to an earlier question is dropped.
     pub(crate) fn answered(&mut self, serial: u64, answer: Result<Preview, String>) {
         let asked = match self.answer {
             PreviewState::Asking(asked) => Some(asked),
@@ -178,7 +178,7 @@ impl Dialog {
         if asked != Some(serial) {
             return;
         }
-        // After a refusal the focus stays: enter, typed while the refusal is read, must not confirm.
+        // After a refusal the focus stays: an enter typed while the refusal is read must not confirm.
         let first = matches!(self.answer, PreviewState::Asking(_));
         let before = self.danger();
         self.replaced_refusal = matches!(self.answer, PreviewState::Refused(_)) && answer.is_ok();
@@ -190,14 +190,14 @@ impl Dialog {
         if first && !self.moved && !self.form.has_fields() {
             self.focus = self.safe_focus();
         }
-        // Enter, typed while a milder answer is read, must not confirm this one.
+        // An enter typed while a milder answer is read must not confirm this one.
         if before.is_some() && self.danger() > before && self.focus == Focus::Go {
             self.focus = self.safe_focus();
         }
     }
 
-    /// Whether what it was answered may not hold any more, and the question was not asked again since: the answer was a refusal, or others
-    /// changed what it depends on.
+    /// Whether the answer may no longer hold and the question was not asked again since: the answer was a refusal, or others
+    /// changed the state on which it depends.
     pub(crate) fn may_be_asked_again(&self, snapshot: &Snapshot) -> bool {
         let is_old = match self.answer {
             PreviewState::Refused(_) => true,
@@ -207,7 +207,7 @@ impl Dialog {
         is_old && self.again.is_none()
     }
 
-    /// Notes what is so while it is asked.
+    /// Notes the state under which the question is asked.
     pub(crate) fn is_asked_under(&mut self, snapshot: &Snapshot) {
         self.preview_inputs = Some(PreviewInputs::of(snapshot));
     }
@@ -217,7 +217,7 @@ impl Dialog {
         self.again = Some(serial);
     }
 
-    /// How much the command can break, if that is known.
+    /// The danger of the command, if it is known.
     pub(crate) fn danger(&self) -> Option<Danger> {
         let least = if self.doubt.is_some() { Danger::Serious } else { Danger::None };
         match &self.answer {
@@ -234,7 +234,7 @@ impl Dialog {
         }
     }
 
-    /// Whether it can be confirmed now.
+    /// Whether the command can be confirmed now.
     ///
     /// # Errors
     /// Says what is awaited or missing.
@@ -259,7 +259,7 @@ impl Dialog {
         self.typed.value().trim() == &*self.target.name
     }
 
-    /// What the focus can be on, in order.
+    /// The places of the focus, in order.
     fn places(&self) -> Vec<Focus> {
         let form = self.form.has_fields().then_some(Focus::Form);
         let name = (self.danger() == Some(Danger::ExceedsBudget)).then_some(Focus::Name);
@@ -289,7 +289,7 @@ impl Dialog {
     pub(crate) fn key(&mut self, key: Key, snapshot: Option<&Snapshot>) -> DialogEvent {
         match key.code {
             KeyCode::Esc => return DialogEvent::Cancelled,
-            // The view knows how far that goes.
+            // The view knows the end of the text, and limits the scrolling.
             KeyCode::PageDown => {
                 self.scroll = self.scroll.saturating_add(PAGE);
                 return DialogEvent::None;
@@ -300,7 +300,7 @@ impl Dialog {
             }
             _ => {}
         }
-        // Enter, typed while the refusal is read, must not confirm what has taken its place.
+        // An enter typed while the refusal is read must not confirm the preview that has replaced it.
         let unread = std::mem::take(&mut self.replaced_refusal) && !self.form.never_waits();
         if unread && key.code == KeyCode::Enter && self.focus != Focus::Cancel {
             return DialogEvent::NotYet("it is not refused any more: look at what it would do, then press enter again");
@@ -335,8 +335,8 @@ impl Dialog {
         }
     }
 
-    /// Enter on a form: confirms what is bounded. What is more is confirmed on its button, or by the name that is asked for: a second
-    /// enter must neither do it nor drop what was typed.
+    /// Enter on a form confirms a bounded command. A more dangerous command is confirmed on its button, or by the name that
+    /// the dialog asks for: a second enter must neither confirm the command nor drop the typed text.
     fn confirm_form(&mut self) -> DialogEvent {
         match self.danger() {
             None if self.form.never_waits() && self.ready().is_ok() => DialogEvent::Confirmed,
@@ -351,11 +351,11 @@ impl Dialog {
         }
     }
 
-    /// Enter before it is known what the command would do. What is missing is given in the form, so keys go there next.
+    /// Enter before the preview has arrived. Missing input is given in the form, so the form gets the focus.
     fn not_yet(&mut self) -> DialogEvent {
         match self.answer {
             PreviewState::Asking(_) => DialogEvent::NotYet("what it would do is not known yet: press enter again"),
-            // The dialog says what is missing, or why.
+            // The dialog says what is missing, or why it is wrong.
             PreviewState::Incomplete(_) => {
                 self.focus = Focus::Form;
                 DialogEvent::NotYet("nothing is done: something is missing, as the dialog says")

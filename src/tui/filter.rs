@@ -1,4 +1,4 @@
-//! Filters: which rows of a list are shown.
+//! Filters choose the rows of a list that are shown.
 //!
 //! ```text
 //!  failed ipc-01            both words, each in any column that shows text
@@ -12,8 +12,8 @@
 //!  -l line in (line3,line4) a label selector, as kubectl has it: alone
 //! ```
 //!
-//! Upper and lower case are the same. A filter is read once ([`grammar`]) and asked for each row. What it asks of rows is [`FilterRow`];
-//! what may be asked is [`FilterSchema`].
+//! Filters ignore case. A filter is read once ([`grammar`]) and applied to each row. A row answers its conditions through
+//! [`FilterRow`]; [`FilterSchema`] lists the columns and labels that a filter may name.
 
 mod complete;
 mod grammar;
@@ -30,13 +30,13 @@ pub(crate) use self::term::label_values;
 use crate::engine::model::labels::{Labels, Selector};
 use crate::engine::report::snapshot::NodeView;
 
-/// How a refusal ends that is about the filter: the next `esc` clears it, and does not only put the refusal away.
+/// The end of a refusal that is about the filter: the next `esc` clears the filter, instead of only removing the refusal.
 pub(crate) const ESC_CLEARS_IT: &str = "esc clears it";
 
-/// What rows are shown.
+/// The choice of the rows that are shown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
-    /// As it was typed.
+    /// The text as typed.
     text: String,
     test: FilterTest,
 }
@@ -45,21 +45,21 @@ pub(crate) struct Filter {
 enum FilterTest {
     #[default]
     All,
-    /// All of them hold.
+    /// All of these conditions hold.
     Terms(Vec<FilterTerm>),
     Labels(Selector),
 }
 
-/// What a filter may ask about.
+/// The columns and labels that a filter may name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FilterSchema<'a> {
-    /// The columns. Without any, and without labels, `a=b` is text like any other.
+    /// The columns. Without columns and labels, `a=b` is plain text.
     pub(crate) fields: Vec<FilterField>,
     /// The nodes whose labels may be asked for; `None` where rows have no labels.
     pub(crate) labelled: Option<&'a [Arc<NodeView>]>,
 }
 
-/// A column that can be asked for by name.
+/// A column that a filter can name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FilterField {
     pub(crate) name: String,
@@ -68,32 +68,32 @@ pub(crate) struct FilterField {
     pub(crate) kind: FieldKind,
 }
 
-/// What is in a column.
+/// The kind of a column's content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FieldKind {
     Text,
     Number,
-    /// The number of a revision; of nodes also `new` and `old`: whether that is the target, whichever it is by then.
+    /// The number of a revision; for nodes also `new` and `old`: whether the revision is the target at the time of the test.
     Revision,
     /// A length of time; compared with one that has a unit.
     Age,
 }
 
-/// A row that a filter looks at. Fields are places in the schema's list.
+/// A row that a filter looks at. A field is an index in the schema's list.
 pub(crate) trait FilterRow {
-    /// All that a word without a column is looked for in, each column on a line of its own.
+    /// The text in which a word without a column is searched, each column on a line of its own.
     fn searched(&self) -> Cow<'_, str>;
-    /// What the field says, with more words than its cell may have room for.
+    /// The field's text, which may be longer than its cell has room for.
     fn words(&self, field: usize) -> String;
-    /// What its cell shows, where that is another text.
+    /// The text of the field's cell, if the cell shows another text.
     fn shown(&self, field: usize) -> Option<String>;
-    /// What it counts, or its age in seconds.
+    /// The field's number, or its age in seconds.
     fn number(&self, field: usize) -> Option<f64>;
-    /// Whether it is at the revision that is rolled out; `None` where it is not about a pod.
+    /// Whether the row is at the revision that is rolled out; `None` if the row is not about a Pod.
     fn is_new(&self) -> Option<bool> {
         None
     }
-    /// The labels of its node.
+    /// The labels of the row's node.
     fn labels(&self) -> Option<&Labels>;
 }
 
@@ -135,34 +135,34 @@ impl Filter {
     /// Reads a filter.
     ///
     /// # Errors
-    /// Says what cannot be read: a column that there is not, with the most similar one; a regular expression; a number; a selector.
+    /// The text cannot be read: a column that does not exist, named with the most similar one; a regular expression; a number; a selector.
     pub(crate) fn parse(text: &str, schema: &FilterSchema<'_>) -> Result<Self, String> {
         let trimmed = text.trim();
         Ok(Self { text: trimmed.to_owned(), test: grammar::parse(trimmed, schema)? })
     }
 
-    /// The same filter, shown as it was typed: with names in place of what they stand for.
+    /// The same filter with another text: bookmarks are shown by name, as typed.
     #[must_use]
     pub(crate) fn shown_as(self, typed: &str) -> Self {
         Self { text: typed.trim().to_owned(), ..self }
     }
 
-    /// As it was typed; empty when it lets everything through.
+    /// The text as typed; empty if every row passes.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether everything passes.
+    /// Whether every row passes.
     pub(crate) fn is_all(&self) -> bool {
         matches!(self.test, FilterTest::All)
     }
 
-    /// Whether a row passes now and does not later, by the mere passing of time.
+    /// Whether a row that passes now may fail later merely because time passes.
     pub(crate) fn tells_time(&self) -> bool {
         matches!(&self.test, FilterTest::Terms(terms) if terms.iter().any(FilterTerm::is_about_age))
     }
 
-    /// Whether it has words that are looked for in any column.
+    /// Whether the filter has words that are searched in every column.
     pub(crate) fn searches(&self) -> bool {
         matches!(&self.test, FilterTest::Terms(terms) if terms.iter().any(FilterTerm::is_about_anything))
     }
@@ -179,7 +179,7 @@ impl Filter {
         }
     }
 
-    /// Where in the cell of a field that shows `text` is what the filter asks for, as byte ranges in their order.
+    /// The byte ranges of a cell's `text` that match the filter, in their order.
     pub(crate) fn hits(&self, field: usize, text: &str) -> Vec<Range<usize>> {
         let FilterTest::Terms(terms) = &self.test else { return Vec::new() };
         let mut hits: Vec<Range<usize>> = terms.iter().flat_map(|term| term.hits(field, text)).collect();

@@ -1,4 +1,4 @@
-//! What a filter hides of the nodes that need a look.
+//! The nodes that need a look and that a filter hides.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::engine::model::node::NodeState;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::trouble::is_in_trouble;
 
-/// Nodes that need a look and do not pass the filter: the list has no place for them, and says so.
+/// Nodes that need a look and do not pass the filter: the list does not show them, but counts them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct HiddenNodes {
     trouble: usize,

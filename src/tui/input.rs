@@ -25,18 +25,18 @@ use self::decode::{Decoder, TerminalInput};
 use super::key::Key;
 use super::terminal;
 
-/// How long an `ESC` may stand alone before it is the key: longer than the gaps inside one sequence over a slow link.
+/// The time after which an `ESC` without a continuation is the key: longer than the gaps inside one sequence over a slow link.
 const ESCAPE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-/// How long the loop may take to end after the terminal went away, before it is ended.
+/// The time that the loop has to end after the terminal went away, before the process is ended.
 const GRACE: Duration = Duration::from_millis(800);
-/// How many inputs may wait for the loop. More than a person types while a frame is drawn.
+/// The most inputs that may wait for the loop: more than a person types while a frame is drawn.
 const QUEUE: usize = 1024;
 /// The exit code of a process that ended on SIGHUP, as shells count.
 const EXIT_HANGUP: i32 = 128 + 1;
 /// The exit code of a process that ended on SIGINT.
 const EXIT_INTERRUPT: i32 = 128 + 2;
 
-/// What the thread tells.
+/// A message of the thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum TerminalEvent {
     /// The terminal sent something.
@@ -45,7 +45,7 @@ pub(crate) enum TerminalEvent {
     Gone,
 }
 
-/// The thread. It ends when this is dropped.
+/// The thread. It ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Reader {
     events: mpsc::Receiver<TerminalEvent>,
@@ -57,7 +57,7 @@ impl Reader {
     /// Starts reading `tty`.
     ///
     /// # Errors
-    /// When there is no pipe or no thread to be had.
+    /// No pipe or no thread can be created.
     pub(crate) fn start(tty: OwnedFd) -> io::Result<Self> {
         let (woken, wake) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let (sender, events) = mpsc::channel(QUEUE);
@@ -67,21 +67,21 @@ impl Reader {
         Ok(Self { events, interrupted, _wake: wake })
     }
 
-    /// The next thing that the terminal sent.
+    /// The next event of the terminal.
     pub(crate) async fn next(&mut self) -> TerminalEvent {
         let event = self.events.recv().await.unwrap_or(TerminalEvent::Gone);
         self.note(&event);
         event
     }
 
-    /// What else it has sent already.
+    /// The next event that has already arrived, if any.
     pub(crate) fn try_next(&mut self) -> Option<TerminalEvent> {
         let event = self.events.try_recv().ok()?;
         self.note(&event);
         Some(event)
     }
 
-    /// The loop is alive: it takes an interrupt into account itself.
+    /// Notes that the loop is alive: it handles an interrupt itself.
     fn note(&self, event: &TerminalEvent) {
         if *event == TerminalEvent::Input(TerminalInput::Key(Key::ctrl('c'))) {
             self.interrupted.store(false, Ordering::Relaxed);
@@ -152,7 +152,7 @@ impl Thread {
             terminal::restore();
             std::process::exit(EXIT_INTERRUPT);
         }
-        // A full queue means that the loop is stuck: keys that are typed then are dropped, not acted upon later.
+        // A full queue means that the loop is stuck: keys typed from then on are dropped, so that they do not act later.
         let _ = self.sender.try_send(TerminalEvent::Input(input));
     }
 

@@ -1,10 +1,10 @@
-//! Keys: how they are named in help, footer and documentation.
+//! Keys, and their names in help, footer and documentation.
 
 use std::fmt;
 
 use crossterm::event::{KeyCode, KeyModifiers};
 
-/// A key press. Shift is part of the character (`S`), never a modifier of its own on one.
+/// A key press. Shift is part of a character (`S`), never a separate modifier on one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Key {
     pub(crate) code: KeyCode,
@@ -24,7 +24,7 @@ impl Key {
         Self { code: KeyCode::Char(c), modifiers: KeyModifiers::CONTROL }
     }
 
-    /// The character that a text field takes for this key.
+    /// The character that this key types into a text field.
     pub(crate) fn text(self) -> Option<char> {
         match self.code {
             KeyCode::Char(c) if self.modifiers.is_empty() => Some(c),

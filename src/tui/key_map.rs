@@ -1,8 +1,8 @@
-//! Keys of the user's own, beside those that the table of actions has.
+//! The user's own keys, in addition to those of the table of actions.
 
 use super::key::Key;
 
-/// Which keys the user gave to which actions.
+/// The assignment of the user's keys to actions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeyMap(Vec<(Key, &'static str)>);
 
@@ -12,12 +12,12 @@ impl KeyMap {
         self.0.push((key, action));
     }
 
-    /// The actions that this key was given to.
+    /// The actions to which this key was given.
     pub(crate) fn actions(&self, key: Key) -> impl Iterator<Item = &'static str> {
         self.0.iter().filter(move |(known, _)| *known == key).map(|(_, action)| *action)
     }
 
-    /// The keys that this action was given.
+    /// The keys that were given to this action.
     pub(crate) fn keys<'a>(&'a self, action: &'a str) -> impl Iterator<Item = Key> + 'a {
         self.0.iter().filter(move |(_, known)| *known == action).map(|(key, _)| *key)
     }

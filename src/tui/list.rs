@@ -1,32 +1,32 @@
 //! The selection and the visible part of a list whose rows move.
 //!
-//! What is selected is known by its key, not by its place: rows move during a rollout, and the selection moves with them. Until
-//! something is selected, the list shows its top, and its first row is the current one, whatever row that is.
+//! A selected row is identified by its key, not by its place: rows move during a rollout, and the selection moves with them.
+//! Until a row is selected, the list shows its top, and its first row, whichever it is, is the current one.
 //!
-//! The first rows of a list can be pinned: they stay in sight in a part of their own while the rest is scrolled.
+//! The first rows of a list can be pinned: they stay visible in a part of their own while the rest is scrolled.
 
 /// Which row of a list is selected, and which rows are visible.
 #[derive(Clone, Debug)]
 pub(crate) struct List<K> {
     selected: Option<K>,
-    /// What was selected when all rows went: it is selected again if it comes back.
+    /// The key that was selected when all rows vanished: it is selected again if its row comes back.
     missed: Option<K>,
-    /// Where the selected row is. When the row goes, the one that is there then is selected.
+    /// The place of the selected row. When the row vanishes, the row that is at this place then is selected.
     cursor: usize,
     /// The first visible row of the rest, counted from the first row of the rest.
     top: usize,
-    /// The first visible one of the pinned rows.
+    /// The first visible row of the pinned part.
     pinned_top: usize,
 }
 
 /// How many rows of a list are pinned, and how many rows are visible of each part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Viewport {
-    /// So many rows at the beginning are pinned.
+    /// The number of rows at the beginning that are pinned.
     pub(crate) pinned: usize,
-    /// So many of the pinned rows are visible.
+    /// The number of pinned rows that are visible.
     pub(crate) pinned_height: usize,
-    /// So many of the other rows are visible.
+    /// The number of other rows that are visible.
     pub(crate) height: usize,
 }
 
@@ -61,17 +61,17 @@ impl<K: Clone + PartialEq> List<K> {
         self.selected.as_ref()
     }
 
-    /// Whether what was selected went with all rows.
+    /// Whether the selection was lost because all rows vanished.
     pub(crate) fn misses_one(&self) -> bool {
         self.missed.is_some()
     }
 
-    /// Where the selected row is.
+    /// The place of the selected row.
     pub(crate) fn cursor(&self) -> Option<usize> {
         self.selected.as_ref().map(|_| self.cursor)
     }
 
-    /// Where the current row is, in a list of `len` rows: the selected one, or the first if none is selected.
+    /// The place of the current row in a list of `len` rows: the selected one, or the first if none is selected.
     pub(crate) fn current(&self, len: usize) -> Option<usize> {
         self.cursor().or_else(|| (len > 0).then_some(0))
     }
@@ -81,7 +81,7 @@ impl<K: Clone + PartialEq> List<K> {
         self.top
     }
 
-    /// The first visible one of the pinned rows.
+    /// The first visible row of the pinned part.
     pub(crate) fn pinned_top(&self) -> usize {
         self.pinned_top
     }
@@ -101,7 +101,7 @@ impl<K: Clone + PartialEq> List<K> {
         (self.selected, self.missed, self.cursor) = (Some(key), None, cursor);
     }
 
-    /// Selects by movement, in a list of `len` rows of which those in `viewport` are visible.
+    /// Moves the selection, in a list of `len` rows of which those in `viewport` are visible.
     pub(crate) fn go(&mut self, movement: Move, len: usize, viewport: impl Into<Viewport>, key: impl Fn(usize) -> K) {
         let (Some(last), viewport) = (len.checked_sub(1), viewport.into()) else { return };
         let (page, half) = (viewport.height.max(1), (viewport.height / 2).max(1));
@@ -117,7 +117,7 @@ impl<K: Clone + PartialEq> List<K> {
             Move::Bottom => last,
         }
         .min(last);
-        // A page moves the visible part as far as the cursor.
+        // A page key moves the visible part as far as the cursor.
         match movement {
             Move::PageDown => self.top = self.top.saturating_add(page),
             Move::HalfDown => self.top = self.top.saturating_add(half),
@@ -130,8 +130,8 @@ impl<K: Clone + PartialEq> List<K> {
         self.scroll(len, viewport);
     }
 
-    /// Finds the selected row again after rows changed; `position` tells where a row is now. A row that is gone leaves the
-    /// selection to the one that took its place.
+    /// Finds the selected row again after rows changed; `position` returns the present place of a row. If the row has
+    /// vanished, the row that took its place is selected.
     pub(crate) fn follow(
         &mut self,
         len: usize,
@@ -155,8 +155,8 @@ impl<K: Clone + PartialEq> List<K> {
         self.scroll(len, viewport.into());
     }
 
-    /// Scrolls the part that the cursor is in so that the cursor is visible, and both so that no line below the last row of a part is
-    /// empty without need.
+    /// Scrolls the part that contains the cursor so that the cursor is visible, and both parts so that no line below their
+    /// last row is empty without need.
     fn scroll(&mut self, len: usize, viewport: Viewport) {
         let Viewport { pinned, pinned_height, height } = viewport;
         let pinned = pinned.min(len);

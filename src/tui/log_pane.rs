@@ -1,4 +1,4 @@
-//! The lines of a log that were read, and which of them are shown. Memory is bounded: the oldest lines go.
+//! The lines of a log that were read, and the part that is shown. Memory is bounded: the oldest lines are dropped.
 
 use std::collections::VecDeque;
 
@@ -9,15 +9,15 @@ use crate::engine::model::container_log::{ContainerLine, LogNews, LogSource, Log
 /// The most bytes of text, and the most lines, that are kept.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 const MOST_LINES: usize = 20_000;
-/// `07:43:38 `.
+/// The width of `07:43:38 `.
 pub(crate) const TIME: usize = 9;
 
-/// What is on one line of the pane.
+/// The content of a line of the pane.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum LogEntry {
     /// A line of the log.
     Line(ContainerLine),
-    /// What has to be known about the lines around it.
+    /// A note about the lines around it.
     Note(String),
 }
 
@@ -30,10 +30,10 @@ impl LogEntry {
     }
 }
 
-/// Which lines are shown.
+/// The lines that are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum LogTop {
-    /// The last ones, as they come.
+    /// The last ones, as they arrive.
     #[default]
     Follow,
     /// From the line with this number on.
@@ -49,7 +49,7 @@ pub(crate) struct LogLayout {
     pub(crate) timestamps: bool,
 }
 
-/// A log while it is read.
+/// A log while it is being read.
 #[derive(Debug)]
 pub(crate) struct LogPane {
     /// The number under which it is read.
@@ -59,7 +59,7 @@ pub(crate) struct LogPane {
     pub(crate) top: LogTop,
     entries: VecDeque<LogEntry>,
     bytes: usize,
-    /// The number of the first entry that is kept, counted from the first that came.
+    /// The number of the first kept entry, counted from the first that arrived.
     first: u64,
 }
 
@@ -88,7 +88,7 @@ impl LogPane {
         for line in lines {
             self.push(LogEntry::Line(line));
         }
-        // Said once, however often it is asked again.
+        // The note is shown once, however often the log is requested again.
         if let LogState::Waiting(why) = &state
             && let Some(last) = self.entries.back()
             && *last != LogEntry::Note(why.to_string())
@@ -116,7 +116,7 @@ impl LogPane {
         self.entries.len()
     }
 
-    /// How many lines came before the first one that is kept, as far as they were read.
+    /// The number of lines that were read before the first kept one.
     pub(crate) fn forgotten(&self) -> u64 {
         self.first
     }
@@ -150,7 +150,7 @@ impl LogPane {
         0
     }
 
-    /// Moves through the lines. Whoever moves away from the last one stops following, and follows again at the end.
+    /// Moves through the lines. Moving away from the last line stops following; moving to the end follows again.
     pub(crate) fn go(&mut self, movement: Move, layout: LogLayout) {
         let (page, half) = (layout.height.max(1), (layout.height / 2).max(1));
         let (at, last) = (self.first_shown(layout), self.last_page(layout));
@@ -167,7 +167,7 @@ impl LogPane {
         self.top = if to >= last { LogTop::Follow } else { LogTop::At(self.first + to as u64) };
     }
 
-    /// Shows the next line with `text` in it; `forward` is towards the newest. Whether there is one.
+    /// Shows the next line that contains `text`; `forward` is towards the newest. Returns whether there is one.
     pub(crate) fn find(&mut self, text: &str, forward: bool, layout: LogLayout) -> bool {
         let at = self.first_shown(layout);
         let hit = |nth: &usize| contains(self.entries[*nth].text(), text);
@@ -184,24 +184,24 @@ impl LogPane {
 }
 
 impl LogLayout {
-    /// Cells for the text of a line.
+    /// The cells for the text of a line.
     pub(crate) fn text_cells(self) -> usize {
         self.cells.saturating_sub(if self.timestamps { TIME } else { 0 }).max(1)
     }
 
-    /// How many rows an entry takes.
+    /// The number of rows that an entry takes.
     fn rows(self, entry: &LogEntry) -> usize {
         let cells = self.text_cells();
         if !self.wraps || !is_wider(entry.text(), cells) { 1 } else { wrap(entry.text(), cells).count().max(1) }
     }
 }
 
-/// Whether `text` has `wanted` in it, whatever the case of its ASCII letters.
+/// Whether `text` contains `wanted`, ignoring the case of ASCII letters.
 pub(crate) fn contains(text: &str, wanted: &str) -> bool {
     !wanted.is_empty() && find(text, wanted).is_some()
 }
 
-/// Where `wanted` begins in `text`, whatever the case of ASCII letters.
+/// The place where `wanted` begins in `text`, ignoring the case of ASCII letters.
 pub(crate) fn find(text: &str, wanted: &str) -> Option<usize> {
     let (text, wanted) = (text.as_bytes(), wanted.as_bytes());
     if wanted.is_empty() || wanted.len() > text.len() {

@@ -1,4 +1,4 @@
-//! What goes into [`update`](super::update::update), and what it asks for: values only.
+//! The messages to [`update`](super::update::update), and the effects that it asks for: values only.
 
 use std::sync::Arc;
 
@@ -21,22 +21,22 @@ pub(crate) enum Msg {
     Key(Key),
     Paste(String),
     Resize(Size),
-    /// The terminal's background has this colour: red, green, blue.
+    /// The colour of the terminal's background: red, green, blue.
     Background([u8; 3]),
-    /// The driver of a rollout has something new to show.
+    /// The driver of a rollout has a new snapshot.
     Snapshot(DaemonSetRef, Arc<Snapshot>),
     /// The driver of a rollout has ended.
     Stopped(DaemonSetRef),
     Fleet(Arc<Fleet>),
-    /// What a command would do.
+    /// The preview of a command, under the number of its question.
     Previewed(u64, Result<Preview, CommandError>),
-    /// What was read of a node, under a number.
+    /// The data read of a node, under the number of the request.
     Inspected(u64, Arc<Inspection>),
-    /// What was read of a log, under a number.
+    /// The lines read of a log, under the number of the request.
     Log(u64, LogNews),
     /// The result of a command.
     Done(DaemonSetRef, Result<String, CommandError>),
-    /// The cluster of another context answers, or why it cannot be gone to.
+    /// The cluster of another context answers; or the reason why the console cannot go there.
     Connected(Str, Result<(), String>),
     /// A message for the status line from outside the model.
     Said(StatusSeverity, String),
@@ -44,34 +44,34 @@ pub(crate) enum Msg {
     Tick,
 }
 
-/// What the loop is asked to do.
+/// An effect that the loop is asked to carry out.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum ConsoleEffect {
     /// Open a rollout.
     Open(DaemonSetRef),
     /// Close a rollout.
     Close(DaemonSetRef),
-    /// Watch all DaemonSets of this namespace, or of all.
+    /// Watch all DaemonSets of this namespace, or of all namespaces.
     Fleet(Option<Box<str>>),
-    /// Ask the driver what this command would do.
+    /// Ask the driver for the consequences of this command.
     Ask { target: DaemonSetRef, serial: u64, command: Command },
     /// Have the driver do this command.
     Do { target: DaemonSetRef, command: Command },
     /// Read this node, and its pod, for as long as the model [reads](super::model::Model::reads) this number.
     Inspect { serial: u64, namespace: Str, node: Str, pod: Option<Str> },
-    /// Read this log, for as long.
+    /// Read this log, for as long as the model reads this number.
     ReadLog { serial: u64, source: LogSource },
     /// Write the screen, and the rollout on it, to files.
     Save { screen: String, rollout: Option<Box<(Arc<Snapshot>, Story)>> },
-    /// Remember by which label the map of this DaemonSet tells nodes apart; `None`: by the rollout's own.
+    /// Remember the label by which the map of this DaemonSet tells nodes apart; `None`: the rollout's own label.
     RememberSite { target: DaemonSetRef, label: Option<String> },
     /// Connect to the cluster of this context, and ask whether it answers.
     Connect(Str),
     /// Go to the cluster that answered, after the console stopped driving these.
     Switch { context: Str, driven: Vec<DaemonSetRef> },
-    /// Put this into the clipboard of the terminal.
+    /// Put this text into the clipboard of the terminal.
     Copy(String),
-    /// Call an operator who looks elsewhere: something happened.
+    /// Call an operator who looks elsewhere, because something happened.
     Call,
     /// Write the whole screen again.
     Repaint,

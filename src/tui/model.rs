@@ -1,6 +1,6 @@
-//! The state of the console: which page is open, what was typed, the last snapshots.
+//! The state of the console: the open page, typed text, the last snapshots.
 //!
-//! Nothing here waits, draws or reads a clock. [`update`](super::update) is the only one that changes it.
+//! Nothing here waits, draws or reads a clock. Only [`update`](super::update) changes the state.
 
 mod filtering;
 pub(crate) mod summary;
@@ -42,32 +42,32 @@ use crate::engine::report::story::{EarlierStory, Story};
 
 /// How long the console stays armed.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(600);
-/// Longer ages change at instants this far apart, so that a screen full of them is not drawn at every second.
+/// The step in which ages above a minute change, so that a screen full of them is not drawn every second.
 pub(crate) const COARSE_MILLIS: i64 = 5_000;
-/// Ages below a minute, and how much time is left, change at instants this far apart: a second.
+/// The step in which ages below a minute and remaining times change: a second.
 pub(crate) const FINE_MILLIS: i64 = 1_000;
 
-/// An instant by the console's own clock: how long it has been running.
+/// An instant by the console's own clock: the time since the console started.
 pub(crate) type Uptime = Duration;
 
 /// The state of the console.
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) context: Str,
-    /// The flags that lead to the cluster, for commands that are offered; `None`: none may be offered.
+    /// The flags that lead to the cluster, for commands that are offered to the user; `None`: no command may be offered.
     pub(crate) cluster_flags: Option<String>,
-    /// What of the connection has to stay in sight: `as jane`, `TLS NOT VERIFIED`.
+    /// Properties of the connection that have to stay visible: `as jane`, `TLS NOT VERIFIED`.
     pub(crate) warnings: Vec<String>,
     pub(crate) default_namespace: Str,
-    /// The namespaces that were seen to have DaemonSets.
+    /// The namespaces in which DaemonSets were seen.
     pub(crate) namespaces: BTreeSet<Str>,
-    /// The contexts of the kubeconfig; none where there is none to go to.
+    /// The contexts of the kubeconfig; empty if there is none to go to.
     pub(crate) contexts: Vec<String>,
     /// The context is protected: the screen says so, and arming asks for its name.
     pub(crate) protected: bool,
-    /// The cluster is one to practise on that ends with this process.
+    /// The cluster is a practice cluster that ends with this process.
     pub(crate) practice: bool,
-    /// The cluster that is being connected to.
+    /// The cluster to which the console is connecting.
     pub(crate) connecting: Option<Connecting>,
     pub(crate) size: Size,
     pub(crate) now: Uptime,
@@ -77,32 +77,32 @@ pub(crate) struct Model {
     pub(crate) node_columns: Vec<NodeColumn>,
     /// Keys of the user's own.
     pub(crate) keys: KeyMap,
-    /// Filters that have names.
+    /// Filters with names.
     pub(crate) bookmarks: Vec<Bookmark>,
     pub(crate) access: WriteAccess,
     pub(crate) page: Page,
     pub(crate) fleet: Option<FleetPage>,
-    /// The rollout that is open, and others that we drive in the background.
+    /// The open rollout, and the others that this console drives in the background.
     pub(crate) rollouts: Vec<RolloutPage>,
     pub(crate) overlay: Overlay,
     pub(crate) status: Option<StatusLine>,
-    /// By which label the maps of DaemonSets tell nodes apart, where that was chosen with `:site`.
+    /// The labels chosen with `:site`, by which the maps of DaemonSets tell nodes apart.
     pub(crate) chosen_sites: HashMap<DaemonSetRef, String>,
-    /// What was told of the rollouts that were closed, for when they are opened again: the last ones, the latest at the end.
+    /// The stories of the rollouts that were closed last, for reopening them: the latest at the end.
     pub(crate) closed_stories: Vec<(DaemonSetRef, EarlierStory)>,
-    /// The rollouts that were driven from here, those that are not any more included.
+    /// The rollouts that this console has driven, including those that it no longer drives.
     pub(crate) have_been_driven: Vec<DaemonSetRef>,
-    /// What was typed after `:`, oldest first.
+    /// The lines typed after `:`, oldest first.
     pub(crate) history: Vec<String>,
     /// The number of the last question to a driver.
     pub(crate) serial: u64,
 }
 
-/// A cluster that is being connected to, while this one is still shown.
+/// The cluster to which the console is connecting, while it still shows this one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Connecting {
     pub(crate) context: Str,
-    /// The rollouts that may be given up for it.
+    /// The rollouts that may be given up for the switch.
     pub(crate) giving_up: Vec<DaemonSetRef>,
 }
 
@@ -113,14 +113,14 @@ pub(crate) enum WriteAccess {
     Armed { until: Uptime },
 }
 
-/// What is on screen.
+/// The page on screen.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Page {
     Fleet,
     Rollout(DaemonSetRef),
 }
 
-/// What is drawn over the page, and gets the keys.
+/// The overlay that is drawn over the page and receives the keys.
 #[derive(Debug, Default)]
 pub(crate) enum Overlay {
     #[default]
@@ -133,14 +133,14 @@ pub(crate) enum Overlay {
     Details {
         top: usize,
     },
-    /// How old the view is, watch by watch.
+    /// The age of the view, watch by watch.
     Watches {
         top: usize,
     },
-    /// What is wrong, cause by cause.
+    /// The problems, cause by cause.
     Diagnosis {
         top: usize,
-        /// What is read of the nodes that lack something.
+        /// The data read of the nodes that lack something.
         readings: Vec<NodeReading>,
     },
     Palette(Prompt),
@@ -148,19 +148,19 @@ pub(crate) enum Overlay {
     Dialog(Box<Dialog>),
 }
 
-/// What is searched for in the help.
+/// The search in the help.
 #[derive(Debug, Default)]
 pub(crate) struct HelpFind {
-    /// While it is being typed.
+    /// The line of the search while it is being typed.
     pub(crate) prompt: Option<Prompt>,
-    /// Empty: nothing.
+    /// The searched text; empty if there is no search.
     pub(crate) text: String,
 }
 
 /// The list of all DaemonSets.
 #[derive(Debug)]
 pub(crate) struct FleetPage {
-    /// The one namespace that is shown, or all.
+    /// The namespace that is listed; `None`: all.
     pub(crate) namespace: Option<Str>,
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) list: List<DaemonSetRef>,
@@ -190,8 +190,8 @@ impl FleetPage {
         self.target(self.list.current(self.rows.len())?)
     }
 
-    /// Selects the current row, so that it stays current when rows are put in another order: once all is listed, and where every row is in
-    /// sight wherever it goes. In a longer list the top stays in sight until a row is selected.
+    /// Selects the current row, so that it stays current when rows are reordered: only once the list is complete, and if
+    /// every row is visible wherever it moves. In a longer list the top stays visible until a row is selected.
     pub(crate) fn hold_current(&mut self, height: usize) {
         let is_listed = [&self.fleet.health, &self.fleet.leases, &self.fleet.revisions]
             .iter()
@@ -205,7 +205,7 @@ impl FleetPage {
         }
     }
 
-    /// The cluster's clock as it was when the list arrived.
+    /// The cluster's clock at the arrival of the list.
     pub(crate) fn clock(&self) -> ClockReading {
         ClockReading { cluster: self.fleet.at, at: self.at, is_stopped: false }
     }
@@ -215,7 +215,7 @@ impl FleetPage {
         Some(DaemonSetRef { namespace: row.namespace.clone(), name: row.name.clone() })
     }
 
-    /// Recomputes which rows are shown: worst first, then by name, unless another order was chosen.
+    /// Recomputes the rows that are shown: worst first, then by name, unless another order was chosen.
     pub(crate) fn arrange(&mut self) {
         let (fleet, rows) = (&*self.fleet, &self.fleet.rows);
         let passes = |index: &usize| self.filter.passes(&fleet_row(&rows[*index], fleet));
@@ -234,9 +234,9 @@ pub(crate) struct RolloutPage {
     pub(crate) target: DaemonSetRef,
     /// The driver's last snapshot.
     pub(crate) live: Option<ShownSnapshot>,
-    /// Since when it is in its phase, where that was seen here to begin.
+    /// The beginning of the rollout's phase, if this console saw it begin.
     pub(crate) phase_since: Option<Timestamp>,
-    /// What the list shows while it is frozen.
+    /// The snapshot that the list shows while it is frozen.
     pub(crate) frozen: Option<ShownSnapshot>,
     /// The driver has ended by itself.
     pub(crate) stopped: bool,
@@ -247,55 +247,55 @@ pub(crate) struct RolloutPage {
     /// The nodes that the user has marked.
     pub(crate) marked: BTreeSet<Str>,
     pub(crate) filter: Filter,
-    /// Nodes that need a look and do not pass it.
+    /// Nodes that need a look and do not pass the filter.
     pub(crate) hidden: HiddenNodes,
-    /// As of when the filter told ages, where it asks about them.
+    /// The instant for which the filter computed ages, if it asks about them.
     pub(crate) filtered_as_of: Option<Timestamp>,
     pub(crate) search_texts: SearchTexts,
     pub(crate) sort: Sort,
-    /// What is computed once for the live snapshot.
+    /// The values that are computed once for the live snapshot.
     pub(crate) summary: SnapshotSummary,
-    /// What happened since it was opened, and what the pods tell of the time before.
+    /// The events since the rollout was opened, and those that its Pods report of the time before.
     pub(crate) story: Story,
-    /// The pauses that were lifted since it was opened.
+    /// The pauses that were lifted since the rollout was opened.
     pub(crate) pauses: LiftedPauses,
     /// The timeline, while it is shown instead of the nodes.
     pub(crate) timeline: Option<Timeline>,
     /// Pre-warming, while it is shown instead of the nodes.
     pub(crate) prewarm: Option<PrewarmList>,
-    /// One node, while it is shown instead of all of them.
+    /// The page of one node, while it is shown instead of the list.
     pub(crate) node_page: Option<NodePage>,
     /// The revisions, while they are shown instead of the nodes.
     pub(crate) revisions: Option<RevisionScreen>,
-    /// Which complaints about the audit log or Events were shown already.
+    /// The complaints about the audit log or Events that were shown already.
     pub(crate) unaudited: Vec<Str>,
 }
 
-/// A snapshot, and when it arrived.
+/// A snapshot, and the instant of its arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownSnapshot {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) at: Uptime,
-    /// Its list is frozen: what it tells of ages is as of then.
+    /// The list is frozen: its ages are as of the moment of freezing.
     pub(crate) is_frozen: bool,
 }
 
-/// A cluster's clock, as it was at an instant of the console's own.
+/// A reading of the cluster's clock, taken at an instant of the console's own clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ClockReading {
     pub(crate) cluster: Timestamp,
     pub(crate) at: Uptime,
-    /// The clock does not go on from there.
+    /// The clock stands still at the reading.
     pub(crate) is_stopped: bool,
 }
 
 impl ShownSnapshot {
-    /// The cluster's clock as it was when the snapshot arrived.
+    /// The cluster's clock at the arrival of the snapshot.
     pub(crate) fn reading(&self) -> ClockReading {
         ClockReading { cluster: self.snapshot.at, at: self.at, is_stopped: self.is_frozen }
     }
 
-    /// The same as it is at `now`, from when on its ages stand still.
+    /// The same snapshot frozen at `now`: its ages stand still from then on.
     pub(crate) fn frozen(&self, now: Uptime) -> Self {
         let snapshot = Snapshot { at: self.reading().exact(now), ..Snapshot::clone(&self.snapshot) };
         Self { snapshot: Arc::new(snapshot), at: now, is_frozen: true }
@@ -317,7 +317,8 @@ impl ClockReading {
         Timestamp::from_millis(self.exact(now).millis().div_euclid(grid) * grid)
     }
 
-    /// When [`Self::clock`] first tells `at` or a later time, by the console's clock: after `now`. A clock that is stopped never does.
+    /// The first instant after `now`, by the console's clock, at which [`Self::clock`] returns `at` or later; `None` if the
+    /// clock is stopped.
     pub(crate) fn reaches(&self, now: Uptime, at: Timestamp, grid: i64) -> Option<Uptime> {
         if self.is_stopped {
             return None;
@@ -330,7 +331,7 @@ impl ClockReading {
 }
 
 impl RolloutPage {
-    /// Whether the list of nodes or the map is what is seen.
+    /// Whether the list of nodes or the map is shown.
     pub(crate) fn lists_nodes(&self) -> bool {
         self.timeline.is_none() && self.prewarm.is_none() && self.node_page.is_none() && self.revisions.is_none()
     }
@@ -361,7 +362,7 @@ impl RolloutPage {
         }
     }
 
-    /// Tells sites apart by this label, on the map and in the table; nothing: as the rollout does.
+    /// Tells sites apart by this label, on the map and in the table; `None`: by the rollout's own label.
     pub(crate) fn choose_site(&mut self, label: Option<String>) {
         self.map.choose(label.clone());
         self.summary.table.tell_sites_apart_by(label);
@@ -369,7 +370,7 @@ impl RolloutPage {
         self.arrange();
     }
 
-    /// What the list shows.
+    /// The snapshot that the list shows.
     pub(crate) fn shown(&self) -> Option<&ShownSnapshot> {
         self.frozen.as_ref().or(self.live.as_ref())
     }
@@ -379,7 +380,7 @@ impl RolloutPage {
         self.live.as_ref().map(|shown| &shown.snapshot)
     }
 
-    /// Whether this console drives it.
+    /// Whether this console drives the rollout.
     pub(crate) fn driven_by_us(&self) -> bool {
         !self.stopped && self.snapshot().is_some_and(|snapshot| matches!(snapshot.driver, DriverView::You { .. }))
     }
@@ -415,7 +416,7 @@ impl RolloutPage {
         self.shown().map_or(&[], |shown| &shown.snapshot.nodes)
     }
 
-    /// The nodes that pass the filter, as indices; nothing while all do.
+    /// The nodes that pass the filter, as indices; `None` while all pass.
     pub(crate) fn passing(&self) -> Option<HashSet<u32>> {
         (!self.filter.is_all()).then(|| self.nodes.indices().collect())
     }
@@ -439,7 +440,7 @@ impl RolloutPage {
 }
 
 impl Model {
-    /// Whether the dialog is open that asks whether to quit while rollouts are driven.
+    /// Whether the open dialog asks whether to quit while rollouts are driven.
     pub(crate) fn asks_to_quit(&self) -> bool {
         matches!(&self.overlay, Overlay::Dialog(dialog) if matches!(dialog.form, Form::Quit(_)))
     }
@@ -472,7 +473,7 @@ impl Model {
         self.rollout_mut()?.node_page.as_mut()
     }
 
-    /// Whether what is read under this number is still shown.
+    /// Whether the data read under this number is still shown.
     pub(crate) fn reads(&self, serial: u64) -> bool {
         let log = |page: &NodePage| page.log.as_ref().map(|log| log.serial);
         let diagnosed = match &self.overlay {
@@ -482,7 +483,7 @@ impl Model {
         diagnosed || self.node_page().is_some_and(|page| page.serial == serial || log(page) == Some(serial))
     }
 
-    /// How long writes stay possible.
+    /// The time for which writes stay possible.
     pub(crate) fn armed_for(&self) -> Option<Duration> {
         match self.access {
             WriteAccess::Armed { until } => until.checked_sub(self.now).filter(|left| !left.is_zero()),

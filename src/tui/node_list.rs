@@ -1,4 +1,4 @@
-//! The rows of the list of nodes, in parts that hold still while states change.
+//! The rows of the list of nodes, in parts that stay in place while states change.
 //!
 //! ```text
 //!  ── trouble 1 · down 1 · moving 2 ───────   pinned: what needs a look, always in sight
@@ -11,7 +11,7 @@
 //!   ▸ partition keeps 60: 57 nodes            a group that is folded
 //! ```
 //!
-//! A list that is filtered, or sorted by a column, is flat: it has nodes only.
+//! A filtered list, or one sorted by a column, is flat: its rows are nodes only.
 
 mod groups;
 
@@ -26,48 +26,49 @@ use crate::engine::model::node::NodeState;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::trouble::is_in_trouble;
 
-/// For how long a node that has just been updated stays pinned.
+/// The time for which a node that was just updated stays pinned.
 const LINGERS: Duration = Duration::from_secs(5);
-/// So many of them at most: those that were updated last.
+/// The most nodes that are pinned after their update: those that were updated last.
 const MOST_DONE: usize = 6;
-/// Nodes that are down, and those whose pod is not ready, are pinned one by one if there are at most so many of a kind; more of them, as
-/// when a site is out, in a group.
+/// The most nodes of a kind that are pinned one by one while they are down, or while their Pod is not ready; if there are
+/// more, as when a site is out, they are pinned as a group.
 const MOST_UNWELL: usize = 3;
-/// So many nodes of a group are kept in mind, to know it again when its reason changes.
+/// The number of a group's nodes that are remembered, to recognise the group when its reason changes.
 const SAMPLE: usize = 9;
-/// So many lines of the pinned part stay empty between one node and the next, so that the rest does not move up and down.
+/// The number of lines of the pinned part that stay empty between one node and the next, so that the rest does not move up and down.
 const KEPT: usize = 3;
-/// Where both parts have fewer lines than this, none is left empty.
+/// The number of lines of both parts below which no line is left empty.
 const KEPT_FROM: usize = 10;
 
-/// The list of nodes: its rows, what is selected, which groups are folded.
+/// The list of nodes: its rows, the selection, and the folded groups.
 #[derive(Debug, Default)]
 pub(crate) struct NodeList {
     list: List<RowKey>,
     rows: Vec<NodeRow>,
     groups: Vec<NodeGroup>,
-    /// How many rows are pinned.
+    /// The number of pinned rows.
     pinned: usize,
     counts: PartCounts,
-    /// Whether each group that there has been is open.
+    /// For each group that ever existed, whether it is open.
     open: Vec<(GroupKey, bool)>,
-    /// Where the pinned nodes were at the last arrangement: those that still move stay in that order, and one that is updated is known by it.
+    /// The places of the pinned nodes at the last arrangement: nodes that still move keep that order, and a node that left
+    /// trouble or movement is recognised as updated.
     places: HashMap<Str, usize>,
-    /// Those of them that were down: one that comes back with the pod that it had has not been updated now.
+    /// The pinned nodes that were down: a node that comes back with its earlier Pod was not updated now.
     down: HashSet<Str>,
-    /// The nodes that have just been updated, and when that was seen, by the console's clock.
+    /// The nodes that were just updated, and the instant at which this was seen, by the console's clock.
     just_done: HashMap<Str, Duration>,
-    /// How many lines the pinned part takes. It grows at once and shrinks seldom, so that the rest holds still.
+    /// The number of lines of the pinned part. It grows at once and shrinks seldom, so that the rest stays in place.
     pinned_lines: usize,
-    /// What the visible rows of the rest were, while it is scrolled: they stay where they are when rows above them come and go.
+    /// The visible rows of the rest, while it is scrolled: they stay in place when rows above them appear and disappear.
     anchors: Vec<RowKey>,
-    /// How many lines there were last for both parts.
+    /// The last number of lines for both parts.
     height: usize,
-    /// The row that was selected when a filter began to be typed: what is typed so far may hide it, and the whole filter not.
+    /// The row that was selected when the typing of a filter began: a part of the filter may hide it although the whole filter does not.
     home: Option<RowKey>,
 }
 
-/// What is in a row.
+/// The content of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodeRow {
     /// A node, as an index of the snapshot's nodes.
@@ -76,26 +77,26 @@ pub(crate) enum NodeRow {
     Group(usize),
 }
 
-/// What tells rows apart.
+/// The identity of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum RowKey {
     Node(Str),
     Group(GroupKey),
 }
 
-/// How many nodes each part has.
+/// The number of nodes in each part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct PartCounts {
     pub(crate) trouble: usize,
-    /// Their pods are not ready, and not because of the rollout.
+    /// Nodes whose Pods are not ready, for reasons other than the rollout.
     pub(crate) not_ready: usize,
-    /// Not Ready, and not because of the rollout.
+    /// Nodes that are not Ready, for reasons other than the rollout.
     pub(crate) down: usize,
     pub(crate) moving: usize,
     pub(crate) just_done: usize,
-    /// Outdated, whatever they wait for.
+    /// Outdated nodes, whatever they wait for.
     pub(crate) waiting: usize,
-    /// At the target revision, without those that have just been updated.
+    /// Nodes at the target revision, without those that were just updated.
     pub(crate) updated: usize,
     pub(crate) ineligible: usize,
 }
@@ -104,7 +105,7 @@ pub(crate) struct PartCounts {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ListPart {
     Trouble,
-    /// In trouble that is not the rollout's.
+    /// In trouble that the rollout has not caused.
     Unwell(GroupKey),
     Moving,
     JustDone,
@@ -112,15 +113,15 @@ enum ListPart {
 }
 
 impl NodeList {
-    /// Shows these nodes, indices of `nodes`, as they are: for a list that is filtered or sorted by a column.
+    /// Shows these nodes, indices of `nodes`, in the given order: for a list that is filtered or sorted by a column.
     pub(crate) fn arrange_flat(&mut self, shown: Vec<u32>) {
         self.rows = shown.into_iter().map(NodeRow::Node).collect();
         self.groups.clear();
         (self.pinned, self.counts) = (0, PartCounts::default());
     }
 
-    /// Shows all `nodes`, which are in the engine's order: in trouble or moving first, the others by group. `now` is when they
-    /// were seen.
+    /// Shows all `nodes`, which are in the engine's order: nodes in trouble or moving first, the others by group. `now` is
+    /// the instant at which they were seen.
     pub(crate) fn arrange(&mut self, nodes: &[Arc<NodeView>], now: Duration) {
         self.note_done(nodes, now);
         let selected = match self.list.selected() {
@@ -159,14 +160,15 @@ impl NodeList {
             }
         }
         (counts.trouble, counts.moving, counts.just_done) = (trouble.len(), moving.len(), just_done.len());
-        // The sort keeps groups of one rank in the engine's order.
+        // The sort is stable, so groups of one rank stay in the engine's order.
         groups.sort_by_key(|group| group.key.rank());
         let few = |group: &mut NodeGroup| group.key.is_pinned() && group.nodes.len() <= MOST_UNWELL;
         trouble.extend(groups.extract_if(.., few).flat_map(|group| group.nodes));
         let headings = groups.iter().filter(|group| group.key.is_pinned()).count();
-        // One that begins goes below those that move already: no row moves because another one changes its state.
+        // A node that begins to move goes below those that already move: no row moves because another node changes its state.
         moving.sort_by_key(|index| self.places.get(&nodes[*index as usize].name).copied().unwrap_or(usize::MAX));
-        // What moves is seen before what is done. That has the order in which it was done, so that the next one moves none of them.
+        // Moving nodes stand above those that are done. Done nodes are in the order of their updates, so that the next one
+        // moves none of them.
         let done_at = |index: &u32| self.just_done.get(&nodes[*index as usize].name).copied().unwrap_or_default();
         just_done.sort_by_key(done_at);
         moving.append(&mut just_done);
@@ -197,7 +199,7 @@ impl NodeList {
             }
             match group.is_open {
                 true => self.rows.extend(group.nodes.iter().copied().map(NodeRow::Node)),
-                // What is selected stays in sight.
+                // A selected node of a folded group stays visible.
                 false => self.rows.extend(group.nodes.iter().find(is_selected).copied().map(NodeRow::Node)),
             }
         }
@@ -208,7 +210,7 @@ impl NodeList {
         (self.groups, self.counts) = (groups, counts);
     }
 
-    /// Notes which nodes have been updated since the last arrangement, and forgets those of long ago.
+    /// Notes the nodes that were updated since the last arrangement, and forgets those of long ago.
     fn note_done(&mut self, nodes: &[Arc<NodeView>], now: Duration) {
         self.expire(now);
         if self.places.is_empty() {
@@ -220,7 +222,7 @@ impl NodeList {
         for node in nodes.iter().filter(is_done) {
             self.just_done.entry(node.name.clone()).or_insert(now);
         }
-        // Where many are updated at a time, those that move would not be seen for them.
+        // If many nodes are updated at a time, they would displace the moving ones.
         let surplus = self.just_done.len().saturating_sub(MOST_DONE);
         if surplus > 0 {
             let mut oldest: Vec<(Duration, Str)> =
@@ -233,14 +235,14 @@ impl NodeList {
         }
     }
 
-    /// Takes what nodes are now for the first that is known of them.
+    /// Forgets earlier states: the present state of each node is treated as its first.
     pub(crate) fn forget_changes(&mut self) {
         self.places.clear();
         self.down.clear();
         self.just_done.clear();
     }
 
-    /// Forgets which nodes were updated long ago; whether there was one.
+    /// Forgets the nodes that were updated long ago; returns whether there was one.
     pub(crate) fn expire(&mut self, now: Duration) -> bool {
         let before = self.just_done.len();
         let places = &mut self.places;
@@ -254,7 +256,7 @@ impl NodeList {
         self.just_done.len() < before
     }
 
-    /// When the next node has been pinned for long enough after its update.
+    /// The instant at which the next node has been pinned for long enough after its update.
     pub(crate) fn expires_at(&self) -> Option<Duration> {
         self.just_done.values().map(|at| *at + LINGERS).min()
     }
@@ -279,24 +281,24 @@ impl NodeList {
         }
     }
 
-    /// Selects the node of this name; if it is in a folded group, it shows with the next arrangement.
+    /// Selects the node of this name; the next arrangement shows it if it is in a folded group.
     pub(crate) fn select_node(&mut self, name: &Str) {
         let row = self.current().unwrap_or(0);
         self.list.select(row, RowKey::Node(name.clone()));
     }
 
-    /// Keeps the selected row in mind while a filter is typed.
+    /// Remembers the selected row while a filter is typed.
     pub(crate) fn set_home(&mut self) {
         self.home = self.list.selected().cloned();
     }
 
-    /// The filter is not typed any more: what is selected now stays.
+    /// The filter is no longer being typed: the present selection stays.
     pub(crate) fn forget_home(&mut self) {
         self.home = None;
     }
 
-    /// Selects the row again that was selected when the filter began to be typed. If it is a node of a folded group, it shows with the next
-    /// arrangement.
+    /// Selects again the row that was selected when the typing of the filter began. The next arrangement shows it if it is a
+    /// node of a folded group.
     pub(crate) fn go_home(&mut self) {
         if let Some(home) = self.home.clone() {
             let row = self.current().unwrap_or(0);
@@ -336,8 +338,9 @@ impl NodeList {
         (pinned, rows().skip(self.pinned + self.list.top()))
     }
 
-    /// The current row's place. Until the operator selects a row it is that of the first node. It is not the heading of a group, of which the console
-    /// has nothing to show, and which would otherwise become the current row once no node is pinned above it.
+    /// The current row's place. Until the operator selects a row, it is the place of the first node. It is not the heading
+    /// of a group: the console has nothing to show for a heading, and the heading would become the current row as soon as no
+    /// node is pinned above it.
     pub(crate) fn current(&self) -> Option<usize> {
         let node = || self.rows.iter().position(|row| matches!(row, NodeRow::Node(_)));
         let first = self.list.selected().is_none().then(node).flatten();
@@ -348,7 +351,7 @@ impl NodeList {
         self.rows.get(self.current()?).copied()
     }
 
-    /// The node of the current row, as an index of the snapshot's nodes; nothing on the heading of a group.
+    /// The node of the current row, as an index of the snapshot's nodes; `None` on the heading of a group.
     pub(crate) fn current_node(&self) -> Option<u32> {
         match self.current_row()? {
             NodeRow::Node(index) => Some(index),
@@ -372,22 +375,22 @@ impl NodeList {
         self.counts
     }
 
-    /// How many rows are pinned, seen or not.
+    /// The number of pinned rows, visible or not.
     pub(crate) fn pinned(&self) -> usize {
         self.pinned
     }
 
-    /// How many lines the pinned part takes, without the rule below it.
+    /// The number of lines of the pinned part, without the rule below it.
     pub(crate) fn pinned_lines(&self) -> usize {
         self.pinned_lines
     }
 
-    /// Where the first visible row of the rest is, counted from the first of them.
+    /// The first visible row of the rest, counted from the first row of the rest.
     pub(crate) fn top(&self) -> usize {
         self.list.top()
     }
 
-    /// Selects by movement, with `height` lines for both parts.
+    /// Moves the selection, with `height` lines for both parts.
     pub(crate) fn go(&mut self, movement: Move, height: usize, nodes: &[Arc<NodeView>]) {
         let viewport = self.viewport(height);
         let current = self.current().filter(|_| self.list.selected().is_none());
@@ -435,16 +438,16 @@ impl NodeList {
         self.drop_anchors(viewport, nodes);
     }
 
-    /// How many lines can be pinned above so many rows: at most half of them, or what the rest leaves; the rule below them takes one of
-    /// the others.
+    /// The most lines that can be pinned above so many rows: half of the lines, or those that the rest leaves; the rule
+    /// below the pinned part takes one of the others.
     fn most_pinned(&self, rest: usize) -> usize {
         (self.height / 2).max(self.height.saturating_sub(rest + 1))
     }
 
-    /// Notes which rows are visible.
+    /// Notes the visible rows.
     fn drop_anchors(&mut self, viewport: Viewport, nodes: &[Arc<NodeView>]) {
         self.anchors.clear();
-        // At the top the list shows what comes first.
+        // At the top no rows are noted: the list shows its first rows, whichever they are.
         if self.list.top() > 0 {
             let first = self.pinned + self.list.top();
             let visible = first..self.rows.len().min(first + viewport.height);

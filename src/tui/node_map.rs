@@ -1,6 +1,6 @@
-//! The map of the nodes: one cell a node, one block a site. A node keeps its cell whatever becomes of its state.
+//! The map of the nodes: one cell a node, one block a site. A node keeps its cell when its state changes.
 //!
-//! Where nodes outnumber cells, a cell stands for several neighbours by name, and shows the worst of them.
+//! If there are more nodes than cells, a cell stands for several nodes with neighbouring names, and shows the worst of them.
 
 pub(crate) mod layout;
 
@@ -14,44 +14,44 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::engine::report::trouble::TroubleKind;
 
-/// Which node is where on the map.
+/// The places of the nodes on the map.
 #[derive(Debug, Default)]
 pub(crate) struct NodeMap {
-    /// Whether it is shown in place of the list.
+    /// Whether the map is shown in place of the list.
     pub(crate) is_open: bool,
-    /// The first row of the map that is seen, where not all of it fits.
+    /// The first visible row of the map, if not all of it fits.
     pub(crate) top: usize,
-    /// The label that was chosen for the blocks; nothing: the label by which the rollout tells sites apart.
+    /// The label chosen for the blocks; `None`: the label by which the rollout tells sites apart.
     label: Option<String>,
-    /// By name.
+    /// The sites, ordered by name.
     sites: Vec<MapSite>,
-    /// When the nodes that were taken in last were seen, and their address: what tells whether they are to be taken in again.
+    /// The instant and the address of the nodes that were taken in last: if both are unchanged, the nodes need not be taken in again.
     seen: Option<(Timestamp, usize)>,
-    /// Where each node is: its site, and its place in it.
+    /// For each node its site, and its place in the site.
     places: HashMap<Str, (usize, usize)>,
 }
 
 /// The nodes that have the same value of the label.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct MapSite {
-    /// The value; empty: they do not have the label.
+    /// The value; empty for nodes without the label.
     pub(crate) name: Str,
-    /// By name; as indices of the snapshot's nodes.
+    /// Ordered by name; indices of the snapshot's nodes.
     pub(crate) nodes: Vec<u32>,
 }
 
-/// How many nodes of a site are how far.
+/// The number of nodes of a site by progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct SiteCounts {
-    /// Those that should run the pod.
+    /// Nodes that should run the Pod.
     pub(crate) nodes: u32,
     pub(crate) updated: u32,
     pub(crate) moving: u32,
-    /// In trouble, as the list has it.
+    /// Nodes in trouble, as in the list.
     pub(crate) trouble: u32,
-    /// Of those, failed.
+    /// The nodes in trouble that have failed.
     pub(crate) failed: u32,
-    /// Not Ready, and not because of the rollout.
+    /// Nodes that are not Ready, for reasons other than the rollout.
     pub(crate) down: u32,
 }
 
@@ -69,7 +69,7 @@ pub(crate) enum MapMove {
 }
 
 impl NodeMap {
-    /// Takes in the nodes of a snapshot, unless it is the one that was taken in last.
+    /// Takes in the nodes of a snapshot, unless they were taken in last.
     pub(crate) fn see(&mut self, snapshot: &Snapshot) {
         let nodes = &snapshot.nodes;
         let this = (snapshot.at, nodes.as_ptr() as usize);
@@ -99,7 +99,7 @@ impl NodeMap {
         let name = |index: &u32| &nodes[*index as usize].name;
         let mut sites: Vec<MapSite> =
             named.into_iter().map(|(site, nodes)| MapSite { name: site.into(), nodes }).collect();
-        // The nodes without the label last.
+        // The nodes without the label come last.
         sites.sort_by(|a, b| {
             (a.name.is_empty().cmp(&b.name.is_empty())).then_with(|| natord::compare(&a.name, &b.name))
         });
@@ -119,19 +119,19 @@ impl NodeMap {
         }
     }
 
-    /// Forgets where nodes are, for as long as the map is not drawn.
+    /// Forgets the places of the nodes, for as long as the map is not drawn.
     pub(crate) fn forget(&mut self) {
         (self.sites, self.places, self.seen) = (Vec::new(), HashMap::new(), None);
     }
 
-    /// Makes the value of this label a node's block; nothing: the label by which the rollout tells sites apart.
+    /// Makes the values of this label the blocks; `None`: the label by which the rollout tells sites apart.
     pub(crate) fn choose(&mut self, label: Option<String>) {
         self.label = label;
         self.top = 0;
         self.forget();
     }
 
-    /// The label that was chosen.
+    /// The chosen label.
     pub(crate) fn label(&self) -> Option<&str> {
         self.label.as_deref()
     }
@@ -140,14 +140,14 @@ impl NodeMap {
         &self.sites
     }
 
-    /// Where the cells are, in an area of this size.
+    /// The places of the cells, in an area of this size.
     pub(crate) fn layout(&self, width: usize, height: usize) -> MapLayout {
         let sizes: Vec<usize> = self.sites.iter().map(|site| site.nodes.len()).collect();
         let longest = self.sites.iter().map(|site| super::words::width(&site.name)).max().unwrap_or(0);
         MapLayout::of(&sizes, longest, width, height)
     }
 
-    /// Scrolls so that the cell of this node is seen, in an area of this size.
+    /// Scrolls so that the cell of this node is visible, in an area of this size.
     pub(crate) fn scroll_to(&mut self, name: Option<&str>, width: usize, height: usize) {
         let layout = self.layout(width, height);
         let place = name.and_then(|name| self.place_of(name));
@@ -167,7 +167,7 @@ impl NodeMap {
         &nodes[first..nodes.len().min(first + layout.per_cell)]
     }
 
-    /// The worst node of the cell that is reached from that of this node.
+    /// Moves from the cell of this node, and returns the worst node of the cell reached.
     pub(crate) fn step(
         &self,
         layout: &MapLayout,
@@ -182,12 +182,13 @@ impl NodeMap {
     }
 }
 
-/// The worst of these nodes; among equals the first.
+/// The worst of these nodes; the first of equally bad ones.
 pub(crate) fn worst<'a>(indices: &[u32], nodes: &'a [Arc<NodeView>]) -> Option<&'a NodeView> {
     indices.iter().filter_map(|index| Some(&**nodes.get(*index as usize)?)).min_by_key(|node| badness(node))
 }
 
-/// How much a node needs a look: the lower, the more. What is done comes last, so that a cell looks done when all its nodes are.
+/// How urgently a node needs a look: a lower number is more urgent. Done nodes have the highest, so that a cell looks done
+/// only when all its nodes are.
 fn badness(node: &NodeView) -> u8 {
     match (node.state, node.blame) {
         (NodeState::Failed, _) => 0,
@@ -216,7 +217,7 @@ impl SiteCounts {
         let mut counts = Self::default();
         for node in indices.iter().filter_map(|index| nodes.get(*index as usize)) {
             let trouble = TroubleKind::of(node);
-            // What has not failed yet has the sign of what moves, as in its row.
+            // A node in trouble that has not failed yet has the sign of a moving node, as in its row.
             let still_moves = matches!(trouble, Some(TroubleKind::Restarted | TroubleKind::Struggling(_)));
             let is_trouble = trouble.is_some() && !still_moves;
             counts.nodes += u32::from(node.state != NodeState::Ineligible);

@@ -1,4 +1,4 @@
-//! The page of one node: which tab is open, what was read of the node, what is searched for.
+//! The page of one node: its open tab, the data read of the node, the search.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use crate::engine::model::inspection::{ContainerInspection, Inspection, Reading}
 /// The tabs, in their order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum NodeTab {
-    /// Why the node is where it is, and what happened on it.
+    /// The reason for the node's state, and the events on it.
     #[default]
     Why,
-    /// What a container writes.
+    /// The log of a container.
     Log,
-    /// What it wrote in the run before.
+    /// The log of the container's previous run.
     Previous,
     /// The Events on the pod.
     Events,
     /// The pod and the node in words.
     Describe,
-    /// The pod as the API server has it.
+    /// The Pod as YAML, as the API server returns it.
     Yaml,
 }
 
 impl NodeTab {
-    /// All of them, with the word by which each is called.
+    /// All tabs, each with the word that names it.
     pub(crate) const ALL: [(Self, &'static str); 6] = [
         (Self::Why, "why"),
         (Self::Log, "log"),
@@ -40,13 +40,13 @@ impl NodeTab {
         Self::ALL.iter().position(|(tab, _)| *tab == self).unwrap_or_default()
     }
 
-    /// The tab after this one; `false`: the one before.
+    /// The tab after this one; with `false` the one before.
     pub(crate) fn next(self, forward: bool) -> Self {
         let len = Self::ALL.len();
         Self::ALL[(self.place() + if forward { 1 } else { len - 1 }) % len].0
     }
 
-    /// Which run of a container it shows, if it shows a log.
+    /// The run of a container whose log this tab shows, if it shows one.
     pub(crate) fn run(self) -> Option<LogRun> {
         match self {
             Self::Log => Some(LogRun::Current),
@@ -56,7 +56,7 @@ impl NodeTab {
     }
 }
 
-/// What is read of a node for the diagnosis of a rollout, while that is shown.
+/// A node that is read for the diagnosis of a rollout, while the diagnosis is shown.
 #[derive(Debug)]
 pub(crate) struct NodeReading {
     pub(crate) node: Str,
@@ -69,22 +69,22 @@ pub(crate) struct NodeReading {
 #[derive(Debug)]
 pub(crate) struct NodePage {
     pub(crate) node: Str,
-    /// The pod that is read, if the node had one when that was asked.
+    /// The Pod that is read, if the node had one at the time of the request.
     pub(crate) pod: Option<Str>,
     pub(crate) tab: NodeTab,
-    /// The first line that is shown, by tab; logs know by themselves.
+    /// The first visible line of each tab; logs keep their own place.
     tops: [usize; NodeTab::ALL.len()],
     /// The number under which the node is read.
     pub(crate) serial: u64,
     pub(crate) inspection: Arc<Inspection>,
     pub(crate) log: Option<LogPane>,
-    /// The container whose log is shown, where somebody chose one.
+    /// The container chosen by the user, whose log is shown.
     chosen: Option<Str>,
-    /// Whether long lines are broken, or cut.
+    /// Whether long lines are wrapped instead of cut.
     pub(crate) wraps: bool,
-    /// Whether a log shows when its lines were written.
+    /// Whether a log shows the time of each line.
     pub(crate) timestamps: bool,
-    /// What is searched for; empty: nothing.
+    /// The searched text; empty if there is no search.
     pub(crate) search: String,
     /// The pod as YAML, line by line.
     yaml: Vec<String>,
@@ -118,23 +118,23 @@ impl NodePage {
         self.inspection = inspection;
     }
 
-    /// Begins anew with another pod, which is read under this number.
+    /// Begins anew with another Pod, which is read under this number.
     pub(crate) fn turn_to(&mut self, pod: Option<Str>, serial: u64) {
         (self.pod, self.serial, self.chosen) = (pod, serial, None);
         self.see(Arc::default());
     }
 
-    /// The container whose log is shown: the one that was chosen, else the one that says most.
+    /// The container whose log is shown: the chosen one, or else the one that tells most.
     pub(crate) fn container(&self) -> Option<&ContainerInspection> {
         let pod = self.inspection.pod.read()?;
         let chosen = self.chosen.as_ref();
         let kept = || self.log.as_ref().map(|log| &log.source).filter(|source| source.pod == pod.name);
         let named = |name: &Str| pod.containers.iter().find(|one| one.name == *name);
-        // The log on screen stays that of the same container, although another one may fail meanwhile.
+        // The log on screen stays with the same container, although another one may fail meanwhile.
         chosen.and_then(named).or_else(|| named(&kept()?.container)).or_else(|| pod.telling_container())
     }
 
-    /// Chooses the container after the present one. Its name, if there is another.
+    /// Chooses the container after the present one. Returns its name, if there is another one.
     pub(crate) fn next_container(&mut self) -> Option<Str> {
         let at = self.container()?.name.clone();
         let containers = &self.inspection.pod.read()?.containers;
@@ -144,7 +144,7 @@ impl NodePage {
         (next != at).then_some(next)
     }
 
-    /// The log that the open tab is to show; `None` while the containers are not known, or on another tab.
+    /// The log that the open tab has to show; `None` while the containers are unknown, or on another tab.
     pub(crate) fn wanted_log(&self, namespace: &Str) -> Option<LogSource> {
         let run = self.tab.run()?;
         let pod = self.inspection.pod.read()?.name.clone();
@@ -164,7 +164,7 @@ impl NodePage {
         self.tops[self.tab.place()] = top;
     }
 
-    /// Why nothing of the pod is shown, if so.
+    /// The reason why nothing of the Pod is shown, if so.
     pub(crate) fn no_pod(&self) -> Option<String> {
         match &self.inspection.pod {
             Reading::Read(_) => None,

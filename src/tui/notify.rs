@@ -1,4 +1,4 @@
-//! What calls an operator who looks elsewhere: the bell and the title of the terminal, where they asked for that.
+//! Calls an operator who looks elsewhere, by the bell and the title of the terminal, if the operator asked for them.
 
 use super::model::{Model, RolloutPage};
 use crate::engine::model::Str;
@@ -7,26 +7,26 @@ use crate::engine::model::rollout_event::RolloutEventKind;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 
-/// By what the console calls.
+/// The ways in which the console calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NotifyBy {
     /// The terminal's bell rings, once for each event.
     pub bell: bool,
-    /// The terminal's title says how the rollout stands.
+    /// The terminal's title shows the state of the rollout.
     pub title: bool,
 }
 
-/// That somebody else drives what this console drove.
+/// Somebody else drives a rollout that this console drove.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TakenOver {
-    /// The identity of who drives now.
+    /// The identity of the present driver.
     pub(crate) by: Str,
-    /// When this console ceased to drive.
+    /// The instant at which this console ceased to drive.
     pub(crate) at: Timestamp,
 }
 
 impl TakenOver {
-    /// Who took the rollout over from this console, for as long as they hold it.
+    /// The driver that took the rollout over from this console, for as long as it holds the Lease.
     pub(crate) fn of(snapshot: &Snapshot) -> Option<Self> {
         let (DriverView::Other { holder, .. }
         | DriverView::Unconfirmed { holder, .. }
@@ -34,7 +34,7 @@ impl TakenOver {
         else {
             return None;
         };
-        // These are told only of this process; the last one says how it ceased to drive.
+        // These events are only about this process; the last one tells how it ceased to drive.
         let last = snapshot.timeline.iter().rev().find_map(|event| match &event.kind {
             RolloutEventKind::LeaseLost { to } | RolloutEventKind::LeaseGivenBack { to } => {
                 Some((event.at, to.clone()))
@@ -47,7 +47,7 @@ impl TakenOver {
     }
 }
 
-/// What of a rollout is worth a call.
+/// The properties of a rollout whose change is worth a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Standing {
     Halted,
@@ -64,7 +64,7 @@ fn standing(snapshot: &Snapshot) -> Option<Standing> {
     }
 }
 
-/// Whether what `after` shows and `before` did not is worth a call. What was so when the rollout was opened is not.
+/// Whether `after` shows something worth a call that `before` did not show. The state at the opening of the rollout is never worth one.
 pub(crate) fn calls(before: Option<&Snapshot>, after: &Snapshot) -> bool {
     let Some(before) = before.filter(|before| before.phase != Phase::Loading) else { return false };
     let now = standing(after);
@@ -72,7 +72,7 @@ pub(crate) fn calls(before: Option<&Snapshot>, after: &Snapshot) -> bool {
     (now.is_some() && now != standing(before)) || taken_over_again
 }
 
-/// The title of the terminal: which rollout, and how it stands.
+/// The title of the terminal: the rollout and its state.
 pub(crate) fn title(model: &Model) -> String {
     match model.rollout() {
         Some(RolloutPage { target, live, .. }) => {

@@ -1,4 +1,4 @@
-//! What could be typed after `:`.
+//! The lines that can be typed after `:`.
 
 mod elsewhere;
 
@@ -22,13 +22,13 @@ fn suggestions(model: &Model, text: &str) -> Vec<String> {
     found.iter().map(|action| action.name.to_owned()).collect()
 }
 
-/// Begins a line after `:` with `text`, and offers how it could go on.
+/// Opens the line after `:` with `text`, and offers its completions.
 pub(crate) fn open(model: &mut Model, text: &str) {
     model.overlay = Overlay::Palette(Prompt::with(text));
     suggest(model);
 }
 
-/// Offers what could be typed, in the line that is typed after `:`.
+/// Offers completions for the line typed after `:`.
 pub(crate) fn suggest(model: &mut Model) {
     let Overlay::Palette(prompt) = &model.overlay else { return };
     let found = suggestions(model, prompt.text());
@@ -40,7 +40,7 @@ pub(crate) fn suggest(model: &mut Model) {
 /// Whether enter would run `line`.
 ///
 /// # Errors
-/// Says why not: there is no such command, or it cannot be done now.
+/// The line cannot run: there is no such command, or it is not possible now.
 pub(crate) fn outlook(model: &Model, line: &str) -> Result<(), String> {
     let line = line.trim();
     let name = line.split(char::is_whitespace).next().unwrap_or_default();
@@ -53,16 +53,16 @@ pub(crate) fn outlook(model: &Model, line: &str) -> Result<(), String> {
     }
 }
 
-/// That there is no command of this name, and which may have been meant.
+/// The text for an unknown command, with the one that may have been meant.
 pub(crate) fn unknown(model: &Model, name: &str) -> String {
     let guess = guess(model, name).map(|names| format!(": did you mean {names}?")).unwrap_or_default();
     format!("there is no command `{name}`{guess}")
 }
 
-/// What was probably meant by a word that is no command: what begins so here, or what is spelt alike.
+/// The word's probable meaning: a command that begins with it, or one that is spelt alike.
 fn guess(model: &Model, word: &str) -> Option<String> {
     const MOST: usize = 4;
-    // What has led to this line is not what was meant by it.
+    // The action that opened this line cannot be meant.
     let begun = commands(model).filter(|action| action.name.starts_with(word) && action.id != ActionId::Palette);
     let mut begun: Vec<String> = begun.take(MOST).map(|action| format!(":{}", action.name)).collect();
     match begun.pop() {

@@ -1,11 +1,11 @@
-//! Questions to the driver: what would the command of the open dialog do?
+//! Asks the driver for the consequences of the open dialog's command.
 
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::PreviewState;
 use super::message::ConsoleEffect;
 use super::model::{Model, Overlay};
 
-/// Asks the driver what the dialog's command would do, as the form stands.
+/// Asks the driver for the consequences of the command of the form in its present state.
 pub(crate) fn ask(model: &mut Model) -> Vec<ConsoleEffect> {
     let serial = model.next_serial();
     let Overlay::Dialog(dialog) = &mut model.overlay else { return Vec::new() };
@@ -28,8 +28,8 @@ pub(crate) fn ask(model: &mut Model) -> Vec<ConsoleEffect> {
     }
 }
 
-/// Asks when the first snapshot is there, and again with a new one: what was refused because it was still loading may be allowed by now, and
-/// what was answered may not hold any more.
+/// Asks when the first snapshot has arrived, and again with a new one: a command refused during loading may be allowed by
+/// now, and an earlier answer may no longer hold.
 pub(crate) fn ask_again(model: &mut Model, target: &DaemonSetRef) -> Vec<ConsoleEffect> {
     if let Overlay::Dialog(dialog) = &model.overlay
         && dialog.target == *target

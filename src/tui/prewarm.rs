@@ -1,4 +1,4 @@
-//! Pre-warming of a rollout, shown in place of the nodes: those that do not have the images yet, what needs attention first.
+//! Pre-warming of a rollout, shown in place of the nodes: the nodes that lack the images, most urgent first.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) struct PrewarmList {
     pub(crate) list: List<Str>,
     pub(crate) filter: Filter,
     nodes: NodeViews,
-    /// Of those that pass the filter the ones that are not present: failed, pulling, queued, waiting; as indices.
+    /// The nodes that pass the filter and lack the images: failed, pulling, queued, waiting; as indices.
     rows: Vec<usize>,
 }
 
@@ -35,7 +35,7 @@ impl PrewarmList {
         self.arrange();
     }
 
-    /// Recomputes which nodes are shown, in which order.
+    /// Recomputes the nodes that are shown, and their order.
     pub(crate) fn arrange(&mut self) {
         let nodes = &self.nodes;
         let mut rows: Vec<(SortKey, usize)> =
@@ -45,7 +45,7 @@ impl PrewarmList {
         self.rows = rows.into_iter().map(|(_, index)| index).collect();
     }
 
-    /// What a filter may ask of the nodes, beside their labels.
+    /// The fields that a filter can name, beside the nodes' labels.
     pub(crate) fn fields() -> Vec<FilterField> {
         let text = |name: &str, alias: &str| FilterField {
             name: name.to_owned(),
@@ -55,12 +55,12 @@ impl PrewarmList {
         vec![text("name", "node"), text("site", "at"), text("state", "pre-warm")]
     }
 
-    /// All nodes that have not got the images, whether they pass the filter or not.
+    /// All nodes that lack the images, whether they pass the filter or not.
     pub(crate) fn all_rows(&self) -> impl Iterator<Item = PrewarmRow<'_>> {
         self.nodes.iter().filter(|node| place(node).is_some()).map(PrewarmRow)
     }
 
-    /// The nodes that it is about, for their labels.
+    /// The nodes of the snapshot, for their labels.
     pub(crate) fn nodes(&self) -> &[Arc<NodeView>] {
         &self.nodes
     }
@@ -84,15 +84,15 @@ impl PrewarmList {
         self.node(self.list.current(self.len())?)
     }
 
-    /// Selects by movement, where `height` rows are seen.
+    /// Moves the selection, with `height` visible rows.
     pub(crate) fn go(&mut self, movement: Move, height: usize) {
         let mut list = std::mem::take(&mut self.list);
         list.go(movement, self.len(), height, |row| self.name(row));
         self.list = list;
     }
 
-    /// Selects the current row, so that it stays current when rows are sorted anew, where every row is in sight wherever it goes. In a longer
-    /// list the top stays in sight until a row is selected.
+    /// Selects the current row, so that it stays current when rows are reordered, if every row is visible wherever it moves.
+    /// In a longer list the top stays visible until a row is selected.
     pub(crate) fn hold_current(&mut self, height: usize) {
         let is_free = self.list.selected().is_none() && !self.list.misses_one();
         if let Some(first) = self.current().map(|node| node.name.clone()).filter(|_| is_free && self.len() <= height) {
@@ -146,10 +146,10 @@ impl FilterRow for PrewarmRow<'_> {
     }
 }
 
-/// What a row is sorted by: how far its node is, since when it pulls, its place in the line.
+/// The sort key of a row: the node's progress, the beginning of its pull, its place in the line.
 type SortKey = (u8, Timestamp, u32);
 
-/// Where a node is listed; not at all when it has the images, or when it is not about that node.
+/// The sort key of a node; `None` if it has the images, or if the pre-warming leaves it out.
 fn place(node: &NodeView) -> Option<SortKey> {
     let (group, since) = match node.prewarm.as_deref()? {
         PrewarmState::Present => return None,
@@ -161,7 +161,7 @@ fn place(node: &NodeView) -> Option<SortKey> {
     Some((group, since, node.rank.unwrap_or(u32::MAX)))
 }
 
-/// What stops pre-warming as a whole, as its nodes say.
+/// The reason that stops pre-warming as a whole, as its nodes report it.
 pub(crate) fn prewarm_blocker(nodes: &[Arc<NodeView>]) -> Option<&PrewarmWait> {
     nodes.iter().find_map(|node| match node.prewarm.as_deref() {
         Some(PrewarmState::Waiting(wait)) => match wait {

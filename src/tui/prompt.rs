@@ -10,13 +10,13 @@ use crate::engine::model::printable::{is_printable, stripped};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prompt {
     pub(crate) input: Input,
-    /// What is wrong with the text so far.
+    /// The error in the text so far.
     pub(crate) complaint: Option<String>,
-    /// Which entry of the history is shown, counted from the newest.
+    /// The entry of the history that is shown, counted from the newest.
     recalled: Option<usize>,
-    /// What the text could become; tab goes from one to the next.
+    /// The completions of the text; tab goes from one to the next.
     completions: Vec<String>,
-    /// Which of them is in the line.
+    /// The completion that is in the line.
     chosen: Option<usize>,
 }
 
@@ -33,7 +33,7 @@ impl Prompt {
         self.input = Input::new(text.to_owned());
     }
 
-    /// Offers these as what the text could become.
+    /// Offers these completions of the text.
     pub(crate) fn offer(&mut self, completions: Vec<String>) {
         (self.completions, self.chosen) = (completions, None);
     }
@@ -42,12 +42,12 @@ impl Prompt {
         &self.completions
     }
 
-    /// Which of the completions is in the line.
+    /// The completion that is in the line, as an index.
     pub(crate) fn chosen(&self) -> Option<usize> {
         self.chosen
     }
 
-    /// Puts the next completion (or the one before) into the line. Tells whether it was the only one.
+    /// Puts the next completion (or the previous one) into the line. Tells whether it was the only one.
     pub(crate) fn complete(&mut self, forward: bool) -> bool {
         let count = self.completions.len();
         if count == 0 {
@@ -65,7 +65,7 @@ impl Prompt {
         count == 1
     }
 
-    /// Shows the entry before (or after) the one that is shown.
+    /// Shows the history entry before (or after) the present one.
     pub(crate) fn recall(&mut self, history: &[String], towards: Recall) {
         let next = match (towards, self.recalled) {
             (Recall::Older, None) => Some(0),
@@ -86,7 +86,7 @@ pub(crate) enum Recall {
     Newer,
 }
 
-/// Applies an editing key to a line. Tells whether it was one.
+/// Applies an editing key to a line. Tells whether the key edits.
 pub(crate) fn edit(input: &mut Input, key: Key) -> bool {
     let request = match (key.code, key.modifiers) {
         (KeyCode::Char(c), KeyModifiers::NONE) if is_printable(c) => InputRequest::InsertChar(c),
@@ -109,7 +109,7 @@ pub(crate) fn edit(input: &mut Input, key: Key) -> bool {
     true
 }
 
-/// Inserts what was pasted: as one line, and without characters that are not printable.
+/// Inserts pasted text as one line, without unprintable characters.
 pub(crate) fn paste(input: &mut Input, text: &str) {
     for c in stripped(text.trim_matches(['\r', '\n'])).chars() {
         input.handle(InputRequest::InsertChar(c));

@@ -1,6 +1,6 @@
-//! The revisions of a rollout, shown in place of the nodes: the list, what differs between two, and the template of one.
+//! The revisions of a rollout, shown in place of the nodes: the list, the difference of two, and the template of one.
 //!
-//! Templates are compared when that is opened, or when another row of the list is selected; drawing compares nothing.
+//! Templates are compared when a difference is opened, or when another row of the list is selected; drawing compares nothing.
 
 pub(crate) mod text;
 
@@ -22,28 +22,28 @@ use crate::tui::words::repository_change;
 pub(crate) struct RevisionScreen {
     pub(crate) list: List<Str>,
     pub(crate) filter: Filter,
-    /// The one that others are compared with, by hash, where somebody chose it.
+    /// The hash of the revision that others are compared with, if the user marked one.
     pub(crate) marked: Option<Str>,
-    /// What is read over the list.
+    /// The text that is open over the list.
     pub(crate) text: Option<RevisionText>,
     revisions: Arc<[RevisionView]>,
-    /// Those that pass the filter, as indices.
+    /// The revisions that pass the filter, as indices.
     rows: Vec<usize>,
     target: Option<Str>,
-    /// That of the template, where it is another one than the target.
+    /// The hash of the template's revision, if it differs from the target.
     current: Option<Str>,
     undo: Option<Str>,
-    /// Which numbers revisions had before roll backs, in words, by the hash of each.
+    /// The earlier numbers of revisions that a roll back renumbered, in words, by hash.
     renumbered: BTreeMap<Str, String>,
     summary: Summary,
 }
 
-/// What differs between the selected revision and the one that it is compared with.
+/// The difference of the selected revision and the one that it is compared with.
 #[derive(Debug, Default)]
 struct Summary {
-    /// Which two, by hash.
+    /// The hashes of the two revisions.
     of: Option<(Str, Str)>,
-    /// `None` where the template of one is not known.
+    /// `None` if the template of one of them is unknown.
     text: Option<RevisionText>,
 }
 
@@ -72,13 +72,13 @@ impl RevisionScreen {
         self.summarise();
     }
 
-    /// Recomputes which rows are shown, newest first.
+    /// Recomputes the rows that are shown, newest first.
     pub(crate) fn arrange(&mut self) {
         let rows = self.all_rows().enumerate().filter(|(_, row)| self.filter.passes(row));
         self.rows = rows.map(|(at, _)| at).collect();
     }
 
-    /// What a filter may ask of revisions; lines of what is read have no columns.
+    /// The fields of revisions that a filter can name; lines of an open text have no columns.
     pub(crate) fn fields(&self) -> Vec<FilterField> {
         let field = |name: &str, alias: &str, kind: FieldKind| FilterField {
             name: name.to_owned(),
@@ -102,7 +102,7 @@ impl RevisionScreen {
         (0..self.revisions.len()).map(|at| RevisionRow { screen: self, at })
     }
 
-    /// The revision that is selected, or that what is read leads to.
+    /// The selected revision, or the one that the open text leads to.
     pub(crate) fn in_sight(&self) -> Option<&RevisionView> {
         match &self.text {
             Some(text) => self.find(text.leads_to()),
@@ -110,20 +110,20 @@ impl RevisionScreen {
         }
     }
 
-    /// Chooses the selected revision as the one that others are compared with; again: not any more.
+    /// Marks the selected revision as the one that others are compared with; a second time removes the mark.
     pub(crate) fn mark(&mut self) {
         let selected = self.selected().map(|revision| revision.hash.clone());
         self.marked = if self.marked == selected { None } else { selected };
         self.summarise();
     }
 
-    /// The number of the revision that somebody looks at, where it is another than the target.
+    /// The number of the selected or open revision, if it is not the target.
     pub(crate) fn chosen_to_go_back_to(&self) -> Option<i64> {
         let looked_at = self.text.is_some() || self.list.selected().is_some();
         self.in_sight().filter(|one| looked_at && !self.is_target(one)).and_then(|one| one.number)
     }
 
-    /// Back one level: the filter, what is read, the mark, the selection. Tells whether there was one.
+    /// Back one level: the filter, the open text, the mark, the selection. Tells whether there was a level.
     pub(crate) fn back(&mut self) -> bool {
         if !self.shown_filter().is_all() {
             self.set_filter(Filter::default());
@@ -139,12 +139,12 @@ impl RevisionScreen {
         true
     }
 
-    /// What lets rows through: of what is read, else of the list.
+    /// The filter of the open text, or else of the list.
     pub(crate) fn shown_filter(&self) -> &Filter {
         self.text.as_ref().map_or(&self.filter, |text| &text.filter)
     }
 
-    /// Shows only rows that pass: of what is read, else of the list.
+    /// Sets the filter of the open text, or else of the list.
     pub(crate) fn set_filter(&mut self, filter: Filter) {
         match &mut self.text {
             Some(text) => {
@@ -163,7 +163,7 @@ impl RevisionScreen {
         self.rows.len()
     }
 
-    /// How many there are, whether they pass the filter or not.
+    /// The number of rows, whether they pass the filter or not.
     pub(crate) fn all(&self) -> usize {
         self.revisions.len()
     }
@@ -173,7 +173,7 @@ impl RevisionScreen {
         self.revisions.get(*self.rows.get(row)?)
     }
 
-    /// The selected one; the newest where none is selected.
+    /// The selected revision; the newest if none is selected.
     pub(crate) fn selected(&self) -> Option<&RevisionView> {
         self.row(self.list.cursor().unwrap_or(0))
     }
@@ -183,7 +183,7 @@ impl RevisionScreen {
         self.revisions.iter().find(|revision| *revision.hash == *hash)
     }
 
-    /// Selects by movement, where `height` rows are seen.
+    /// Moves the selection, with `height` visible rows.
     pub(crate) fn go(&mut self, movement: Move, height: usize) {
         let mut list = std::mem::take(&mut self.list);
         list.go(movement, self.len(), height, |row| self.hash(row));
@@ -191,7 +191,7 @@ impl RevisionScreen {
         self.summarise();
     }
 
-    /// Finds the selected one again after rows changed.
+    /// Finds the selected revision again after rows changed.
     pub(crate) fn follow(&mut self, height: usize) {
         let mut list = std::mem::take(&mut self.list);
         let position = |hash: &Str| (0..self.len()).find(|row| self.hash(*row) == *hash);
@@ -206,13 +206,13 @@ impl RevisionScreen {
 
     /// The revision that most nodes run now.
     pub(crate) fn on_nodes(&self) -> Option<&RevisionView> {
-        // Of two with as many pods the target, else the newer one.
+        // Of revisions with equally many Pods the target wins, or else the newest.
         let rank = |at: &usize| (self.revisions[*at].pods, self.is_target(&self.revisions[*at]), usize::MAX - at);
         let most = (0..self.revisions.len()).max_by_key(rank)?;
         self.revisions.get(most).filter(|revision| revision.pods > 0)
     }
 
-    /// Of the target: the revision that most of the other nodes run.
+    /// For the target: the revision that most of the other nodes run.
     fn left_on_nodes(&self, target: &RevisionView) -> Option<&RevisionView> {
         let others = self.revisions.iter().filter(|one| one.hash != target.hash && one.pods > 0);
         others.max_by_key(|one| (one.pods, one.number)).filter(|_| self.is_target(target))
@@ -224,8 +224,8 @@ impl RevisionScreen {
         self.revisions.iter().find(|one| one.number.is_some() && one.number < revision.number)
     }
 
-    /// What the selected revision is compared with: the marked one; else the one that most nodes run; and that one with the
-    /// revision before it.
+    /// The revision that the selected one is compared with: the marked one, or else the one that most nodes run; that one is
+    /// compared with the revision before it.
     pub(crate) fn compared_with(&self) -> Option<&RevisionView> {
         let selected = self.selected()?;
         let marked = self.marked.as_ref().and_then(|hash| self.find(hash));
@@ -233,7 +233,7 @@ impl RevisionScreen {
         base.or_else(|| self.left_on_nodes(selected)).or_else(|| self.before(selected))
     }
 
-    /// Compares the selected revision, unless that was done already.
+    /// Compares the selected revision, unless this was done already.
     fn summarise(&mut self) {
         let both = self.selected().zip(self.compared_with());
         let of = both.map(|(selected, base)| (base.hash.clone(), selected.hash.clone()));
@@ -244,8 +244,8 @@ impl RevisionScreen {
         self.summary = Summary { of, text };
     }
 
-    /// What differs between the selected revision and [`compared_with`](Self::compared_with); `None` where the template of one is
-    /// not known.
+    /// The difference of the selected revision and [`compared_with`](Self::compared_with); `None` if the template of one of
+    /// them is unknown.
     pub(crate) fn summary(&self) -> Option<&RevisionText> {
         self.summary.text.as_ref()
     }
@@ -254,12 +254,12 @@ impl RevisionScreen {
         self.target.as_ref() == Some(&revision.hash)
     }
 
-    /// Of a revision that a roll back has given its number, which one it had: `the template of 2`.
+    /// The earlier number of a revision that a roll back renumbered: `the template of 2`.
     pub(crate) fn renumbered(&self, revision: &RevisionView) -> Option<&str> {
         self.renumbered.get(&revision.hash).map(String::as_str)
     }
 
-    /// What is to be known of a revision: whether it is the target, where a roll back would go, the one that is marked.
+    /// The marks of a revision: whether it is the target, the goal of a roll back, or the marked one.
     pub(crate) fn marks(&self, revision: &RevisionView) -> String {
         let is = |hash: &Option<Str>| hash.as_ref() == Some(&revision.hash);
         let halted = revision.halted.is_some();
@@ -273,13 +273,13 @@ impl RevisionScreen {
         marks.iter().filter(|(holds, _)| *holds).map(|(_, mark)| *mark).collect::<Vec<_>>().join(" ")
     }
 
-    /// The images of the revision with this index, those that differ from the revision before it first.
+    /// The images of the revision with this index; those that differ from the revision before it come first.
     fn images(&self, at: usize, in_full: bool) -> String {
         let revision = &self.revisions[at];
         let before = self.before(revision);
         let is_new = |image: &&(Str, Str)| before.is_some_and(|before| !before.images.contains(image));
         let (new, old): (Vec<_>, Vec<_>) = revision.images.iter().partition(is_new);
-        // The summary below the list has both in full.
+        // The summary below the list shows both in full.
         let elsewhere = |container: &Str, image: &Str| {
             let was = before.and_then(|before| before.images.iter().find(|(name, _)| name == container));
             let words = was.and_then(|(_, was)| repository_change(was, image));
@@ -300,7 +300,7 @@ impl RevisionScreen {
         revision.images.iter().any(|(name, image)| was(name).is_some_and(|was| repository_change(was, image).is_some()))
     }
 
-    /// The versions of the images in this row, those that are new with this revision first.
+    /// The versions of the images in this row; those that are new with this revision come first.
     pub(crate) fn versions(&self, row: usize) -> String {
         match self.rows.get(row) {
             Some(at) if !self.revisions[*at].images.is_empty() => self.images(*at, false),
@@ -309,10 +309,10 @@ impl RevisionScreen {
         }
     }
 
-    /// Opens what differs between two revisions.
+    /// Opens the difference of two revisions.
     ///
     /// # Errors
-    /// Says of which the template is not known.
+    /// The template of a revision is unknown: the error names the revision.
     pub(crate) fn compare(&mut self, from: &RevisionView, to: &RevisionView) -> Result<(), String> {
         self.text = Some(RevisionText::diff(from, to)?);
         Ok(())
@@ -321,7 +321,7 @@ impl RevisionScreen {
     /// Opens the template of a revision.
     ///
     /// # Errors
-    /// Says that it is not known.
+    /// The template is unknown.
     pub(crate) fn read(&mut self, revision: &RevisionView) -> Result<(), String> {
         self.text = Some(RevisionText::template(revision)?);
         Ok(())

@@ -1,4 +1,4 @@
-//! The loop: waits, takes everything in, draws once, and only if something changed.
+//! The loop: it waits, takes in everything that has happened, and draws once, only if something changed.
 //!
 //! ```text
 //!  wait for a key, a signal, an answer, news, or the time ─► drain ─► update ─► due? ─► draw ─► changed? ─► write
@@ -6,7 +6,7 @@
 //!
 //! Keys are shown at once (frames 16 ms apart), snapshots at most ten times a second, less often over links that are slow to
 //! take a frame. There is no tick: without news, keys and a visible clock nothing runs. Nothing here waits for the terminal.
-//! When it takes no bytes for a while, the console stops driving ([`stuck`]).
+//! If the terminal takes no bytes for a while, the console stops driving ([`stuck`]).
 
 mod effects;
 mod environment;
@@ -50,15 +50,15 @@ use crate::engine::model::command::Command;
 use crate::process::output::StreamWriter;
 use crate::process::printable::Printable;
 
-/// Sizes that follow each other this closely are one resize.
+/// Changes of the size within this time are handled as one resize.
 const RESIZE_WAIT: Duration = Duration::from_millis(30);
-/// How long giving the leases back may take: after a key or a signal, and after the terminal went away.
+/// The time limit for giving the Leases back: after a key or a signal, and after the terminal went away.
 const STOP_LIMIT: Duration = Duration::from_secs(3);
 const GONE_LIMIT: Duration = Duration::from_millis(500);
-/// How many answers may wait for the loop.
+/// The most answers that may wait for the loop.
 const ANSWERS: usize = 64;
 
-/// What the console opens with.
+/// The page that the console opens with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Start {
     /// The list of all DaemonSets, of one namespace or of all.
@@ -75,54 +75,54 @@ pub enum Start {
     },
 }
 
-/// How colours are chosen.
+/// The choice of colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Colour {
     /// By `NO_COLOR`, `COLORTERM` and `TERM`; the 16 ANSI colours when in doubt.
     #[default]
     Auto,
-    /// Exactly these.
+    /// This depth, whatever the environment says.
     Depth(Depth),
 }
 
-/// How the console looks; what is left out is found out.
+/// The look of the console; values that are left out are determined from the environment.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ConsoleOptions {
     /// The theme's name.
     pub theme: Option<String>,
-    /// Where it is named, if that is not the command line: a file and a line.
+    /// The place that names the theme, if it is not the command line: a file and a line.
     pub theme_place: Option<String>,
-    /// Where to look for themes beside the built-in ones; otherwise `$XDG_CONFIG_HOME/rolldeck/themes`.
+    /// The directory of themes beside the built-in ones; otherwise `$XDG_CONFIG_HOME/rolldeck/themes`.
     pub themes: Option<PathBuf>,
     /// The columns of the list of nodes, from left to right; otherwise all in their usual order.
     pub columns: Option<Vec<NodeColumnName>>,
-    /// Keys for actions, beside those that they have, each with where it is set: a file and a line.
+    /// The user's keys for actions, in addition to the built-in ones; each with the place that sets it: a file and a line.
     pub keys: Vec<(KeyChoice, String)>,
-    /// Filters that have names.
+    /// Filters with names.
     pub bookmarks: Vec<Bookmark>,
-    /// Which signs to use.
+    /// The set of signs to use.
     pub glyphs: Option<Glyphs>,
-    /// Which colours to use.
+    /// The colours to use.
     pub colour: Colour,
-    /// Where `:site` is remembered; `None`: nowhere.
+    /// The file in which the choices of `:site` are remembered; `None`: nowhere.
     pub site_file: Option<PathBuf>,
-    /// Which contexts are protected, as [`crate::config::is_protected`] takes them.
+    /// The protected contexts, in the form that [`crate::config::is_protected`] takes.
     pub protected: Vec<String>,
-    /// By what it calls when a rollout halts, is done, or is taken over.
+    /// The means by which the console calls when a rollout halts, is done, or is taken over.
     pub notify: NotifyBy,
 }
 
-/// How the console ended.
+/// The way in which the console ended.
 pub enum ConsoleEnd {
-    /// It was quit.
+    /// The user quit.
     Quit,
-    /// Somebody wants to go to another cluster: a console is to be opened there, which looks the same.
+    /// The user goes to another cluster: the caller opens a console there, with the same look.
     Switch {
         /// The session there; its server answered.
         session: Arc<dyn Session>,
         /// The name of the theme.
         theme: String,
-        /// Which signs.
+        /// The set of signs.
         glyphs: Glyphs,
     },
 }
@@ -136,13 +136,13 @@ impl std::fmt::Debug for ConsoleEnd {
     }
 }
 
-/// Why the console did not start, or ended by itself.
+/// The reason why the console did not start, or ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsoleError {
-    /// There is no terminal that it could use.
+    /// There is no usable terminal.
     #[error("{0}")]
     Terminal(String),
-    /// An option does not make sense.
+    /// An option is invalid.
     #[error("{0}")]
     Options(String),
     /// The terminal went away while it ran.
@@ -159,9 +159,10 @@ impl From<TerminalError> for ConsoleError {
     }
 }
 
-/// Runs the console until it is quit, or left for another cluster. To be awaited on a thread of its own: it writes to the terminal.
+/// Runs the console until the user quits, or leaves for another cluster. Await it on a thread of its own, because it writes
+/// to the terminal.
 ///
-/// Whatever happens, the terminal is left as it was found.
+/// The terminal is restored in every case.
 ///
 /// # Errors
 /// See [`ConsoleError`].
@@ -205,18 +206,18 @@ impl Drop for Restored {
     }
 }
 
-/// How the loop goes on.
+/// The next step of the loop.
 #[derive(Debug)]
 enum LoopStep {
     Wait,
     Suspend,
     Quit(Vec<DaemonSetRef>),
-    /// To the other cluster that answered, after it stopped driving these.
+    /// Goes to the other cluster that answered, after the console stopped driving these.
     Switch(Str, Vec<DaemonSetRef>),
     End(ConsoleError),
 }
 
-/// A session on another cluster, whose server answered.
+/// A session on another cluster whose server answered.
 struct AnsweredSession {
     context: Str,
     session: Arc<dyn Session>,
@@ -228,15 +229,15 @@ struct ConsoleLoop {
     model: Model,
     screen: Screen<StreamWriter>,
     output: StreamWriter,
-    /// A frame is on its way.
+    /// A frame is being written.
     writing: bool,
-    /// Set while the terminal takes nothing.
+    /// Set while the terminal takes no bytes.
     stuck: Option<stuck::Stuck>,
     rollouts: HashMap<DaemonSetRef, Rollout>,
     fleet: Option<watch::Receiver<Arc<Fleet>>>,
-    /// The one that answered last.
+    /// The session that answered last.
     answered: Arc<Mutex<Option<AnsweredSession>>>,
-    /// What reads nodes and logs, by number; it ends when it is dropped.
+    /// The tasks that read nodes and logs, by number; a task ends when its handle is dropped.
     readers: HashMap<u64, AbortOnDropHandle<()>>,
     /// Woken when a snapshot, a fleet or a crash is new.
     news: Arc<Notify>,
@@ -335,7 +336,7 @@ impl ConsoleLoop {
     async fn wait(&mut self, reader: &mut Reader, signals: &mut Signals) -> LoopStep {
         let now = Instant::now();
         self.note_written();
-        // While a frame is on its way, what happens is for the next one.
+        // While a frame is being written, changes wait for the next one.
         let frame = self.throttle.due(now).filter(|_| !self.writing);
         let due = [frame, self.resize_at].into_iter().flatten().min();
         let output = self.output.clone();
@@ -366,7 +367,7 @@ impl ConsoleLoop {
             }
             Some(answer) = self.answers.1.recv() => {
                 match answer {
-                    // What is read again and again is news, like a snapshot.
+                    // Data that is read repeatedly is handled as news, like a snapshot.
                     Msg::Inspected(..) | Msg::Log(..) => self.throttle.news = true,
                     _ => self.throttle.typed = true,
                 }
@@ -392,7 +393,7 @@ impl ConsoleLoop {
                 self.throttle.typed = true;
                 self.take_in(Msg::Background(colour))
             }
-            // The question whether to quit could not be read: the terminal shows nothing new.
+            // The terminal shows nothing new, so nobody could read the question whether to quit.
             TerminalEvent::Input(TerminalInput::Key(key)) if key == Key::ctrl('c') && self.is_blind() => {
                 LoopStep::Quit(self.model.driven().map(|page| page.target.clone()).collect())
             }
@@ -427,7 +428,7 @@ impl ConsoleLoop {
         }
     }
 
-    /// Does what has become due: a resize, news, a frame.
+    /// Handles everything that is due: a resize, news, a frame.
     fn catch_up(&mut self, tty: &Tty) -> Result<LoopStep, ConsoleError> {
         let now = Instant::now();
         if self.resize_at.is_some_and(|at| at <= now) {
@@ -494,7 +495,8 @@ impl ConsoleLoop {
             let text = "there is no shell with job control to go back to; q quits";
             return self.take_in(Msg::Said(StatusSeverity::Refused, text.into()));
         }
-        // The terminal would stop the whole process group, so we do. The signal reaches us too, and is handled there.
+        // The terminal would stop the whole process group, so the console does the same. The signal reaches the console too,
+        // and is handled there.
         match rustix::process::kill_current_process_group(rustix::process::Signal::TSTP) {
             Ok(()) => LoopStep::Wait,
             Err(_) => LoopStep::Suspend,
@@ -506,7 +508,7 @@ impl ConsoleLoop {
         let farewell =
             driving.then_some("rolldeck is stopped: nothing is updated until it continues (fg), or another drives");
         tty.suspend(farewell)?;
-        // The shell had its own title meanwhile.
+        // The shell has set its own title in the meantime.
         self.title = None;
         self.screen.forget();
         self.throttle.typed = true;
@@ -535,7 +537,7 @@ impl ConsoleLoop {
         Ok(())
     }
 
-    /// Gives the leases back before the console ends; a ctrl-c ends the waiting.
+    /// Gives the Leases back before the console ends; a ctrl-c ends the waiting.
     async fn stop_driving(&mut self, driven: Vec<DaemonSetRef>, reader: &mut Reader, at_most: Duration) {
         if driven.is_empty() {
             self.rollouts.clear();
@@ -556,7 +558,7 @@ impl ConsoleLoop {
             loop {
                 match reader.next().await {
                     TerminalEvent::Input(TerminalInput::Key(key)) if key == Key::ctrl('c') => return,
-                    // Without a terminal the leases are given back all the same, within the time limit.
+                    // Without a terminal the Leases are still given back, within the time limit.
                     TerminalEvent::Gone => sleep(at_most).await,
                     TerminalEvent::Input(_) => {}
                 }

@@ -2,29 +2,29 @@
 
 use std::time::Duration;
 
-/// The message on the status line. It stays until the next one, or until the screen changes when it is [old](StatusLine::is_old).
+/// The message on the status line. It stays until the next message, or, once it is [old](StatusLine::is_old), until the screen changes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct StatusLine {
     pub(crate) severity: StatusSeverity,
     pub(crate) text: String,
-    /// When it was said, as the console has been up.
+    /// The time of the message, as the console's uptime.
     pub(crate) at: Duration,
 }
 
 impl StatusLine {
-    /// Whether it was said so long ago that what the screen shows now may contradict it. What is being waited for stays.
+    /// Whether the message is so old that the present screen may contradict it. A message about a pending command is never old.
     pub(crate) fn is_old(&self, now: Duration) -> bool {
         let stays = match self.severity {
             StatusSeverity::Busy => return false,
             StatusSeverity::Good | StatusSeverity::Plain | StatusSeverity::UntilKey => Duration::from_secs(10),
-            // Whoever was refused may have to read it twice.
+            // A user may have to read a refusal twice.
             StatusSeverity::Refused | StatusSeverity::KeyRefused => Duration::from_secs(60),
         };
         now.saturating_sub(self.at) > stays
     }
 }
 
-/// How good the news is.
+/// The kind of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StatusSeverity {
     Good,
@@ -32,8 +32,8 @@ pub(crate) enum StatusSeverity {
     Plain,
     /// A command was refused, or something failed.
     Refused,
-    /// A key does nothing now: it says so until the next key that does something.
+    /// A key does nothing now: the message stays until the next key that does something.
     KeyRefused,
-    /// It is about the key before: the next one puts it away, whatever it does.
+    /// The message is about the last key: the next key removes it, whatever that key does.
     UntilKey,
 }

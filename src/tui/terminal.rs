@@ -1,11 +1,11 @@
 //! The terminal: its modes are set once and always restored; each frame is one write.
 //!
-//! Whatever ends the process, a panic included, goes through [`restore`]. Ctrl-Z leaves, stops, and enters again. A frame
-//! is encoded into one buffer, wrapped in a synchronized update where the terminal says that it knows those (DEC 2026),
-//! and handed over in one piece; a frame that changes nothing is not written at all.
+//! Every end of the process, a panic included, goes through [`restore`]. Ctrl-Z leaves the terminal, stops, and enters it
+//! again. A frame is encoded into one buffer, wrapped in a synchronized update (DEC 2026) if the terminal says that it knows
+//! them, and handed over in one piece; an unchanged frame is not written at all.
 //!
-//! A thread writes, so a terminal that takes no bytes blocks nothing else. At most one frame is being written; the next is
-//! drawn from the newest model once that is done.
+//! A separate thread writes, so that a terminal that takes no bytes blocks nothing else. At most one frame is being written;
+//! the next is drawn from the newest model once that one is written.
 
 pub(crate) mod encode;
 pub(crate) mod osc;
@@ -27,20 +27,20 @@ use crate::process::printable::Printable;
 /// The private mode of synchronized updates.
 pub(crate) const SYNCHRONIZED: u16 = 2026;
 const ASK_SYNCHRONIZED: &[u8] = b"\x1b[?2026$p";
-/// OSC 11: what colour is the background? Those that do not know it ignore it.
+/// OSC 11: asks for the colour of the background. Terminals that do not know it ignore it.
 const ASK_BACKGROUND: &[u8] = b"\x1b]11;?\x1b\\";
-/// How long the terminal may take for its last bytes: one that takes none is left as it is.
+/// The time that the terminal has for its last bytes: a terminal that takes none is left as it is.
 const LAST_BYTES: Duration = Duration::from_millis(400);
 
 /// Whether there is something to restore.
 static ENTERED: AtomicBool = AtomicBool::new(false);
-/// Whether the title was changed, and the one before it remembered.
+/// Whether the title was changed, and the earlier one pushed.
 static TITLED: AtomicBool = AtomicBool::new(false);
-/// What the terminal is written to. Nobody holds the lock for longer than it takes to clone it.
+/// The writer to the terminal. Nobody holds the lock for longer than it takes to clone the writer.
 static OUTPUT: Mutex<Option<StreamWriter>> = Mutex::new(None);
 
-/// Restores the terminal, if it was entered. Safe to call at any time and from any thread, a panicking one included; takes
-/// no longer than [`LAST_BYTES`], whatever the terminal does.
+/// Restores the terminal, if it was entered. The function can be called at any time and from any thread, a panicking one
+/// included; it takes no longer than [`LAST_BYTES`], whatever the terminal does.
 pub(crate) fn restore() {
     if ENTERED.swap(false, Ordering::SeqCst) {
         let mut bytes = Vec::new();
@@ -64,15 +64,15 @@ pub(crate) fn restore() {
     }
 }
 
-/// What frames are written to.
+/// The destination of frames.
 pub(crate) trait Sink {
     /// Has all of `bytes` written, in one piece where that is possible.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// The terminal is gone.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Whether all that was sent is written: only then the next frame is encoded, as what it changes of that.
+    /// Whether all bytes are written: only then is the next frame encoded, as the difference to the one on screen.
     fn is_ready(&self) -> bool;
 }
 
@@ -97,11 +97,11 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// Writes frames, each as what it changes.
+/// Writes frames, each as the difference to the one before.
 #[derive(Debug)]
 pub(crate) struct Screen<S> {
     sink: S,
-    /// What the terminal shows; nothing is known of it when absent.
+    /// The frame on the terminal; `None` if it is unknown.
     shown: Option<Buffer>,
     cursor: Option<Position>,
     synchronized: bool,
@@ -115,17 +115,17 @@ impl<S: Sink> Screen<S> {
         Self { sink, shown: None, cursor: None, synchronized: false, bytes: Vec::new(), beside: Vec::new() }
     }
 
-    /// The terminal said how it has synchronized updates set: 1 and 2 mean that it knows them.
+    /// Takes in the terminal's setting of synchronized updates: 1 and 2 mean that it knows them.
     pub(crate) fn set_synchronized(&mut self, setting: u16) {
         self.synchronized = matches!(setting, 1 | 2);
     }
 
-    /// Nothing is known any more of what the terminal shows: the next frame is written in full.
+    /// Forgets the frame on the terminal: the next frame is written in full.
     pub(crate) fn forget(&mut self) {
         self.shown = None;
     }
 
-    /// Whether the last frame is written, so that there is one to encode the next against.
+    /// Whether the last frame is written, so that the next one can be encoded against it.
     pub(crate) fn is_ready(&self) -> bool {
         self.sink.is_ready()
     }
@@ -140,7 +140,7 @@ impl<S: Sink> Screen<S> {
         self.beside.extend_from_slice(osc::BELL);
     }
 
-    /// Sets the title of the terminal, together with the next frame. [`restore`] sets the one before.
+    /// Sets the title of the terminal, together with the next frame. [`restore`] sets the earlier title.
     pub(crate) fn set_title(&mut self, text: &str) {
         if !TITLED.swap(true, Ordering::SeqCst) {
             self.beside.extend_from_slice(osc::PUSH_TITLE);
@@ -148,11 +148,11 @@ impl<S: Sink> Screen<S> {
         self.beside.extend(osc::title(text));
     }
 
-    /// Shows `frame`, with the cursor where text is being typed; only when it [is ready](Self::is_ready). Tells how many
-    /// bytes that takes.
+    /// Shows `frame`, with the cursor at the text being typed; call it only when it [is ready](Self::is_ready). Returns the
+    /// number of bytes.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// The terminal is gone.
     pub(crate) fn show(&mut self, mut frame: Buffer, cursor: Option<Position>) -> io::Result<usize> {
         self.bytes.clear();
         encode::mend(&mut frame);
@@ -200,7 +200,7 @@ impl<S: Sink> Screen<S> {
     }
 }
 
-/// Why there is no console.
+/// The reason why there is no console.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TerminalError {
     /// Standard output is not a terminal.
@@ -213,7 +213,7 @@ pub(crate) enum TerminalError {
     Io {
         /// What was attempted.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -234,7 +234,7 @@ impl Tty {
     /// Finds the terminal; changes nothing yet.
     ///
     /// # Errors
-    /// When there is none.
+    /// There is no terminal.
     pub(crate) fn find() -> Result<Self, TerminalError> {
         if !rustix::termios::isatty(io::stdout()) {
             return Err(TerminalError::NotATerminal);
@@ -248,20 +248,20 @@ impl Tty {
         Ok(Self { input, writer })
     }
 
-    /// A descriptor of its own to read the terminal's keys from.
+    /// A separate descriptor to read the terminal's keys from.
     ///
     /// # Errors
-    /// When there are no more file descriptors.
+    /// There are no more file descriptors.
     pub(crate) fn input(&self) -> Result<OwnedFd, TerminalError> {
         attempt("read the terminal", self.input.try_clone())
     }
 
-    /// Who writes to it.
+    /// The writer to the terminal.
     pub(crate) fn writer(&self) -> StreamWriter {
         self.writer.clone()
     }
 
-    /// Its size in cells, at most [`WIDEST`] by [`HIGHEST`]; what is not known is 80x24.
+    /// The size in cells, at most [`WIDEST`] by [`HIGHEST`]; 80x24 if it is unknown.
     pub(crate) fn size(&self) -> Size {
         match rustix::termios::tcgetwinsize(io::stdout()) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => clamped(Size::new(size.ws_col, size.ws_row)),
@@ -269,10 +269,10 @@ impl Tty {
         }
     }
 
-    /// Takes the terminal over. [`restore`] gives it back.
+    /// Takes over the terminal. [`restore`] gives it back.
     ///
     /// # Errors
-    /// When it is gone.
+    /// The terminal is gone.
     pub(crate) fn enter(&mut self) -> Result<(), TerminalError> {
         *OUTPUT.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.writer.clone());
         ENTERED.store(true, Ordering::SeqCst);
@@ -280,17 +280,17 @@ impl Tty {
         let mut bytes = Vec::new();
         let entered = queue!(bytes, control::EnterAlternateScreen, cursor::Hide, event::EnableBracketedPaste);
         attempt("write to the terminal", entered)?;
-        // A terminal that does not know the question may print it: the first frame overwrites that.
+        // A terminal that does not know the question may print it: the first frame overwrites the print.
         bytes.extend_from_slice(ASK_SYNCHRONIZED);
         bytes.extend_from_slice(ASK_BACKGROUND);
         attempt("write to the terminal", self.writer.send(Printable::control_sequences(bytes)))
     }
 
-    /// Gives the terminal back, says `farewell` there if there is something to say, stops this process as Ctrl-Z does,
-    /// and takes the terminal again once it continues.
+    /// Gives the terminal back, prints `farewell` if there is one, stops this process as Ctrl-Z does, and takes over the
+    /// terminal again once the process continues.
     ///
     /// # Errors
-    /// When the terminal is gone by then.
+    /// The terminal is gone by then.
     pub(crate) fn suspend(&mut self, farewell: Option<&str>) -> Result<(), TerminalError> {
         restore();
         if let Some(farewell) = farewell {
@@ -301,7 +301,7 @@ impl Tty {
         self.enter()
     }
 
-    /// Says something on the terminal after it was given back, if it takes it.
+    /// Prints a text on the terminal after it was given back, if it takes bytes.
     pub(crate) fn say(&mut self, text: Printable) {
         if self.writer.send(text).is_ok() {
             self.writer.drain(LAST_BYTES);
@@ -309,15 +309,15 @@ impl Tty {
     }
 }
 
-/// Whether a shell with job control started us: without one nobody would continue a stopped process.
+/// Whether a shell with job control started this process: without such a shell nobody would continue a stopped process.
 ///
-/// Such a shell gives each job a process group of its own, never its own session's.
+/// Such a shell gives each job a process group of its own, which is never that of its session.
 pub(crate) fn under_job_control() -> bool {
     rustix::process::getsid(None).is_ok_and(|session| session != rustix::process::getpgrp())
 }
 
-/// The most columns and rows that are drawn: more than any screen has. A terminal may claim 65,535 of each, for which a frame would
-/// take 200 GB; of such a one the upper left part is used.
+/// The most columns and rows that are drawn, more than any screen has. A terminal may claim 65,535 of each, for which a
+/// frame would take 200 GB; only the upper left part of such a terminal is used.
 pub(crate) const WIDEST: u16 = 1_000;
 /// See [`WIDEST`].
 pub(crate) const HIGHEST: u16 = 500;

@@ -1,13 +1,14 @@
-//! Themes: what each role looks like, and which sign stands for what.
+//! Themes: the look of each role, and the sign for each glyph.
 //!
-//! A theme is TOML: a palette of named colours, roles that use them, and glyphs. The built-in ones are in `themes/`; files
-//! in `$XDG_CONFIG_HOME/rolldeck/themes` add to them, and replace those of the same name. Everything that a theme does not
-//! define it inherits from `default`. A name that is not known is an error, with the most similar known name.
+//! A theme is TOML: a palette of named colours, roles that use them, and glyphs. The built-in themes are in `themes/`; files
+//! in `$XDG_CONFIG_HOME/rolldeck/themes` add to them, and replace those of the same name. A theme inherits everything that
+//! it does not define from `default`. An unknown name is an error, which suggests the most similar known name.
 //!
-//! No colour can be read on both a dark and a light background. So a theme has looks for each, in its sections `dark` and `light`, and the
-//! terminal is asked for its background ([`Themes::see_background`]). As long as that is not known, and where a terminal has only 16
-//! colours, which are whatever it makes of them, a built-in theme leaves words in the terminal's own foreground: only signs and bars are
-//! coloured, whose shapes say the same ([`Theme::leaves_words_plain`]). `theme/contrast.rs` tests what can be read on what.
+//! No colour is readable on both a dark and a light background. So a theme has looks for each, in its sections `dark` and
+//! `light`, and the console asks the terminal for its background ([`Themes::see_background`]). While the background is
+//! unknown, and on a terminal with only 16 colours, whose values the terminal decides, a built-in theme leaves words in the
+//! terminal's own foreground: only signs and bars are coloured, and their shapes carry the same meaning
+//! ([`Theme::leaves_words_plain`]). `theme/contrast.rs` tests the contrasts.
 
 mod depth;
 mod file;
@@ -30,13 +31,13 @@ const BUILT_IN: [&str; 7] = [
     include_str!("../../themes/dark.toml"),
 ];
 
-/// In place of a file's path.
+/// Stands in place of a file's path.
 const BUILT_IN_PLACE: &str = "built-in theme";
 
-/// The theme for terminals that shall not, or cannot, show colour.
+/// The theme for terminals that must not, or cannot, show colour.
 pub(crate) const MONO: &str = "mono";
 
-/// Names the variants of an enum after themselves, as they are written in a theme.
+/// Gives the variants of an enum their names, as they are written in a theme.
 macro_rules! named {
     ($(#[$meta:meta])* $name:ident { $($variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
@@ -58,7 +59,7 @@ macro_rules! named {
 }
 
 named! {
-    /// What a piece of the screen means.
+    /// The meaning of a piece of the screen.
     ThemeRole {
         Text = "text",
         Muted = "muted",
@@ -130,7 +131,7 @@ named! {
     }
 }
 
-/// Which signs the terminal can show.
+/// The signs that the terminal can show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Glyphs {
     /// Signs beyond ASCII.
@@ -139,7 +140,7 @@ pub enum Glyphs {
     Ascii,
 }
 
-/// How many colours the terminal can show.
+/// The number of colours that the terminal can show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
 pub enum Depth {
     /// None: the `mono` theme is used.
@@ -152,7 +153,7 @@ pub enum Depth {
     True,
 }
 
-/// What a terminal's background is.
+/// The background of a terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, PartialOrd, Ord)]
 pub(crate) enum Background {
     #[default]
@@ -164,13 +165,13 @@ pub(crate) enum Background {
 impl Background {
     const ALL: [Self; 3] = [Self::Unknown, Self::Dark, Self::Light];
 
-    /// What a background of this colour is.
+    /// The kind of a background of this colour.
     pub(crate) fn of(rgb: [u8; 3]) -> Self {
         // Above this luminance black is easier to read than white.
         if luminance(rgb) > 0.179 { Self::Light } else { Self::Dark }
     }
 
-    /// The section of a theme that is for it.
+    /// The section of a theme for this background.
     fn section(self) -> Option<&'static str> {
         match self {
             Self::Unknown => None,
@@ -189,14 +190,14 @@ fn luminance(rgb: [u8; 3]) -> f64 {
     0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/// For which backgrounds a theme is.
+/// The backgrounds for which a theme is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum MadeFor {
-    /// For all: it uses no colours of words, or has a background of its own.
+    /// For all backgrounds: the theme does not colour words, or paints a background of its own.
     Any,
-    /// For that of the terminal, whatever it is.
+    /// For the terminal's background, whichever it is.
     Terminals,
-    /// For this one, whatever the terminal says.
+    /// For this background, whatever the terminal reports.
     This(Background),
 }
 
@@ -206,7 +207,7 @@ pub(crate) struct Theme {
     pub(crate) name: String,
     made_for: MadeFor,
     is_built_in: bool,
-    /// The terminal's, as far as it matters: unknown where there are only 16 colours.
+    /// The terminal's background, as far as it matters: unknown on a terminal with only 16 colours.
     background: Background,
     styles: BTreeMap<Background, BTreeMap<ThemeRole, Style>>,
     unicode: BTreeMap<Glyph, String>,
@@ -214,13 +215,13 @@ pub(crate) struct Theme {
 }
 
 impl Theme {
-    /// How `role` looks.
+    /// The style of `role`.
     pub(crate) fn style(&self, role: ThemeRole) -> Style {
         let style = self.styles.get(&self.looks()).and_then(|styles| styles.get(&role));
         style.copied().unwrap_or_default()
     }
 
-    /// Which of its looks is in use.
+    /// The background whose looks are in use.
     fn looks(&self) -> Background {
         match (self.made_for, self.background) {
             (MadeFor::Any, _) | (MadeFor::This(_), Background::Unknown) => Background::Unknown,
@@ -229,8 +230,8 @@ impl Theme {
         }
     }
 
-    /// Whether words are in the terminal's own foreground, because no other is known to be readable. Signs and bars keep their colours. A
-    /// user's own theme is taken as it is.
+    /// Whether words keep the terminal's own foreground, because no other colour is known to be readable. Signs and bars
+    /// keep their colours. A user's own theme is used as it is.
     pub(crate) fn leaves_words_plain(&self) -> bool {
         self.is_built_in && self.made_for != MadeFor::Any && self.looks() == Background::Unknown
     }
@@ -244,7 +245,7 @@ impl Theme {
         set.get(&glyph).map_or(" ", String::as_str)
     }
 
-    /// The same theme in the colours that `depth` has.
+    /// The same theme, with the colours of `depth`.
     fn at_depth(mut self, depth: Depth) -> Self {
         for style in self.styles.values_mut().flat_map(BTreeMap::values_mut) {
             style.fg = style.fg.and_then(|colour| reduce(colour, depth));
@@ -254,7 +255,7 @@ impl Theme {
     }
 }
 
-/// The themes that there are, in the order in which they are cycled.
+/// The available themes, in the order in which they are cycled.
 #[derive(Clone, Debug)]
 pub(crate) struct Themes {
     /// Never empty.
@@ -264,7 +265,7 @@ pub(crate) struct Themes {
 }
 
 impl Themes {
-    /// The built-in themes, and those in `directory`; complaints tell which of its files are not themes, and why.
+    /// The built-in themes, and those in `directory`; the complaints name the files that are not themes, and the reasons.
     pub(crate) fn load(directory: Option<&Path>, depth: Depth) -> (Self, Vec<String>) {
         let mut complaints = Vec::new();
         let mut all: Vec<Theme> = Vec::new();
@@ -286,10 +287,10 @@ impl Themes {
         (themes, complaints)
     }
 
-    /// Takes in what the terminal's background is.
+    /// Takes in the kind of the terminal's background.
     pub(crate) fn see_background(&mut self, background: Background) {
         for theme in &mut self.all {
-            // The 16 colours are whatever the terminal makes of them: nothing is known of what can be read on what.
+            // The terminal decides the values of the 16 colours, so their contrasts are unknown.
             theme.background = match (self.depth, theme.made_for) {
                 (Depth::Never | Depth::Ansi, _) => Background::Unknown,
                 (Depth::Indexed | Depth::True, MadeFor::This(background)) => background,
@@ -306,7 +307,7 @@ impl Themes {
     /// Uses the theme called `name`.
     ///
     /// # Errors
-    /// Names those that there are.
+    /// There is no such theme: the error lists the names.
     pub(crate) fn choose(&mut self, name: &str) -> Result<(), String> {
         match self.all.iter().position(|theme| theme.name == name) {
             Some(index) => {
@@ -321,18 +322,18 @@ impl Themes {
         }
     }
 
-    /// Uses the next one.
+    /// Uses the next theme.
     pub(crate) fn cycle(&mut self) {
         self.current = (self.current + 1) % self.all.len();
     }
 
-    /// Their names.
+    /// The names of the themes.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.all.iter().map(|theme| theme.name.as_str())
     }
 }
 
-/// Where a user's own themes are.
+/// The directory of a user's own themes.
 pub(crate) fn user_directory() -> Option<PathBuf> {
     Some(crate::config::directory()?.join("themes"))
 }

@@ -1,4 +1,4 @@
-//! The timeline of a rollout, shown in place of the nodes: newest first. Who did what, and what happened on which node.
+//! The timeline of a rollout, shown in place of the nodes, newest first: who did what, and what happened on which node.
 
 mod lifted;
 
@@ -23,29 +23,29 @@ use crate::engine::report::story::{ControllerMoment, NodeMoment, Story};
 pub(crate) struct Timeline {
     pub(crate) list: List<Moment>,
     pub(crate) filter: Filter,
-    /// Whether every step of every node is shown, and not only what went wrong and what was well again.
+    /// Whether every step of every node is shown, instead of only troubles and recoveries.
     pub(crate) all_steps: bool,
-    /// By when it happened, oldest first.
+    /// The entries by time, oldest first.
     entries: Vec<TimelineEntry>,
-    /// What `entries` were made of.
+    /// The inputs from which `entries` were made.
     made_of: (Vec<Timestamp>, u64, BTreeMap<i64, Vec<i64>>, usize),
-    /// Those that pass the filter, newest first, as indices.
+    /// The entries that pass the filter, newest first, as indices.
     rows: Vec<usize>,
 }
 
-/// What tells one entry from another for as long as it is shown.
+/// The identity of an entry for as long as it is shown.
 pub(crate) type Moment = (Timestamp, String);
 
 /// One thing that happened.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum TimelineEntry {
-    /// To the rollout; and in words, in which revisions have the numbers that they have now.
+    /// On the rollout; with the event in words that use the revisions' present numbers.
     Rollout(RolloutEvent, String),
-    /// To the rollout, by the DaemonSet's own controller.
+    /// On the rollout, by the DaemonSet's own controller.
     Controller(ControllerMoment),
-    /// To the rollout, by somebody of whom no Event tells.
+    /// On the rollout, by somebody whom no Event names.
     Lifted(LiftedPause),
-    /// To a node.
+    /// On a node.
     Node(NodeMoment),
 }
 
@@ -59,7 +59,7 @@ impl TimelineEntry {
         }
     }
 
-    /// Who did it, or the node; in brackets, as in `rolldeck log`, the process in which the rollout did it by itself.
+    /// The person who did it, or the node; in brackets, as in `rolldeck log`, the process in which the rollout acted by itself.
     pub(crate) fn subject(&self) -> Str {
         match self {
             Self::Rollout(event, _) => who(event),
@@ -78,7 +78,7 @@ impl TimelineEntry {
         }
     }
 
-    /// An Event's reason; empty for what no Event tells.
+    /// An Event's reason; empty if there is no Event.
     pub(crate) fn reason(&self) -> &str {
         match self {
             Self::Rollout(event, _) => event.reason(),
@@ -114,7 +114,7 @@ impl FilterRow for TimelineEntry {
     }
 }
 
-/// What happened, without who and when.
+/// The description of the entry, without person and time.
 impl fmt::Display for TimelineEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -140,12 +140,12 @@ impl Timeline {
         let made_of = (times, story.told(), earlier.clone(), pauses.lifted.len());
         if self.made_of != made_of || self.entries.is_empty() {
             self.made_of = made_of;
-            // As `rolldeck status` has it: a roll back gives a revision another number.
+            // As in `rolldeck status`: a roll back gives a revision another number.
             let in_words = |event: &RolloutEvent| with_present_numbers(&event.to_string(), &earlier);
             let events = snapshot.timeline.iter().map(|event| TimelineEntry::Rollout(event.clone(), in_words(event)));
             let controllers = story.of_controller().iter().cloned().map(TimelineEntry::Controller);
             let nodes = story.moments().cloned().map(TimelineEntry::Node);
-            // Of the same instant nodes come first: what is done about the whole rollout follows from them.
+            // At the same instant nodes come first: an action on the whole rollout follows from them.
             let untold = pauses.lifted.iter().filter(|pause| !pause.is_told(&snapshot.timeline));
             let lifted = untold.cloned().map(TimelineEntry::Lifted);
             self.entries = nodes.chain(controllers).chain(lifted).chain(events).collect();
@@ -163,7 +163,7 @@ impl Timeline {
         self.rows = (0..self.entries.len()).rev().filter(passes).collect();
     }
 
-    /// What a filter may ask of entries.
+    /// The fields of entries that a filter can name.
     pub(crate) fn fields() -> Vec<FilterField> {
         let text = |name: &str, alias: &str| FilterField {
             name: name.to_owned(),
@@ -182,7 +182,7 @@ impl Timeline {
         self.rows.len()
     }
 
-    /// How many there are, whether they pass the filter or not.
+    /// The number of entries, whether they pass the filter or not.
     pub(crate) fn all(&self) -> usize {
         self.entries.iter().filter(|entry| self.is_shown(entry)).count()
     }
@@ -195,7 +195,7 @@ impl Timeline {
     fn is_shown(&self, entry: &TimelineEntry) -> bool {
         match entry {
             TimelineEntry::Rollout(..) | TimelineEntry::Controller(_) | TimelineEntry::Lifted(_) => true,
-            // Who looks for a node wants all of it.
+            // A user who searches for a node wants all of its entries.
             TimelineEntry::Node(moment) => self.all_steps || !self.filter.is_all() || moment.change.is_of_note(),
         }
     }
@@ -204,7 +204,7 @@ impl Timeline {
         self.entries.get(*self.rows.get(row)?)
     }
 
-    /// The one that is selected, or else the newest.
+    /// The selected entry, or else the newest.
     pub(crate) fn selected(&self) -> Option<&TimelineEntry> {
         self.row(self.list.cursor().unwrap_or(0))
     }
@@ -215,10 +215,10 @@ impl Timeline {
         self.list = list;
     }
 
-    /// Finds the selected one again after others came.
+    /// Finds the selected entry again after others were added.
     pub(crate) fn follow(&mut self, height: usize) {
         let mut list = std::mem::take(&mut self.list);
-        // The time tells most of them apart; their words are made only for those of the same time.
+        // The time tells most entries apart; texts are made only for entries of the same time.
         let is_it = |row: &usize, (at, words): &Moment| {
             self.row(*row).is_some_and(|entry| entry.at() == *at && identity(entry) == *words)
         };
@@ -232,12 +232,12 @@ impl Timeline {
     }
 }
 
-/// Two nodes may do the same at the same time.
+/// The words are part of the identity, because two nodes may do the same at the same time.
 fn identity(entry: &TimelineEntry) -> String {
     format!("{} {entry}", entry.subject())
 }
 
-/// Who did it. What is known from an Event only begins with `reported`.
+/// The person who did it. An action that is known only from an Event begins with `reported`.
 fn who(rollout_event: &RolloutEvent) -> Str {
     match (&rollout_event.by, rollout_event.reporter_in_words()) {
         (Some(by), _) => by.clone(),

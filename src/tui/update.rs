@@ -1,6 +1,6 @@
-//! Takes messages into the model: keys, snapshots, answers. The model changes here and in `commands`, nowhere else.
+//! Takes messages into the model: keys, snapshots, answers. Only this module and `commands` change the model.
 //!
-//! [`update`] is synchronous and total. Whatever needs the outside is handed back as [`ConsoleEffect`]s.
+//! [`update`] is synchronous and total. It returns everything that needs the outside as [`ConsoleEffect`]s.
 
 mod dialog;
 mod dispatch;
@@ -39,7 +39,7 @@ use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 
-/// Takes in what happened at `now`.
+/// Takes in a message at `now`.
 pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEffect> {
     model.now = now;
     if matches!(model.access, WriteAccess::Armed { until } if until <= now) {
@@ -149,8 +149,8 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
     effects
 }
 
-/// Puts into the list of DaemonSets what it does not know, and a rollout that is open does: whether anything moves, since when it is in its
-/// state, and that all nodes have what is pre-warmed.
+/// Completes the list of DaemonSets with facts that only an open rollout knows: whether anything moves, since when the
+/// rollout is in its state, and that all nodes have the pre-warmed images.
 fn complete_list(model: &mut Model) {
     let Some(list) = &mut model.fleet else { return };
     for page in &model.rollouts {
@@ -184,8 +184,8 @@ fn complete_list(model: &mut Model) {
     }
 }
 
-/// The state in the list as the page of the same rollout has it. Counters and record do not tell whether a node that is named as in progress
-/// still moves, or failed and holds the others.
+/// The state in the list, corrected by the page of the same rollout. Counters and record do not tell whether a node that is
+/// named as in progress still moves, or has failed and holds the others.
 fn state_on_its_page(listed: &FleetState, snapshot: &Snapshot) -> FleetState {
     match (listed, &snapshot.phase, snapshot.direction) {
         (FleetState::Rolling | FleetState::RollingBack, Phase::Held, _) => FleetState::Held,
@@ -195,7 +195,7 @@ fn state_on_its_page(listed: &FleetState, snapshot: &Snapshot) -> FleetState {
     }
 }
 
-/// Moves cursors and the visible part of lists to where their rows are now.
+/// Moves cursors and the visible parts of lists to the present places of their rows.
 fn settle(model: &mut Model) {
     let Measures { list_height: height, map } = Measures::of(model);
     let (cells, now, draws_map) = (model.size.width, model.now, view::draws_map(model));
@@ -205,7 +205,7 @@ fn settle(model: &mut Model) {
             |target: &DaemonSetRef| (0..page.rows.len()).find(|row| page.target(*row).as_ref() == Some(target));
         // Every row has a target: this is never used.
         let fallback = DaemonSetRef { namespace: "".into(), name: "".into() };
-        // The one that was come back from is waited for: it is not listed yet.
+        // The DaemonSet that the user came back from may not be listed yet: the selection waits for it.
         let is_awaited = list.selected().is_some_and(|selected| position(selected).is_none())
             && page.fleet.health == WatchHealth::Loading;
         if !is_awaited {
@@ -272,8 +272,9 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     }
 }
 
-/// Takes a key where the terminal is too small to show what it would do: it may only quit. A form that is open is put away by that, and
-/// otherwise waits until there is room again.
+/// Takes a key while the terminal is too small to show its effect: the key can only quit, suspend the process or repaint,
+/// and esc withdraws the question whether to quit. Quitting removes an open form, which otherwise waits until there is room
+/// again.
 fn key_without_room(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     if key == Key::ctrl('c') || key.text() == Some('q') {
         if model.asks_to_quit() {
@@ -318,7 +319,7 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<ConsoleEffect> {
             help::refind(model);
             Vec::new()
         }
-        // Pasted text is never taken for keys.
+        // Pasted text is never interpreted as keys.
         Overlay::None
         | Overlay::Help { .. }
         | Overlay::Details { .. }
@@ -327,7 +328,7 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<ConsoleEffect> {
     }
 }
 
-/// A refusal, with the key that would get what is missing.
+/// A refusal, with the key that provides what is missing.
 fn in_words(error: &CommandError) -> String {
     match error {
         CommandError::Refused(refusal @ Refusal::DrivenBy { .. }) => format!("{refusal} (D)"),

@@ -1,4 +1,4 @@
-//! The screen as a function of the model.
+//! Draws the screen as a function of the model.
 //!
 //! ```text
 //!  ┌──────────────────────────────────────────────┐
@@ -12,8 +12,8 @@
 //!  └──────────────────────────────────────────────┘
 //! ```
 //!
-//! Below 80x16 the header has two lines; below 40x10 there is one sentence. Nothing here changes the model, waits, or reads a
-//! clock. Drawing notes when time alone would change the picture; the loop draws again then.
+//! Below 80x16 the header has two lines; below 40x10 the screen is one sentence. Nothing here changes the model, waits, or
+//! reads a clock. Drawing notes the instant at which time alone changes the picture; the loop draws again then.
 
 mod diagnosis;
 mod dialog;
@@ -55,16 +55,16 @@ use super::words::{CELL_BYTES, fit, is_wider, width};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::snapshot::Phase;
 
-/// What a drawing yields beside its cells.
+/// The results of a drawing beside its cells.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Drawn {
-    /// Where text is being typed.
+    /// The position of the text being typed.
     pub(crate) cursor: Option<Position>,
-    /// When time alone would change the picture.
+    /// The instant at which time alone changes the picture.
     pub(crate) wake: Option<Uptime>,
 }
 
-/// Draws everything.
+/// Draws the screen.
 pub(crate) fn draw(model: &Model) -> (Buffer, Drawn) {
     let area = terminal::area(model.size);
     let mut buffer = Buffer::empty(area);
@@ -131,7 +131,7 @@ fn page(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Option<Posi
     cursor
 }
 
-/// How much room there is.
+/// The amount of room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
 pub(crate) enum Shape {
     Nothing,
@@ -154,7 +154,7 @@ impl Shape {
     }
 }
 
-/// Where what is drawn.
+/// The places of the parts of the screen.
 #[derive(Clone, Debug)]
 struct ScreenParts {
     header: Rect,
@@ -183,13 +183,13 @@ impl ScreenParts {
         let list_top = rule.bottom().max(area.y + height);
         let said = footer::status_height(ctx, shape, area);
         let mut list = row(list_top, area.height.saturating_sub(list_top - area.y + 1 + said));
-        // What is compared takes the whole width.
+        // The difference of two revisions takes the whole width.
         let has_side = model.rollout().is_some_and(|page| page.revisions.is_none() && !knows_no_node(page));
         let side = (shape == Shape::Wide && has_side).then(|| {
             let width = (area.width / 3).min(72);
             list.width -= width;
             if let Some(page) = model.rollout().filter(|page| shows_nodes(page)) {
-                // What the list would leave blank is of use beside it.
+                // The side pane uses the cells that the list would leave blank.
                 list.width = node_list::needed_cells(&ctx.model.node_columns, page, list.width);
             }
             Rect { x: list.right(), width: area.right().saturating_sub(list.right()), ..list }
@@ -206,12 +206,12 @@ impl ScreenParts {
     }
 }
 
-/// How much is seen of what can be scrolled.
+/// The visible size of the parts that can be scrolled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Measures {
-    /// How many rows of the list are seen.
+    /// The number of visible rows of the list.
     pub(crate) list_height: usize,
-    /// Where the cells of the map are drawn.
+    /// The place of the map's cells.
     pub(crate) map: Rect,
 }
 
@@ -232,7 +232,7 @@ impl Measures {
     }
 }
 
-/// The last line that what is drawn over the page can begin with.
+/// The last line that can be the overlay's first visible line.
 pub(crate) fn overlay_end(model: &Model) -> usize {
     if Shape::of(model) <= Shape::Sentence {
         return 0;
@@ -250,7 +250,7 @@ pub(crate) fn overlay_end(model: &Model) -> usize {
     }
 }
 
-/// How far the text of the dialog that is open can be scrolled, up and down.
+/// The number of lines by which the open dialog's text can be scrolled up and down.
 pub(crate) fn dialog_ends(model: &Model) -> (isize, isize) {
     let (ctx, area) = (RenderContext::new(model), terminal::area(model.size));
     match &model.overlay {
@@ -261,17 +261,17 @@ pub(crate) fn dialog_ends(model: &Model) -> (isize, isize) {
     }
 }
 
-/// How many rows of the list are seen.
+/// The number of visible rows of the list.
 pub(crate) fn list_height(model: &Model) -> usize {
     Measures::of(model).list_height
 }
 
-/// Whether no node has been listed yet: how wide the columns have to be is not known then.
+/// Whether no node has been listed yet, so that the width of the columns is unknown.
 fn knows_no_node(page: &RolloutPage) -> bool {
     page.snapshot().is_none_or(|snapshot| snapshot.phase == Phase::Loading && snapshot.nodes.is_empty())
 }
 
-/// Whether the list of nodes is shown, and not one of the screens that take its place.
+/// Whether the list of nodes is shown, instead of a screen that takes its place.
 fn shows_nodes(page: &RolloutPage) -> bool {
     let other =
         page.timeline.is_some() || page.prewarm.is_some() || page.node_page.is_some() || page.revisions.is_some();
@@ -283,7 +283,7 @@ pub(crate) fn draws_map(model: &Model) -> bool {
     model.rollout().is_some_and(|page| page.map.is_open) || Shape::of(model) == Shape::Wide
 }
 
-/// What drawing needs: the model, its theme, and a note of when time will change the picture.
+/// The context of a drawing: the model, its theme, and a note of the instant at which time changes the picture.
 struct RenderContext<'a> {
     model: &'a Model,
     wake: Cell<Option<Uptime>>,
@@ -315,7 +315,7 @@ impl<'a> RenderContext<'a> {
         }
     }
 
-    /// How long ago `since` was: in whole seconds below a minute, then in whole minutes, which change within five seconds.
+    /// The time since `since`: in whole seconds below a minute, then in whole minutes, which change within five seconds.
     fn elapsed(&self, shown: &ShownSnapshot, since: Timestamp) -> Duration {
         self.elapsed_by(shown.reading(), since)
     }
@@ -342,7 +342,7 @@ impl<'a> RenderContext<'a> {
         ShortDuration(self.elapsed(shown, since)).to_string()
     }
 
-    /// The present instant, in whole seconds: for texts that tell how much time is left.
+    /// The present instant, in whole seconds: for texts that tell a remaining time.
     fn present(&self, shown: &ShownSnapshot) -> Timestamp {
         let (now, reading) = (self.model.now, shown.reading());
         let present = reading.clock(now, FINE_MILLIS);
@@ -350,7 +350,7 @@ impl<'a> RenderContext<'a> {
         present
     }
 
-    /// `since` plus the age that is shown for it: for texts that compute the age themselves.
+    /// `since` plus the age shown for it: for texts that compute the age themselves.
     fn instant(&self, shown: &ShownSnapshot, since: Timestamp) -> Timestamp {
         since + self.elapsed(shown, since)
     }
@@ -363,18 +363,18 @@ fn put(buffer: &mut Buffer, x: u16, y: u16, text: &str, cells: usize, style: Sty
     }
 }
 
-/// Writes lines one below the other into `area`. One that is longer ends in `…`.
+/// Writes lines one below the other into `area`. A longer line ends in `…`.
 fn put_lines(buffer: &mut Buffer, area: Rect, lines: &[Line<'_>]) {
     for (line, y) in lines.iter().zip(area.y..area.bottom()) {
         put_line(buffer, area.x, y, line, area.width);
     }
 }
 
-/// Writes a line from `x` on, in at most `cells`; if it is longer, with `…` at its end.
+/// Writes a line from `x` on, in at most `cells`; a longer line ends in `…`.
 fn put_line(buffer: &mut Buffer, x: u16, y: u16, line: &Line<'_>, cells: u16) {
     buffer.set_line(x, y, line, cells);
     let mut left = usize::from(cells);
-    // Blanks at its end are not missed.
+    // Blanks at the end of the line can be cut without a mark.
     let count = line.spans.iter().rposition(|span| !span.content.trim_end().is_empty()).map_or(0, |last| last + 1);
     for (nth, span) in line.spans.iter().enumerate().take(count) {
         let text = if nth + 1 == count { span.content.trim_end() } else { &*span.content };
@@ -402,7 +402,7 @@ fn put_rule(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, words: &st
     }
 }
 
-/// What is left inside the frame of a box.
+/// The area inside the frame of a box.
 fn inside_box(area: Rect) -> Rect {
     if area.width < 4 || area.height < 3 {
         return Rect::default();
@@ -410,7 +410,7 @@ fn inside_box(area: Rect) -> Rect {
     Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 }
 }
 
-/// A box over everything in it, with a title; what is left inside.
+/// Draws a box with a title over everything in its place; returns the area inside.
 fn put_box(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, title: &str) -> Rect {
     let area = area.intersection(buffer.area);
     ratatui::widgets::Clear.render(area, buffer);
@@ -470,8 +470,8 @@ fn flow(words: Vec<Vec<Span<'static>>>, gap: &str, indent: &str, cells: usize) -
     lines
 }
 
-/// Replaces graphemes that are no terminal's: hundreds of marks on one letter would flood it and be drawn over the lines around it,
-/// and what takes more than two cells it draws as wide as it likes.
+/// Replaces graphemes that no terminal can draw in their cells: hundreds of marks on one letter would be drawn over the
+/// lines around it, and the width of a grapheme of more than two cells is up to the terminal.
 fn limit_cells(buffer: &mut Buffer) {
     let is_one = |symbol: &str| symbol.is_ascii() || (symbol.len() <= CELL_BYTES && width(symbol) <= 2);
     for cell in buffer.content.iter_mut().filter(|cell| !is_one(cell.symbol())) {

@@ -1,7 +1,7 @@
-//! Fitting words into cells, and guessing what was meant.
+//! Fits words into cells, and guesses the meaning of mistyped words.
 //!
-//! Texts come from clusters and may be of any length: everything here reads a text once, from its beginning, and stops as soon
-//! as the cells are full. Widths are those of graphemes, because a grapheme is what a cell takes.
+//! Texts come from clusters and may be of any length: every function here reads a text once, from its beginning, and stops
+//! as soon as the cells are full. Widths are those of graphemes, because a cell holds a grapheme.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::engine::model::image::{is_same_repository, registry_of};
 
-/// The most bytes that one cell is given. Graphemes of natural languages, and emoji, have fewer; one that has more is made to
-/// flood a terminal, and marks without a width of their own would never fill a line.
+/// The most bytes of a cell. Graphemes of natural languages, and emoji, have fewer; a grapheme with more was made to flood a
+/// terminal, and marks without a width of their own would never fill a line.
 pub(crate) const CELL_BYTES: usize = 32;
 
-/// What versions alone would hide of a change from one image to another: that it comes from somewhere else.
+/// Tells that the image comes from another repository, which the versions alone would hide.
 pub(crate) fn repository_change(was: &str, new: &str) -> Option<&'static str> {
     match is_same_repository(was, new) {
         true => None,
@@ -23,7 +23,7 @@ pub(crate) fn repository_change(was: &str, new: &str) -> Option<&'static str> {
     }
 }
 
-/// How many cells `text` takes.
+/// The width of `text` in cells.
 pub(crate) fn width(text: &str) -> usize {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         read(text.len());
@@ -32,12 +32,12 @@ pub(crate) fn width(text: &str) -> usize {
     graphemes(text).map(|(_, _, cells)| cells).sum()
 }
 
-/// Whether `text` takes more than `cells`. Reads no more of it than that.
+/// Whether `text` is wider than `cells`. Reads only as much of it as needed.
 pub(crate) fn is_wider(text: &str, cells: usize) -> bool {
     head(text, cells, cells * CELL_BYTES).len() < text.len()
 }
 
-/// `text` in at most `cells`, with `…` for what was cut off its end. Reads no more of it than that.
+/// `text` in at most `cells`, with `…` for a cut end. Reads only as much of it as needed.
 pub(crate) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
     let kept = head(text, cells, cells * CELL_BYTES);
     if kept.len() == text.len() {
@@ -49,14 +49,14 @@ pub(crate) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", head(kept, cells - 1, kept.len())))
 }
 
-/// `text` in at most `cells`, with `…` for what was cut out of its middle: names differ at their ends.
+/// `text` in at most `cells`, with `…` for a cut middle: names differ at their ends.
 pub(crate) fn fit_middle(text: &str, cells: usize) -> Cow<'_, str> {
     if cells < 5 || !is_wider(text, cells) {
         return fit(text, cells);
     }
     let tail_cells = (cells - 1) / 2;
     let head = head(text, cells - 1 - tail_cells, (cells - 1 - tail_cells) * CELL_BYTES);
-    // From where on the rest fits: the end is found by going forward, because a step back may have to look at all that is before it.
+    // The place from which the rest fits is found by going forward, because a step back may have to read everything before it.
     let mut left = width(text);
     let mut bytes = text.len();
     let mut tail = text.len();
@@ -71,8 +71,8 @@ pub(crate) fn fit_middle(text: &str, cells: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}…{}", &text[tail..]))
 }
 
-/// `text` for so many lines of `cells`. Where there is no room for all of it, the first directories of its longest path are left out: how a
-/// path ends says more than how it begins.
+/// `text` for a number of lines of `cells`. Without room for all of it, the first directories of its longest path are left
+/// out: the end of a path tells more than its beginning.
 pub(crate) fn fit_path(text: &str, cells: usize, lines: usize) -> Cow<'_, str> {
     if wrap(text, cells).nth(lines).is_none() {
         return Cow::Borrowed(text);
@@ -81,7 +81,7 @@ pub(crate) fn fit_path(text: &str, cells: usize, lines: usize) -> Cow<'_, str> {
     let path = text.split([' ', '\n']).filter(is_path).max_by_key(|word| word.len());
     let Some((path, begins)) = path.and_then(|path| Some((path, text.find(path)?))) else { return Cow::Borrowed(text) };
     let (before, after) = (&text[..begins], &text[begins + path.len()..]);
-    // It shares its line with what is before it, or with what is behind it.
+    // The path shares its line with the text before it, or with the text behind it.
     let room = match lines {
         0 | 1 => cells.saturating_sub(width(before) + width(after)),
         _ => cells.saturating_sub(width(before).min(width(after))),
@@ -103,7 +103,7 @@ fn head(text: &str, cells: usize, bytes: usize) -> &str {
     text
 }
 
-/// The graphemes of `text`, each with where it begins and how many cells it takes.
+/// The graphemes of `text`, each with its place and its width in cells.
 fn graphemes(text: &str) -> impl Iterator<Item = (usize, &str, usize)> {
     text.grapheme_indices(true).map(|(at, grapheme)| {
         read(1);
@@ -111,8 +111,8 @@ fn graphemes(text: &str) -> impl Iterator<Item = (usize, &str, usize)> {
     })
 }
 
-/// `text` in lines of at most `cells`, broken at blanks where that is possible. Each line is made when it is asked for: who shows
-/// a few takes a few, and the rest of the text is not read.
+/// `text` in lines of at most `cells`, broken at blanks if possible. Each line is made on demand: a caller that shows a few
+/// lines reads only these.
 pub(crate) fn wrap(text: &str, cells: usize) -> Wrap<'_> {
     Wrap { cells, paragraphs: text.lines(), words: None, rest: None, begun: false }
 }
@@ -122,11 +122,11 @@ pub(crate) fn wrap(text: &str, cells: usize) -> Wrap<'_> {
 pub(crate) struct Wrap<'a> {
     cells: usize,
     paragraphs: std::str::Lines<'a>,
-    /// What is left of the paragraph.
+    /// The rest of the paragraph.
     words: Option<std::str::Split<'a, char>>,
-    /// What is left of a word, or a word that the last line had no room for.
+    /// The rest of a word, or a word for which the last line had no room.
     rest: Option<&'a str>,
-    /// The paragraph has given a line.
+    /// The paragraph has yielded a line.
     begun: bool,
 }
 
@@ -141,7 +141,7 @@ impl Iterator for Wrap<'_> {
         let (mut line, mut used) = (String::new(), 0);
         loop {
             let Some(word) = self.rest.take().or_else(|| self.words.as_mut()?.next()) else {
-                // A paragraph has one line at least.
+                // A paragraph has at least one line.
                 if self.words.take().is_some() && !(line.is_empty() && self.begun) {
                     return Some(line);
                 }
@@ -164,7 +164,7 @@ impl Iterator for Wrap<'_> {
                 return Some(line);
             }
             let fitting = fitting.filter(|fitting| !fitting.is_empty());
-            // What no line has room for is one sign.
+            // A grapheme that is wider than a line is replaced by one sign.
             let taken = fitting.or_else(|| word.graphemes(true).next()).map_or(word.len(), str::len);
             self.rest = Some(&word[taken..]).filter(|rest| !rest.is_empty());
             return Some(fitting.map_or_else(|| char::REPLACEMENT_CHARACTER.to_string(), str::to_owned));
@@ -172,21 +172,21 @@ impl Iterator for Wrap<'_> {
     }
 }
 
-/// Notes how much text was read, so that tests can say that it was no more than there is.
+/// Notes the amount of text read, so that tests can check that it does not exceed the text.
 #[cfg(not(test))]
 fn read(_graphemes: usize) {}
 
 #[cfg(test)]
 pub(crate) use self::tests::{amount_read, read};
 
-/// The one among `known` that is most similar to `typed`, if one is similar enough.
+/// The name in `known` that is most similar to `typed`, if one is similar enough.
 pub(crate) fn meant<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (typed.chars().count() / 3).max(1);
     let near = known.into_iter().map(|name| (strsim::damerau_levenshtein(typed, name), name));
     near.filter(|(distance, _)| *distance <= limit).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
-/// Of `known` those that are most similar to `typed`, however little that is, most similar first.
+/// The names in `known` by their similarity to `typed`, however small, most similar first.
 pub(crate) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let mut near: Vec<(usize, &str)> =
         known.into_iter().map(|name| (strsim::damerau_levenshtein(typed, name), name)).collect();
@@ -199,7 +199,7 @@ pub(crate) fn count(number: u32, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// The domain that all of `names` end in (`.eu-west-1.compute.internal`), which a list may leave out; empty when none.
+/// The domain in which all `names` end (`.eu-west-1.compute.internal`), which a list may leave out; empty if there is none.
 pub(crate) fn common_domain<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut names = names.into_iter();
     let domain = |name: &'a str| name.find('.').map_or("", |dot| &name[dot..]);
@@ -223,7 +223,7 @@ mod tests {
         READ.set(READ.get() + graphemes);
     }
 
-    /// How many graphemes were read on this thread while `work` was done.
+    /// The number of graphemes that were read on this thread during `work`.
     pub(crate) fn amount_read<T>(work: impl FnOnce() -> T) -> (T, usize) {
         let before = READ.get();
         let done = work();
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(fit_path("/no-directory and more", 5, 1), "/no-directory and more");
     }
 
-    /// Texts that a byte or a cell is not enough for, each longer than any screen.
+    /// Texts with too many bytes or cells for a cell, each longer than any screen.
     fn floods() -> Vec<String> {
         let many = |text: &str| text.repeat(300_000 / text.len());
         let stacked = |base: &str| format!("{base}{}", many("\u{301}"));
@@ -281,7 +281,7 @@ mod tests {
         ]
     }
 
-    /// Every text is read once or a few times, not once for each of its characters; and who shows few lines reads few.
+    /// Every text is read once or a few times, not once for each of its characters; a caller that shows few lines reads few.
     #[test]
     fn the_work_grows_with_the_text_and_not_faster() {
         for text in floods() {

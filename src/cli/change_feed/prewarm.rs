@@ -1,4 +1,4 @@
-//! Changes of pre-warming: how many nodes have the images, where they do not arrive and why, and what stands in its way.
+//! Changes of pre-warming: the number of nodes with the images, the nodes on which images do not arrive with the reason, and the obstacles.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ impl Telling<'_> {
                 self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {words}"));
             }
         }
-        // That nobody drives is told of the rollout as a whole.
+        // The absence of a driver is reported for the rollout as a whole.
         let nobody = matches!(self.snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
         if let Some((prewarm, waits)) = is.filter(|_| !nobody).zip(self.snapshot.prewarming_waits())
             && last.and_then(Snapshot::prewarming_waits).as_ref() != Some(&waits)
@@ -51,7 +51,7 @@ impl Telling<'_> {
         }
     }
 
-    /// Nodes on which the images do not arrive, or that are waited for because they are down.
+    /// Nodes on which the images do not arrive, and nodes that are down and therefore waited for.
     fn warm_nodes(&mut self, last: Option<&Snapshot>) {
         let before: HashMap<&Str, Trouble> =
             last.into_iter().flat_map(|last| last.nodes.iter()).map(|node| (&node.name, trouble(node))).collect();
@@ -82,7 +82,7 @@ impl Telling<'_> {
     }
 }
 
-/// What keeps a node from having the images.
+/// The reason why a node does not have the images.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Trouble {
     None,
@@ -101,7 +101,7 @@ fn trouble(node: &NodeView) -> Trouble {
     }
 }
 
-/// What makes a change of the whole worth a line. How many pull and how many wait changes with every node.
+/// The parts of pre-warming whose change is worth a line. The numbers of pulling and waiting nodes change with every node and are left out.
 fn summary(prewarm: &PrewarmView) -> impl PartialEq + use<> {
     let PrewarmView {
         request,

@@ -1,11 +1,11 @@
-//! Pods that somebody else takes away in the middle of a rollout, as the timeline tells them.
+//! Pods that somebody else deletes during a rollout, as the timeline reports them.
 
 use super::{Telling, Topic};
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::report::snapshot::Snapshot;
 
 impl Telling<'_> {
-    /// Those that `last` did not tell of yet. Without them a node that nobody let go would begin its update for no reason.
+    /// The deletions that `last` did not contain. Without these lines a node that was not let go would begin its update for no visible reason.
     pub(super) fn taken_away(&mut self, last: &Snapshot) {
         let news = |event: &&RolloutEvent| event.is_taken_away() && !last.timeline.contains(event);
         let news: Vec<String> = self.snapshot.timeline.iter().filter(news).map(ToString::to_string).collect();

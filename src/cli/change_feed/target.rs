@@ -1,4 +1,4 @@
-//! Which revision is rolled out, and what of the nodes changes with that alone.
+//! The target revision, and the changes of nodes that follow from a new target alone.
 
 use super::{Telling, Topic};
 use crate::engine::model::node::NodeState;
@@ -9,7 +9,7 @@ impl Telling<'_> {
         let Snapshot { namespace, name, .. } = self.snapshot;
         let text = match &self.snapshot.to {
             Some(_) => format!("{} {namespace}/{name}: {}", self.snapshot.numbers(), self.snapshot.change()),
-            // Its number and what it changes are known once there is a ControllerRevision of it.
+            // The number of the revision and its changes are known once it has a ControllerRevision.
             None => {
                 format!("{namespace}/{name}: the template changed; its controller has not made a revision of it yet")
             }
@@ -18,7 +18,7 @@ impl Telling<'_> {
     }
 }
 
-/// Whether nothing changed but that the same pod is outdated now: another revision is the target.
+/// Whether the only change is that the same pod is outdated now, because another revision is the target.
 pub(super) fn is_only_outdated(was: &NodeView, node: &NodeView) -> bool {
     let same_pod = was.pod == node.pod && was.revision == node.revision;
     was.state == NodeState::Updated && node.state == NodeState::Outdated && node.cause.is_none() && same_pod

@@ -5,14 +5,14 @@ use serde::Serialize;
 use super::kinds;
 use crate::engine::report::snapshot::Alarm;
 
-/// Something that needs attention: its kind for a script, its words for people.
+/// An alarm: its kind for a script, and its words for people.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AlarmLine {
     #[serde(rename = "type")]
     kind: &'static str,
     text: String,
-    /// How to suspend the tool behind it, where that is known.
+    /// The command that suspends the tool behind the alarm, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     suspend_hint: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What a one-shot command would do, or did.
+//! The preview or the result of a one-shot command.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::engine::model::image::change_warnings;
 use crate::engine::model::record::Paused;
 use crate::engine::model::template::diff::{FieldChange, FieldEdit};
 
-/// What a one-shot write would do, or did: `settled` is absent after `--dry-run`.
+/// The preview or the result of a one-shot write: `settled` is absent after `--dry-run`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CommandResult<'a> {
@@ -17,7 +17,7 @@ pub(crate) struct CommandResult<'a> {
     pub(crate) meta: TypeMeta,
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
-    /// Whether nothing was to be done, as with `--dry-run`.
+    /// Whether only a preview was asked for, by `--dry-run`.
     pub(crate) dry_run: bool,
     pub(crate) preview: PreviewLines<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,21 +32,21 @@ pub(crate) struct CommandResult<'a> {
 pub(crate) struct PreviewLines<'a> {
     title: &'a str,
     effects: &'a [String],
-    /// What it changes in the template, as `diff` has it.
+    /// The changes in the template, as in `diff`.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     changes: &'a [FieldChange],
-    /// All that the text begins with `WARNING`: what may set it back, and what should not change by mistake.
+    /// The texts that begin with `WARNING`: tools that may revert the change, and fields that are probably changed by mistake.
     warnings: Vec<String>,
     nodes: &'a [Str],
     calls: &'a [String],
     /// `none`, `bounded`, `serious` or `exceedsBudget`.
     danger: &'static str,
-    /// The pause by a person that it lifts beside what it is asked for: without a terminal that needs `--yes`.
+    /// The pause by a person that the command lifts in addition. Without a terminal this needs `--yes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     lifts_pause: Option<&'a Paused>,
 }
 
-/// What should not change by mistake in the images of containers.
+/// Warnings about probably unintended changes in the images of containers.
 pub(crate) fn image_warnings(preview: &Preview) -> impl Iterator<Item = String> {
     let warned = |(container, warning): (&str, String)| format!("{container}: {warning}");
     preview.changes.iter().flat_map(warnings_of).map(warned)

@@ -1,4 +1,4 @@
-//! `diagnose`: what is wrong, cause by cause.
+//! `diagnose`: the findings, one per cause.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingEvidence, FindingKind, OfferedCommand};
 use crate::engine::report::snapshot::Snapshot;
 
-/// What is wrong with one rollout.
+/// The diagnosis of one rollout.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DiagnosisJson<'a> {
@@ -32,18 +32,18 @@ pub(crate) struct DiagnosisJson<'a> {
 struct FindingJson<'a> {
     /// `alarm`, `cause`, `suspect`, `nodeDown`, `restarted`, `slowPull`, `comparison`, `pressure`, `clock`, `moving`, `waits`.
     kind: &'static str,
-    /// Of kind `cause`: which, in the console's words.
+    /// The cause in the console's words, if `kind` is `cause`.
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<String>,
-    /// `true`: it is wrong; `false`: it waits, or is on its way.
+    /// `true`: the finding is a problem; `false`: a wait, or normal progress.
     wrong: bool,
-    /// A node counts as failed because of it.
+    /// Whether nodes count as failed because of the finding.
     fails: bool,
     title: &'a str,
     nodes: &'a [Str],
     since: Option<Timestamp>,
     evidence: Vec<EvidenceJson<'a>>,
-    /// What pods hold of what the nodes lack, where that was read.
+    /// The resources that pods hold, of those that the nodes lack, if they were read.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     held: &'a [String],
     remedies: &'a [String],
@@ -53,10 +53,10 @@ struct FindingJson<'a> {
 
 #[derive(Serialize)]
 struct CommandJson<'a> {
-    /// What it is for.
+    /// The purpose of the command.
     text: &'a str,
     command: String,
-    /// The same as a program takes it: the words that a shell makes of it.
+    /// The words into which a shell splits the command, for programs.
     argv: Vec<String>,
 }
 

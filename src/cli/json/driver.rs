@@ -1,4 +1,4 @@
-//! Who drives, and what else manages the DaemonSet.
+//! The driver, and other managers of the DaemonSet.
 
 use serde::Serialize;
 
@@ -8,8 +8,9 @@ use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 
-/// Who drives: `state` is `you`, `other`, `lost`, `waiting`, `controller` (its own), `nobody`, `unknown`, or `unconfirmed` where the Lease
-/// names a holder whom this process has not seen renew it yet: then `renewedAt` is when that holder renewed it last, by the holder's clock.
+/// The driver: `state` is `you`, `other`, `lost`, `waiting`, `controller` (its own), `nobody`, `unknown` or `unconfirmed`.
+/// `unconfirmed` means that this process has not seen the Lease's holder renew it yet; then `renewedAt` is the holder's last
+/// renewal, by the holder's clock.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DriverJson<'a> {
@@ -44,8 +45,8 @@ impl<'a> DriverJson<'a> {
     }
 }
 
-/// Something else that manages the DaemonSet. `reverts` is `byItself`, `onRequest`, `never` or `unknown`: when it sets back
-/// what a rollout changes.
+/// Another manager of the DaemonSet. `reverts` is `byItself`, `onRequest`, `never` or `unknown`: when the manager reverts
+/// the changes of a rollout.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ManagedBy<'a> {

@@ -8,7 +8,7 @@ use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::failing_nodes::{FailingCause, FailingNodes};
 use crate::engine::model::time::Timestamp;
 
-/// All DaemonSets that we may see.
+/// All DaemonSets that the user may see.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FleetList<'a> {
@@ -38,23 +38,23 @@ struct FleetItem<'a> {
     misscheduled: u32,
     strategy: &'a str,
     state: String,
-    /// The images that pods wait for; absent where that is not known.
+    /// The images that pods wait for; absent if they are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pulls: Option<FleetPulls>,
-    /// The nodes that fail, as whoever drives tells it: `nodes`, how many of them an operator `accepted`, and the most frequent `causes`;
-    /// absent where that is not known, also where nobody drives.
+    /// The failing nodes, as the driver reports them: `nodes`, the number `accepted` by an operator, and the most frequent
+    /// `causes`; absent if they are not known or nobody drives.
     #[serde(skip_serializing_if = "Option::is_none")]
     failing: Option<FailingJson<'a>>,
-    /// `requested`, `nobodyDrives`, `paused` or `cancelled`; absent where nothing is pre-warmed.
+    /// `requested`, `nobodyDrives`, `paused` or `cancelled`; absent if nothing is pre-warmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     prewarm: Option<FleetPrewarm>,
     driven_by: String,
-    /// When that driver renewed its lease last, by its own clock, where it should have done so since; absent otherwise.
+    /// The time of the driver's last renewal, by its own clock, if it has missed renewals since; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     driver_silent_since: Option<Timestamp>,
 }
 
-/// The nodes that fail. Who tells it is `drivenBy`.
+/// The failing nodes. `drivenBy` reports them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FailingJson<'a> {

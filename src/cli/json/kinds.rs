@@ -1,6 +1,6 @@
-//! The names that JSON has for variants of the engine's enums, where scripts need another word than the console shows. Each
-//! match names all variants, so that the compiler asks for the name of a new one. `phase`, `state`, `hold`, `cause` and the
-//! watched kinds are the console's words, from `Display`; the kinds of remedies are in `suggested_commands`.
+//! The JSON names of enum variants, where scripts need another word than the console's. Each match names all variants, so
+//! that the compiler asks for the name of a new one. `phase`, `state`, `hold`, `cause` and the watched kinds are the
+//! console's words, from `Display`. `suggested_commands` names the kinds of remedies.
 
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;

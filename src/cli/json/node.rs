@@ -34,31 +34,31 @@ pub(crate) struct NodeJson<'a> {
     image: String,
     /// Each of the target's images, in the order of its containers.
     images: Vec<ImagePullJson<'a>>,
-    /// How long its running pull usually takes.
+    /// The usual duration of its running pull.
     #[serde(skip_serializing_if = "Option::is_none")]
     usual_pull: Option<UsualPullJson>,
-    /// How far it is pre-warmed.
+    /// The progress of pre-warming on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     prewarm: Option<String>,
     pod: Option<&'a str>,
     pod_created_at: Option<Timestamp>,
     restarts: u32,
-    /// The restarts that it is watched for.
+    /// The restarts for which it is watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     restarted: Option<RestartsView>,
-    /// Its pod at the target was ready, and is not any more.
+    /// Whether its pod at the target was ready and has lost readiness.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     lost_readiness: bool,
-    /// How it stands, if it went down after its update.
+    /// Its assessment, if it went down after its update.
     #[serde(skip_serializing_if = "Option::is_none")]
     suspect: Option<Suspect>,
-    /// Why the node should not run the pod, where it should not.
+    /// The reason why the node should not run the pod, if it should not.
     #[serde(skip_serializing_if = "Option::is_none")]
     ineligible: Option<String>,
     /// Whether its pod is Ready on a Ready node.
     serves: bool,
     selected: bool,
-    /// Empty where it has not got the label that names it.
+    /// Empty if the node does not have the label that names its site.
     site: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pressure: Option<&'a str>,
@@ -72,7 +72,7 @@ pub(crate) struct NodeJson<'a> {
 
 impl<'a> NodeJson<'a> {
     pub(crate) fn new(node: &'a NodeView, at: Timestamp) -> Self {
-        // All fields are named here, so that the compiler asks whether a new one belongs in the JSON.
+        // All fields are named here, so that the compiler asks of every new field whether it belongs in the JSON.
         let NodeView {
             name,
             state,
@@ -95,7 +95,7 @@ impl<'a> NodeJson<'a> {
             suspect,
             ineligible,
             serves,
-            // `state` and `why` say it.
+            // Contained in `state` and `why`.
             committed: _,
             selected,
             site,
@@ -103,15 +103,15 @@ impl<'a> NodeJson<'a> {
             counted_unavailable_until,
             pressure,
             details,
-            // `state` says it.
+            // Contained in `state`.
             eligible: _,
-            // The findings of `diagnose` have it.
+            // Contained in the findings of `diagnose`.
             cause_since: _,
-            // `why` says it.
+            // Contained in `why`.
             pod_wait: _,
-            // The cluster tells them.
+            // The cluster has them.
             labels: _,
-            // It changes whenever another node goes.
+            // This value changes whenever another node goes.
             rank: _,
         } = node;
         Self {

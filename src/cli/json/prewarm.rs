@@ -1,4 +1,4 @@
-//! How far pre-warming is.
+//! The progress of pre-warming.
 
 use serde::Serialize;
 
@@ -13,12 +13,12 @@ use crate::engine::model::record::By;
 use crate::engine::model::settings::{Limit, Pace};
 use crate::engine::model::site::SiteLabel;
 
-/// Pre-warming as a whole; that of each node is with the node. `text` is the line that the console shows.
+/// Pre-warming as a whole; the nodes have their own. `text` is the line that the console shows.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PrewarmJson<'a> {
     text: String,
-    /// What was asked for.
+    /// The requested images or revision.
     source: &'a PrewarmSource,
     nodes: &'a PrewarmNodes,
     max_pulling: Limit,
@@ -35,33 +35,33 @@ pub(crate) struct PrewarmJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     retried: Option<&'a By>,
     images: &'a [Str],
-    /// Why it cannot be done at all.
+    /// The reason why pre-warming is not possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
     counts: PrewarmCounts,
-    /// How many nodes pull, updates included, and how many may.
+    /// The number of nodes that pull, updates included; `limit` is the number that may.
     pulling: u32,
     limit: u32,
     sites: Vec<PrewarmSiteJson<'a>>,
-    /// How long it will take, estimated from finished pulls.
+    /// The remaining time, estimated from finished pulls.
     #[serde(skip_serializing_if = "Option::is_none")]
     estimate: Option<TimeRange>,
-    /// How fast images come now, estimated from finished pulls.
+    /// The present rate of pulls, estimated from finished pulls.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_second: Option<u64>,
-    /// On which node the API server last refused a pod, and what it said.
+    /// The node on which the API server last refused a pod, and the server's message.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<RefusedWarmPod<'a>>,
-    /// Why no more pods are made, where the registry does not give the image to anybody.
+    /// The reason why no more pods are made, if the registry does not give the image to anybody.
     #[serde(skip_serializing_if = "Option::is_none")]
     unobtainable: Option<String>,
-    /// The StatefulSets that do not come to their next node.
+    /// The StatefulSets that do not proceed to their next node.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stuck: Vec<StuckSetJson<'a>>,
-    /// How long pulls took, where the images are others than the target's.
+    /// The durations of pulls, if the images are others than the target's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pulls: Option<PrewarmPullsJson<'a>>,
-    /// How many pods that nobody needs any more have still to be deleted, and where that failed.
+    /// The number of unneeded pods that still have to be deleted, and the last failed deletion.
     left_over: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     deletion_refusal: Option<RefusedWarmPod<'a>>,
@@ -69,7 +69,7 @@ pub(crate) struct PrewarmJson<'a> {
     done: bool,
 }
 
-/// A StatefulSet that waits for this pod, or is let make none; `text` says why, and what can be done.
+/// A StatefulSet that waits for this pod or is not allowed to make one; `text` names the reason and the remedy.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StuckSetJson<'a> {
@@ -87,7 +87,7 @@ struct RefusedWarmPod<'a> {
     message: &'a str,
 }
 
-/// One site; without a `limit` of its own, that of the whole holds.
+/// One site. Without its own `limit` the overall limit holds.
 #[derive(Serialize)]
 struct PrewarmSiteJson<'a> {
     name: &'a str,
@@ -132,7 +132,7 @@ impl<'a> PrewarmJson<'a> {
             retried,
             by,
             handover: _,
-            // They are told node by node.
+            // Failures are contained in the nodes.
             failures: _,
             write_ids: _,
         } = request;

@@ -1,4 +1,4 @@
-//! ImagePullJson pulls: one by one on a node, and all of a rollout's.
+//! Image pulls: one by one on a node, and all pulls of a rollout.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::engine::model::pull::{
 use crate::engine::model::template::ImageUse;
 use crate::engine::model::time::Timestamp;
 
-/// One image on one node. What `state` does not have is left out.
+/// One image on one node. Fields that do not apply to `state` are absent.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ImagePullJson<'a> {
@@ -21,24 +21,24 @@ pub(super) struct ImagePullJson<'a> {
     image: &'a str,
     /// `unknown`, `absent`, `queued`, `pulling`, `present` or `failed`.
     state: String,
-    /// Since when it is being pulled.
+    /// The beginning of the running pull.
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<Timestamp>,
-    /// How it is known to be there.
+    /// The evidence that the image is present.
     #[serde(skip_serializing_if = "Option::is_none")]
     known_by: Option<Evidence>,
-    /// How long its pull took, waiting for other pulls of its node included.
+    /// The duration of the pull, including waits for other pulls on the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     took_millis: Option<u128>,
-    /// The same without waiting.
+    /// The duration without these waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     transfer_millis: Option<u128>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
-    /// Why it could not be pulled.
+    /// The reason why it could not be pulled.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<PullFailure>,
-    /// The kubelet's words for that.
+    /// The kubelet's message for that.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
 }
@@ -68,12 +68,12 @@ impl<'a> ImagePullJson<'a> {
     }
 }
 
-/// How long an image took on nodes that have finished pulling it: an estimate, from so many of them.
+/// The duration of an image's pull on nodes that have finished: an estimate from `peers` nodes.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct UsualPullJson {
     median_millis: u128,
-    /// A quarter of them were faster than the first, a quarter slower than the second.
+    /// A quarter of the nodes were faster than the first value, a quarter slower than the second.
     quartiles_millis: [u128; 2],
     peers: u32,
     scope: PeerScope,
@@ -86,7 +86,7 @@ impl UsualPullJson {
     }
 }
 
-/// How many nodes of a site may pull at once where that follows what its link bears, and why.
+/// The number of nodes of a site that may pull at once, if it follows the capacity of the site's link, with the reason.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PacedSiteJson<'a> {
@@ -107,7 +107,7 @@ impl<'a> PacedSiteJson<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PullsJson<'a> {
-    /// On how many nodes the images are where.
+    /// The numbers of nodes by the state of their images.
     nodes: PullCounts,
     images: Vec<ImagePullsJson<'a>>,
     /// Finished pulls that took much longer than those of their peers, the slowest first.
@@ -136,7 +136,7 @@ struct Slow<'a> {
     node: &'a str,
     image: &'a str,
     took_millis: u128,
-    /// How many times as long as the median of its peers.
+    /// The factor by which the pull was slower than the median of its peers.
     times: u32,
     scope: PeerScope,
 }

@@ -1,5 +1,4 @@
-//! Revisions as JSON: those that a rollout leads from and to, the list that `history` prints, one with its template, and what
-//! differs between two.
+//! Revisions as JSON: source and target of a rollout, the list of `history`, one revision with its template, and the differences between two.
 
 use std::collections::HashMap;
 
@@ -18,7 +17,7 @@ use crate::engine::report::snapshot::{RevisionView, Snapshot};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Revision<'a> {
     number: Option<i64>,
-    /// The numbers that it had before roll backs, the last one first, as far as the rollout's Events tell; `history` only.
+    /// Its numbers before roll backs, the last one first, as far as the rollout's Events report them; `history` only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     earlier_numbers: Vec<i64>,
     hash: &'a str,
@@ -26,10 +25,10 @@ pub(crate) struct Revision<'a> {
     created_at: Option<Timestamp>,
     change_cause: Option<&'a str>,
     pods: u32,
-    /// On how many nodes its images are; `history` only.
+    /// The numbers of nodes that have its images; `history` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     on_nodes: Option<&'a ImagesOnNodes>,
-    /// The last rollout to it that halted and was not complete afterwards, as far as the record and the rollout's Events tell.
+    /// The last rollout to it that halted and was not complete afterwards, as far as the record and the rollout's Events report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     halted: Option<&'a RevisionHalt>,
 }
@@ -66,9 +65,9 @@ pub(crate) struct RevisionHistory<'a> {
     namespace: &'a str,
     name: &'a str,
     revisions: Vec<Revision<'a>>,
-    /// Hash of the revision to which `undo` leads where none is named; null where it is refused.
+    /// Hash of the revision to which `undo` without a revision leads; null if `undo` is refused.
     undo: Option<&'a str>,
-    /// Why it is refused.
+    /// The reason of that refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     undo_refused: Option<String>,
 }
@@ -118,7 +117,7 @@ impl<'a> WholeRevision<'a> {
     }
 }
 
-/// What differs between two revisions.
+/// The differences between two revisions.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RevisionDiff<'a> {
@@ -127,7 +126,7 @@ pub(crate) struct RevisionDiff<'a> {
     at: Timestamp,
     namespace: &'a str,
     name: &'a str,
-    /// Null where there is only one revision.
+    /// Null if there is only one revision.
     from: Option<Revision<'a>>,
     to: Revision<'a>,
     /// Each with its `path`, and `change`: `added`, `removed`, `changed`, `reordered`.

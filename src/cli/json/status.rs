@@ -1,4 +1,4 @@
-//! `status`: where one rollout stands.
+//! `status`: the state of one rollout.
 
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ use crate::engine::model::wait::Wait;
 use crate::engine::report::last_rollout::{LastRollout, RolloutEnd};
 use crate::engine::report::snapshot::{Counts, Phase, Snapshot};
 
-/// Where one rollout stands.
+/// The state of one rollout.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StatusJson<'a> {
@@ -41,23 +41,23 @@ pub(crate) struct StatusJson<'a> {
     name: &'a str,
     /// `idle`, `held`, `running`, `rolling back`, `paused`, `halted`, `complete`, …
     phase: String,
-    /// A change of the template that is asked for and not made yet.
+    /// A requested change of the template that is not made yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     requested_change: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paused: Option<&'a Paused>,
     #[serde(skip_serializing_if = "Option::is_none")]
     halt: Option<&'a Halt>,
-    /// By site where an updated node went down lately: how updated nodes and others compare.
+    /// A comparison of updated and other nodes, per site in which an updated node went down lately.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     comparisons: Vec<Compared<'a>>,
-    /// When the rollout to the present target began.
+    /// The beginning of the rollout to the present target.
     started_at: Option<Timestamp>,
-    /// How the last rollout ended, while none is under way and Events still tell.
+    /// The end of the last rollout, while none is under way and Events still report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_rollout: Option<LastRolloutJson>,
     strategy: &'static str,
-    /// `maxSurge` as its owner wrote it, where it surges.
+    /// `maxSurge` as its owner wrote it, if the DaemonSet surges.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_surge: Option<IntOrPercent>,
     adopted: bool,
@@ -66,60 +66,60 @@ pub(crate) struct StatusJson<'a> {
     driver: DriverJson<'a>,
     from: Option<Revision<'a>>,
     to: Option<Revision<'a>>,
-    /// Hash of the revision of the template as it is now: another one than that of `to` where somebody else has changed it in the middle of the
-    /// rollout. Null while it is not known.
+    /// Hash of the present template's revision. It differs from that of `to` if somebody else has changed the template
+    /// during the rollout. Null while it is not known.
     template_revision: Option<&'a str>,
     image_changes: Vec<ImageChange<'a>>,
     counts: Counts,
     pulls: PullsJson<'a>,
-    /// The limits of sites that follow what their links bear.
+    /// The limits of sites that follow the capacity of their links.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pace: Vec<PacedSiteJson<'a>>,
     budget: BudgetView,
-    /// When it will be done, as far as that can be estimated; `text` is the line that the console shows.
+    /// The estimated end, as far as it can be estimated; `text` is the line that the console shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     estimate: Option<EstimateJson>,
-    /// How long pulls and starts took so far; empty where nothing can be told.
+    /// The durations of pulls and starts so far; empty if none is known.
     times: UpdateTimes,
     #[serde(flatten)]
     settings: Settings,
-    /// Which of these nobody set: they have their default. `budget` has what a default comes to.
+    /// The settings that nobody set and that have their default. `budget` contains the resulting values.
     by_default: Vec<String>,
     plan: Plan<'a>,
-    /// What stands in the way of the whole rollout, in words; absent where it moves or is over.
+    /// The obstacle of the whole rollout, in words; absent if the rollout moves or is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocker: Option<String>,
     alarms: Vec<AlarmLine>,
-    /// What was asked for by this process, or decided by it, and has not reached the cluster.
+    /// Commands and decisions of this process that have not reached the cluster.
     unsent: &'a [Unsent],
-    /// Why the last driver stopped by itself.
+    /// The reason why the last driver stopped by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     driver_stopped: Option<&'a DriverStopped>,
     watches: Vec<Watch<'a>>,
     clocks: Clocks<'a>,
-    /// How long the API server takes to answer; absent until it is measured.
+    /// The round trip time of the API server; absent until it is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     api_round_trip_millis: Option<u128>,
-    /// How long a pause from elsewhere takes to bite; absent where this process does not drive.
+    /// How long a pause from another process takes to have effect; absent if this process does not drive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pause_takes_effect_within_millis: Option<u128>,
-    /// What is next in line, or was asked for, waits for; absent where nothing does, or not for long.
+    /// The wait of the next node or of a requested command; absent if there is none, or it is short.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits: Option<Waits<'a>>,
-    /// What is being pre-warmed, and how far it is; absent where nothing is.
+    /// Pre-warming and its progress; absent if nothing is pre-warmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     prewarm: Option<PrewarmJson<'a>>,
-    /// What happened lately, oldest first: here, and what other consoles told.
+    /// The recent events, oldest first: those of this process, and those that other consoles reported.
     timeline: Vec<TimelineLine<'a>>,
-    /// Which part of the audit log or of the Events is not written, and why.
+    /// The parts of the audit log or of the Events that are not written, with the reason.
     unaudited: Vec<Str>,
-    /// What an operator can do about what stands in the way.
+    /// The remedies for the present obstacles.
     next: Vec<SuggestedCommand>,
     #[serde(skip_serializing_if = "Option::is_none")]
     nodes: Option<Vec<NodeJson<'a>>>,
 }
 
-/// How a rollout ended.
+/// The end of a rollout.
 #[derive(Serialize, Clone, Debug)]
 #[serde(rename_all = "camelCase")]
 struct LastRolloutJson {
@@ -134,10 +134,10 @@ impl LastRolloutJson {
     }
 }
 
-/// Whether to list the nodes.
+/// Whether the nodes are listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodeListing {
-    /// One entry a node.
+    /// One entry per node.
     Listed,
     /// Counts only.
     Counted,
@@ -197,7 +197,7 @@ impl<'a> StatusJson<'a> {
     }
 }
 
-/// The settings that have their default.
+/// The names of settings that have their default.
 fn by_default(settings: &Settings) -> Vec<String> {
     Setting::ALL.iter().filter(|setting| !setting.is_changed_in(settings)).map(|setting| setting.path()).collect()
 }
@@ -231,18 +231,18 @@ impl EstimateJson {
     }
 }
 
-/// One thing that happened.
+/// One event.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TimelineLine<'a> {
     time: Timestamp,
-    /// Which person did it; absent when the rollout did it by itself, or only an Event says it.
+    /// The person who did it; absent if the rollout did it by itself, or only an Event reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
-    /// The process that an Event on the DaemonSet claims to be of. Whoever may create Events can write one.
+    /// The process that an Event on the DaemonSet names as its author. Anybody who may create Events can claim that.
     #[serde(skip_serializing_if = "Option::is_none")]
     reported_by: Option<&'a str>,
-    /// The same as the reason of its Event: `RolloutPaused`.
+    /// The reason of its Event: `RolloutPaused`.
     reason: &'a str,
     /// `normal` or `warning`.
     severity: Severity,
@@ -282,7 +282,7 @@ impl<'a> ImageChange<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Plan<'a> {
-    /// `forward`, or `back`: a roll back, under which steps, partition and selector do not count.
+    /// `forward`, or `back`: a roll back, which ignores steps, partition and selector.
     direction: &'static str,
     steps: &'a [IntOrPercent],
     step: usize,
@@ -314,7 +314,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The next step: what it allows in total and how many nodes may go at once by it, or why there is none.
+/// The next step: the total that it allows and the number of nodes that it lets go, or the reason why there is none.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NextStep {
@@ -322,7 +322,7 @@ struct NextStep {
     step: Option<IntOrPercent>,
     #[serde(skip_serializing_if = "Option::is_none")]
     allowed: Option<u32>,
-    /// Absent while the new revision is not settled.
+    /// Absent while the new revision is not known for certain.
     #[serde(skip_serializing_if = "Option::is_none")]
     frees: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -340,7 +340,7 @@ impl NextStep {
     }
 }
 
-/// How nodes that went down compare, counted and in words.
+/// A comparison of nodes that went down, in numbers and in words.
 #[derive(Serialize)]
 struct Compared<'a> {
     #[serde(flatten)]

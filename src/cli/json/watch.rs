@@ -1,4 +1,4 @@
-//! How well one watched kind can be seen.
+//! The health of the watch of one kind.
 
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ pub(super) struct Watch<'a> {
     skipped: Option<SkippedJson<'a>>,
 }
 
-/// What could not be read and is therefore not shown: how many times that happened, and the first of it.
+/// Objects that could not be read and are therefore not shown: the number of failures, and the first one.
 #[derive(Serialize)]
 struct SkippedJson<'a> {
     count: u32,

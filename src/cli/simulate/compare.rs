@@ -9,7 +9,7 @@ use crate::sim::compare::figures::Figures;
 use crate::sim::compare::method::Method;
 use crate::sim::compare::trial::{NotComparable, Trial};
 
-/// The seed unless another is given: the figures of two calls can be compared.
+/// The default seed, so that the figures of two calls can be compared.
 const SEED: u64 = 1;
 
 pub(super) async fn run(scenario: &str, seed: Option<u64>, output: &mut Output) -> Result<Exit, CliError> {

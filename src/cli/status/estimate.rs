@@ -1,4 +1,4 @@
-//! When the rollout will be done, and what that was taken from.
+//! The estimated end of the rollout, and the basis of the estimate.
 //!
 //! ```text
 //! step in ~12–18m, all in ~1h10–1h50, with at most 2 down and 2 pulling at a time, from 37 nodes; holds between steps are not counted
@@ -8,7 +8,7 @@ use crate::engine::model::estimate::{MEASURED_OF_SITE, RolloutEstimate};
 use crate::engine::model::settings::Limit;
 use crate::engine::report::snapshot::Snapshot;
 
-/// The line `estimate` of `status`; nothing where there is nothing to say.
+/// The line `estimate` of `status`; `None` if there is no estimate to print.
 pub(super) fn estimate(snapshot: &Snapshot) -> Option<String> {
     match &snapshot.estimate {
         RolloutEstimate::None => None,
@@ -25,7 +25,7 @@ pub(super) fn estimate(snapshot: &Snapshot) -> Option<String> {
     }
 }
 
-/// What it assumes: it is another estimate once these are others.
+/// The limits that the estimate assumes. With other limits the estimate changes.
 fn limits(snapshot: &Snapshot) -> String {
     let of_site = match snapshot.settings.budgets.max_pulling_per_site {
         Limit::Default => String::new(),
@@ -35,7 +35,7 @@ fn limits(snapshot: &Snapshot) -> String {
     format!("at most {} down and {} pulling at a time{of_site}", budget.max_unavailable, budget.max_pulling)
 }
 
-/// From which nodes it was taken, where that are not all that are updated.
+/// The number of measured nodes, if not all updated nodes were measured.
 fn measured(nodes: u32, updated: u32) -> String {
     match nodes < updated {
         false => format!("from {nodes} nodes"),

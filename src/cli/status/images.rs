@@ -1,4 +1,4 @@
-//! `status --images`: how far each node is with images, those of the target and those that are pre-warmed.
+//! `status --images`: the state of images on each node, of the target's images and of pre-warmed ones.
 
 use crate::engine::model::image::version_of;
 use crate::engine::model::prewarm::PrewarmState;
@@ -10,7 +10,7 @@ use crate::engine::report::snapshot::{NodeView, Snapshot};
 
 const IMAGE_HEAD: [&str; 6] = ["NODE", "IMAGE", "IMAGES", "FOR", "EXPECTED", "WHY"];
 
-/// How far each node is with the images of the target.
+/// The state of the target's images on each node.
 pub(super) fn image_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
     let cells = snapshot.nodes.iter().map(|node| image_cells(node, snapshot.at).to_vec());
     std::iter::once(IMAGE_HEAD.map(str::to_owned).to_vec()).chain(cells).collect()
@@ -33,7 +33,7 @@ fn image_cells(node: &NodeView, at: Timestamp) -> [String; IMAGE_HEAD.len()] {
     ]
 }
 
-/// How far each node is with images that are pre-warmed and that the target does not need.
+/// The state of pre-warmed images that the target does not need, on each node.
 pub(super) fn prewarm_table(snapshot: &Snapshot, pulls: &PrewarmPulls) -> Vec<Vec<String>> {
     let head = ["NODE", "PRE-WARM", "FOR", "EXPECTED", "WHY"];
     let none = || "-".to_owned();

@@ -1,4 +1,4 @@
-//! The table of nodes of `status --nodes`, and what `-o wide` adds to it.
+//! The table of nodes of `status --nodes`, and the additional columns of `-o wide`.
 
 use super::{add_columns, age};
 use crate::engine::model::node::NodeState;
@@ -11,15 +11,15 @@ use crate::engine::report::trouble::is_in_trouble;
 
 const NODE_HEAD: [&str; 8] = ["NODE", "STATE", "REV", "IMAGE", "POD", "RESTARTS", "POD-AGE", "WHY"];
 
-/// The nodes, those that need a look on top as in the console: what the rollout did, old pods that are not ready, nodes that are down. The
-/// others are in the engine's order.
+/// The nodes in the console's order. Nodes that need a look come first: failures of the rollout, old pods that are not
+/// ready, nodes that are down. The others are in the engine's order.
 fn sorted(snapshot: &Snapshot) -> Vec<&NodeView> {
     let mut nodes: Vec<&NodeView> = snapshot.nodes.iter().collect();
     nodes.sort_by_key(|node| needs_a_look(node));
     nodes
 }
 
-/// The less, the sooner a node needs a look.
+/// The urgency of a look at the node; the smallest value is the most urgent.
 fn needs_a_look(node: &NodeView) -> u8 {
     match node.state {
         _ if is_in_trouble(node) => 0,
@@ -43,7 +43,7 @@ pub(super) fn node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
     std::iter::once(NODE_HEAD.map(str::to_owned).to_vec()).chain(cells).collect()
 }
 
-/// What a column says of a node at an instant.
+/// Gives the cell of a column for a node at an instant.
 type NodeCells = Box<dyn Fn(&NodeView, Timestamp) -> String>;
 
 /// The columns that `-o wide` adds, each with its head.
@@ -61,7 +61,7 @@ fn wide_node_columns() -> Vec<(&'static str, NodeCells)> {
     columns
 }
 
-/// The same with what `-o wide` adds.
+/// The same with the columns of `-o wide`.
 pub(super) fn wide_node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
     let columns = wide_node_columns();
     let head = std::iter::once(columns.iter().map(|(head, _)| (*head).to_owned()).collect());
@@ -74,10 +74,10 @@ pub(super) fn wide_node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
 
 /// A node's cells, in the order of [`NODE_HEAD`].
 fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
-    // All fields are named here, so that the compiler asks of a new one whether it is a column.
+    // All fields are named here, so that the compiler asks of every new field whether it is a column.
     let NodeView {
         name,
-        // With parts of `WHY` it is `STATE`.
+        // `STATE`, with parts of `WHY`.
         state: _,
         revision,
         revision_number,
@@ -94,10 +94,10 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         suspect: _,
         ineligible: _,
         counted_unavailable_until: _,
-        // They are in the table of images.
+        // Contained in the table of images.
         images: _,
         usual_pull: _,
-        // They are printed as JSON only.
+        // Printed only as JSON.
         pressure: _,
         since: _,
         cause_since: _,
@@ -109,7 +109,7 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         site: _,
         clock_skew_millis: _,
         details: _,
-        // They are not printed: `STATE` says it, the cluster tells them, it changes whenever another node goes.
+        // Not printed: `STATE` contains the first, the cluster has the second, and the third changes whenever another node goes.
         eligible: _,
         labels: _,
         rank: _,

@@ -1,4 +1,4 @@
-//! What happened lately, and who drives: the lines `recent` of `status`.
+//! The recent events and the driver: the lines `recent` of `status`.
 //!
 //! ```text
 //!  2s ago  (ada@bastion-3) reported: halted: image not found on 1 node (driven by ada@bastion-3)
@@ -13,16 +13,16 @@ use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind, taken_
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::Snapshot;
 
-/// How many of the last things that happened are told.
+/// How many of the last events are printed.
 const RECENT: usize = 5;
 
-/// Pods that others took away within so long are told in one line.
+/// Deletions of pods by others within this time share one line.
 const TOGETHER: Duration = Duration::from_secs(60);
 
-/// The last things that happened, a line each and the newest first; pods that others took away one after the other are told in one. The last one
-/// about who drives is among them however long ago it was.
+/// The last events, one line each and the newest first; successive deletions of pods by others share one line. The last
+/// event about the driver is always included.
 pub(super) fn recent(snapshot: &Snapshot) -> Vec<String> {
-    // What Events tell comes in the order in which they are listed.
+    // Events of the cluster arrive in the order of their listing.
     let mut newest: Vec<&RolloutEvent> = snapshot.timeline.iter().rev().collect();
     newest.sort_by_key(|event| std::cmp::Reverse(event.at));
     let groups = in_groups(&newest);
@@ -43,7 +43,7 @@ pub(super) fn recent(snapshot: &Snapshot) -> Vec<String> {
     told.into_iter().map(|(ago, group)| format!("{ago:>widest$} ago  {}{}", by(group[0]), words(group))).collect()
 }
 
-/// The events, newest first, in groups that are told in one line each.
+/// The events, newest first, grouped by line.
 fn in_groups<'a>(newest: &[&'a RolloutEvent]) -> Vec<Vec<&'a RolloutEvent>> {
     let what = |event: &RolloutEvent| Some((by(event), event.taken_away()?.1));
     let mut groups: Vec<Vec<&RolloutEvent>> = Vec::new();
@@ -60,7 +60,7 @@ fn in_groups<'a>(newest: &[&'a RolloutEvent]) -> Vec<Vec<&'a RolloutEvent>> {
     groups
 }
 
-/// What happened, without who and when; of a group the nodes are named in the order in which their pods were taken away.
+/// The event without author and time. In a group, the nodes are in the order in which their pods were deleted.
 fn in_words(group: &[&RolloutEvent]) -> String {
     let several = group.len() > 1;
     let Some((_, rest)) = group[0].taken_away().filter(|_| several) else { return group[0].to_string() };
@@ -74,8 +74,8 @@ fn in_words(group: &[&RolloutEvent]) -> String {
     format!("{}{}", if reported { "reported: " } else { "" }, taken_away_together(&nodes, &rest, reported))
 }
 
-/// Who did it, as `rolldeck log` has it: in brackets the process in which the rollout did it by itself. What is known from an Event on the
-/// DaemonSet only begins with `reported`: whoever may write Events can claim that.
+/// The author, as in `rolldeck log`: if the rollout did it by itself, the process in brackets. An author that only an Event
+/// on the DaemonSet names begins with `reported`, because anybody who may write Events can claim it.
 fn by(event: &RolloutEvent) -> String {
     match (&event.by, event.reporter_in_words()) {
         (Some(by), _) => format!("{by}: "),

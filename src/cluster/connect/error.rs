@@ -1,4 +1,4 @@
-//! Why there is no connection.
+//! The reasons why there is no connection.
 
 use std::path::{Path, PathBuf};
 
@@ -7,84 +7,84 @@ use kube::config::KubeconfigError;
 use super::super::failure::{ProxyFailure, root_cause};
 use super::super::kubectl_place::KubectlPlace;
 
-/// Why there is no connection: what was tried, and where. [`ConnectError::hints`] says what to try next.
+/// The reason why there is no connection: the attempt and its address. [`ConnectError::hints`] names the next things to try.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// No kubeconfig, and we are not in a pod.
+    /// There is no kubeconfig, and this process does not run in a pod.
     #[error(
         "no kubeconfig found (looked for {})",
         tried.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
     NoKubeconfig {
-        /// Where it was looked for.
+        /// The paths that were tried.
         tried: Vec<PathBuf>,
     },
     /// A kubeconfig file cannot be read.
     #[error("cannot read the kubeconfig {}: {why}", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         why: String,
     },
-    /// A kubeconfig file is not one.
+    /// The content of a kubeconfig file is not a valid kubeconfig.
     #[error("the kubeconfig {} is not valid: {why}", path.display())]
     Invalid {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the file.
         why: String,
     },
     /// The kubeconfig has no such context.
     #[error("the kubeconfig has no context `{asked}`")]
     UnknownContext {
-        /// Which one was asked for.
+        /// The requested context.
         asked: String,
-        /// Those that it has.
+        /// The existing contexts.
         known: Vec<String>,
     },
     /// The kubeconfig names no current context.
     #[error("the kubeconfig names no current context")]
     NoCurrentContext {
-        /// Those that it has.
+        /// The existing contexts.
         known: Vec<String>,
     },
-    /// The context refers to something that is not there, or that makes no sense.
+    /// The context refers to a missing or invalid entry.
     #[error("context `{}` cannot be used: {why}", place.context)]
     BrokenContext {
-        /// Which one.
+        /// The context.
         place: KubectlPlace,
-        /// What is wrong with it.
+        /// The error in it.
         why: String,
     },
-    /// We seem to run in a pod, but its service account cannot be used.
+    /// This process seems to run in a pod, but the pod's service account cannot be used.
     #[error("the pod's service account cannot be used: {why}")]
     InCluster {
-        /// What is wrong with it.
+        /// The error.
         why: String,
     },
     /// The context's proxy cannot be used.
     #[error("the proxy of context `{context}` cannot be used: {why}")]
     Proxy {
-        /// Which one.
+        /// The context.
         context: String,
-        /// What is wrong with it.
+        /// The error.
         why: String,
     },
-    /// The proxy gives no connection to the API server.
+    /// The proxy does not make a connection to the API server.
     #[error("cannot reach the API server {server}: {failure}")]
     ThroughProxy {
         /// The API server's address.
         server: String,
-        /// Which proxy, and what it was met with.
+        /// The proxy, and the failure.
         failure: ProxyFailure,
     },
-    /// Credentials cannot be had: a certificate, a token file or a credential plugin.
+    /// Credentials could not be obtained from a certificate, a token file or a credential plugin.
     #[error("no credentials for context `{}`: {why}", place.context)]
     Credentials {
-        /// For which context.
+        /// The context.
         place: KubectlPlace,
-        /// What was said.
+        /// The message of the failure.
         why: String,
     },
     /// The API server does not answer.
@@ -92,7 +92,7 @@ pub enum ConnectError {
     Unreachable {
         /// Its address.
         server: String,
-        /// What the network said.
+        /// The network's message.
         why: String,
     },
     /// TLS with the API server fails.
@@ -100,7 +100,7 @@ pub enum ConnectError {
     Tls {
         /// Its address.
         server: String,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
     /// The API server does not accept the credentials.
@@ -108,9 +108,9 @@ pub enum ConnectError {
     Unauthorized {
         /// Its address.
         server: String,
-        /// Whose.
+        /// The context of the credentials.
         context: String,
-        /// What it said.
+        /// The server's message.
         why: String,
     },
     /// The API server answers with a refusal.
@@ -118,7 +118,7 @@ pub enum ConnectError {
     Refused {
         /// Its address.
         server: String,
-        /// What it said.
+        /// The server's message.
         why: String,
     },
 }
@@ -135,7 +135,7 @@ impl ConnectError {
         }
     }
 
-    /// What to try next, a sentence each.
+    /// The next things to try, one sentence each.
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::NoKubeconfig { .. } => {
@@ -178,7 +178,7 @@ impl ConnectError {
     }
 }
 
-/// The command in back quotes; without its flags where a name cannot be quoted safely.
+/// The command in back quotes; without its flags if a name cannot be quoted safely.
 fn offered(place: &KubectlPlace, words: &str) -> String {
     format!("`{}`", place.command(words).unwrap_or_else(|| format!("kubectl {words}")))
 }

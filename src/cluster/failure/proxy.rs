@@ -1,32 +1,32 @@
-//! Why a proxy gave no connection.
+//! Failures of connections through a proxy.
 
 use super::{root_cause, tls_cause};
 
-/// What a proxy was met with when a connection through it was tried. Nothing was sent to the API server.
+/// The failure of a connection through a proxy. Nothing was sent to the API server.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the proxy {proxy} ({setting}) {trouble}")]
 pub struct ProxyFailure {
     /// Its address, without user and password.
     pub proxy: String,
-    /// Where it was named: `proxy-url`, `HTTPS_PROXY` or `HTTP_PROXY`.
+    /// The setting that names the proxy: `proxy-url`, `HTTPS_PROXY` or `HTTP_PROXY`.
     pub setting: &'static str,
-    /// What is wrong.
+    /// The kind of failure.
     pub trouble: ProxyTrouble,
 }
 
-/// What is wrong with a proxy.
+/// A kind of failure of a proxy.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ProxyTrouble {
-    /// There is no connection to it.
+    /// The proxy cannot be reached.
     #[error("cannot be reached: {0}")]
     Unreachable(String),
-    /// TLS with it fails; its certificate, as a rule.
+    /// TLS with the proxy fails, usually because of its certificate.
     #[error("fails at TLS: {0}")]
     Tls(String),
-    /// It answered 407: it wants user and password, or others.
+    /// The proxy answered 407: it requires user and password, or does not accept them.
     #[error("does not accept the user and password, or wants some (407 Proxy Authentication Required)")]
     Login,
-    /// It does not make the connection to the API server.
+    /// The proxy does not make the connection to the API server.
     #[error("does not connect to the API server: {0}")]
     NoTunnel(String),
 }
@@ -43,7 +43,7 @@ impl ProxyFailure {
         Self { trouble, ..self }
     }
 
-    /// What to try.
+    /// The next thing to try.
     pub(in crate::cluster) fn remedy(&self) -> String {
         let Self { setting, trouble, proxy } = self;
         let other = match *setting {
@@ -55,7 +55,7 @@ impl ProxyFailure {
             }
         };
         match trouble {
-            // As it is for somebody who wrote `https` for a proxy that speaks to everybody in the clear.
+            // This happens if the setting begins with `https` and the proxy speaks plain HTTP.
             ProxyTrouble::Tls(why) if why.contains("corrupt message") => {
                 format!("does it speak TLS at all? {setting} may have to begin with `http://`")
             }
@@ -75,7 +75,7 @@ impl ProxyFailure {
 }
 
 impl ProxyTrouble {
-    /// By the words of the connectors for proxies, whose errors have no public type.
+    /// Recognises the failure by the texts of the proxy connectors, whose errors have no public type.
     pub(in crate::cluster) fn of(error: &(dyn std::error::Error + 'static)) -> Self {
         if let Some(why) = tls_cause(error) {
             return Self::Tls(why);

@@ -1,4 +1,4 @@
-//! Whole answers: read up to a limit, and inflated where the server compressed them.
+//! Whole answers: read up to a limit, and decompressed if the server compressed them.
 
 use std::io::{self, Write};
 
@@ -13,22 +13,21 @@ use kube::client::Body;
 use super::traffic::Traffic;
 use crate::cluster::failure::root_cause;
 
-/// Why a body could not be read to its end.
+/// The reason why a body could not be read to its end.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum BodyError {
-    /// It is longer than the limit, as it came or inflated.
+    /// The body is longer than the limit, compressed or decompressed.
     #[error("it is too long")]
     TooLong,
     /// The connection broke.
     #[error("{0}")]
     Broken(String),
-    /// It is not encoded as its headers say, or in a way that was not asked for.
+    /// The body does not have the encoding of its headers, or has one that was not asked for.
     #[error("{0}")]
     Encoding(String),
 }
 
-/// Reads a body to its end and inflates it. Neither what comes over the wire nor what it inflates to may be longer than `limit`
-/// bytes: a megabyte of gzip can hold a gigabyte.
+/// Reads a body to its end and decompresses it. Neither form may be longer than `limit` bytes: a megabyte of gzip can hold a gigabyte.
 ///
 /// # Errors
 /// See [`BodyError`].
@@ -165,7 +164,7 @@ mod tests {
         assert_eq!(read(Some("gzip"), bomb, 1 << 20).await.0, Err(BodyError::TooLong));
         assert_eq!(read(None, vec![b'x'; 11], 10).await.0, Err(BodyError::TooLong));
         assert_eq!(read(None, vec![b'x'; 10], 10).await.0.unwrap().len(), 10);
-        // Members that hold nothing inflate to nothing, however many there are.
+        // Empty gzip members decompress to nothing, however many there are.
         let empty = gzip(b"").repeat(1_000);
         assert_eq!(read(Some("gzip"), empty, 10_000).await.0, Err(BodyError::TooLong));
     }

@@ -10,21 +10,21 @@ use kube::client::Body;
 use super::traffic::Traffic;
 use crate::cluster::failure::Failure;
 
-/// What is kept of the buffer after a long line.
+/// The size of the buffer that stays allocated after a long line.
 const KEPT: usize = 256 * 1024;
-/// The longest line, in bytes. API servers store objects of up to 1.5 MiB: only something else writes longer lines.
+/// The longest line, in bytes. API servers store objects of up to 1.5 MiB, so only another kind of server sends longer lines.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
 /// The lines of a streamed answer.
 pub(crate) struct Lines {
     body: BodyDataStream<Body>,
     buffer: Vec<u8>,
-    /// Up to here the buffer was handed out.
+    /// The end of the part of the buffer that was handed out.
     taken: usize,
-    /// Up to here it has no line end after `taken`.
+    /// The end of the part after `taken` that is known to contain no line end.
     searched: usize,
     traffic: Arc<Traffic>,
-    /// Of what, for errors: the path without its query.
+    /// The path of the request without its query, for errors.
     path: String,
 }
 
@@ -37,7 +37,7 @@ impl Lines {
     /// The next line; `None` when the server closed the stream.
     ///
     /// # Errors
-    /// When nothing at all comes for `silence`, the connection breaks, or the line is longer than 16 MiB.
+    /// When no byte arrives for `silence`, the connection breaks, or the line is longer than 16 MiB.
     pub(crate) async fn next(&mut self, silence: Duration) -> Result<Option<&[u8]>, Failure> {
         let line = loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.searched..]) {

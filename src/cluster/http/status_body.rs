@@ -1,4 +1,4 @@
-//! Why the API server refuses, as its `Status` says it: in the body of an answer, or in a line of a watch.
+//! The reason of the API server's refusal, from its `Status`: in the body of an answer, or in a line of a watch.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::cluster::failure::Failure;
 
-/// What is read of a `Status`.
+/// The part of a `Status` that is read.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(in crate::cluster) struct StatusBody {
@@ -23,7 +23,7 @@ struct RefusalDetails {
 }
 
 impl StatusBody {
-    /// Reads a `Status`, or what a proxy in between said instead.
+    /// Reads a `Status`, or the text that a proxy sent instead.
     pub(super) fn read(body: &[u8]) -> Self {
         serde_json::from_slice(body).unwrap_or_else(|_| {
             let text = String::from_utf8_lossy(body);
@@ -32,7 +32,7 @@ impl StatusBody {
         })
     }
 
-    /// `code` is the HTTP status, or 0 where there is none (in a watch).
+    /// `code` is the HTTP status, or 0 if there is none (in a watch).
     pub(in crate::cluster) fn into_failure(self, code: u16, asked: Option<u64>) -> Failure {
         let code = if code == 0 { self.code } else { code };
         let asked = asked.or(self.details.and_then(|details| details.retry_after_seconds));
@@ -52,8 +52,8 @@ impl StatusBody {
     }
 }
 
-/// The namespace in which nothing new is created because it is being deleted: the API server says so only at the end of a long sentence that begins
-/// with `forbidden`.
+/// The namespace that is being deleted, so that nothing new is created in it. The API server says so only at the end of a
+/// long sentence that begins with `forbidden`.
 fn namespace_that_goes(message: &str) -> Option<&str> {
     let (before, _) = message.split_once(" because it is being terminated")?;
     before.rsplit_once("unable to create new content in namespace ").map(|(_, namespace)| namespace)

@@ -31,7 +31,7 @@ pub struct TrafficCount {
     pub failed: u64,
     /// Bytes received through watches.
     pub streamed: u64,
-    /// Bytes of all other answers as they came over the wire: compressed, where they were. Without headers and TLS.
+    /// Bytes of all other answers as received: compressed if the server compressed them, without headers and TLS.
     pub answered: u64,
 }
 

@@ -1,8 +1,8 @@
-//! How lists come over the wire: as it was asked for, or as it is worth it for a server on a loopback address.
+//! The transfer of lists: as requested, or as it is faster for a server on a loopback address.
 //!
-//! Behind such an address there may be a server on this machine, where compressing takes longer than sending, or the end of a
-//! tunnel (`ssh -L`, `kubectl proxy` to a far cluster). Only time tells: a server counts as near once it has answered a small
-//! request within milliseconds.
+//! Behind a loopback address there may be a server on this machine, where compressing takes longer than sending, or the end
+//! of a tunnel (`ssh -L`, `kubectl proxy` to a distant cluster). The answer time distinguishes them: a server counts as near
+//! once it has answered a small request within milliseconds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,39 +10,39 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 
-/// A server that answers within this is on this machine, or as good as there.
+/// A server that answers within this time is on this machine, or practically as near.
 const NEAR: Duration = Duration::from_millis(5);
-/// How often it is asked: the first answer may include a handshake, and a busy machine may be slow once.
+/// How often the server is asked: the first answer may include a handshake, and a busy machine may be slow once.
 const TRIES: usize = 4;
-/// All of that takes no longer than this: whoever has not answered by then is far.
+/// The limit for all attempts together: a server that has not answered by then is far.
 const PATIENCE: Duration = Duration::from_millis(150);
 
-/// How lists come over the wire.
+/// The transfer of lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::cluster) enum ListTransfer {
-    /// As streams, where the server knows them: one object is held at a time, by the server and by us.
+    /// As streams, if the server supports them: server and client hold one object at a time.
     Streamed,
-    /// In pages that the server compresses: a tenth of the bytes. API servers compress lists, and never watches or streamed lists.
+    /// In pages that the server compresses to a tenth of their bytes. API servers compress lists, and never watches or streamed lists.
     Compressed,
 }
 
-/// What is known of how lists come best; shared by all watches of a session.
+/// The chosen transfer of lists, shared by all watches of a session.
 #[derive(Clone, Debug)]
 pub(super) struct ListChoice(Arc<OnceCell<ListTransfer>>);
 
 impl ListChoice {
-    /// It is settled, or else to be measured.
+    /// A choice that is settled, or still to be measured.
     pub(super) fn new(settled: Option<ListTransfer>) -> Self {
         Self(Arc::new(OnceCell::new_with(settled)))
     }
 
-    /// As far as it is settled.
+    /// The choice, if it is settled.
     pub(super) fn settled(&self) -> Option<ListTransfer> {
         self.0.get().copied()
     }
 
-    /// Measures it where it is not settled, once for all who wait. `ask` sends a small request and says whether it was answered. `None`
-    /// where it was not.
+    /// Measures the choice if it is not settled, once for all callers. `ask` sends a small request and returns whether it
+    /// was answered. `None` if it was not.
     pub(super) async fn settle<F: Future<Output = bool>>(&self, ask: impl Fn() -> F) -> Option<ListTransfer> {
         self.0.get_or_try_init(|| measure(ask)).await.ok().copied()
     }
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    /// What is found out of a server that answers after so many milliseconds, and after how long, and how often it was asked.
+    /// The choice for a server that answers after these milliseconds, the time that it took, and the number of requests.
     async fn found(answers: &[u64]) -> (Option<ListTransfer>, Duration, usize) {
         let (choice, asked, began) = (ListChoice::new(None), AtomicUsize::new(0), Instant::now());
         let ask = || async {

@@ -1,4 +1,4 @@
-//! A DaemonSet: read whole for the rollout of one, partially for the list of all.
+//! A DaemonSet: read whole for one rollout, and partially for the list of all.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -16,13 +16,13 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::template::Template;
 use crate::engine::rules::ownership::FIELD_MANAGER;
 
-/// An annotation as large as the object itself. Only what it is about is read.
+/// An annotation as large as the object itself. Only the fields that it names are read.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The fact in a DaemonSet.
 ///
 /// # Errors
-/// When its selector cannot be understood: nothing could be said about its pods.
+/// When the selector is not understood, because then nothing is known about the DaemonSet's pods.
 pub(crate) fn daemonset_fact(mut object: Value) -> Result<DaemonSetFact, String> {
     let template = Template::from_json(take(&mut object, "/spec/template"));
     let strategy = UpdateStrategy::from_json(take(&mut object, "/spec/updateStrategy"));
@@ -64,11 +64,11 @@ fn kind(text: &str) -> StrategyKind {
     if text == "OnDelete" { StrategyKind::OnDelete } else { StrategyKind::RollingUpdate }
 }
 
-/// Who owns what of the template and the strategy.
+/// The owners of fields of the template and the strategy.
 ///
-/// Who set the strategy's type owns that very field, as long as nobody else changed it; who wrote last is told by the
-/// time, which is of whole seconds. What was ours and somebody else changed is not ours any more, so in the same second
-/// the others were later.
+/// The manager that set the strategy's type owns that field as long as nobody else changes it. The last writer follows from
+/// the entries' times, which are whole seconds. A field of ours that somebody else changed is not ours any more, so within
+/// the same second the others count as later.
 fn owners(managed: &Value) -> FieldOwners {
     let entries: Vec<&Value> =
         managed.as_array().into_iter().flatten().filter(|entry| is_of_the_object(entry)).collect();
@@ -103,7 +103,7 @@ fn owns(entry: &Value, path: &[&str]) -> bool {
     path.iter().try_fold(spec, |at, step| at.map(|at| at.get(step))).flatten().is_some()
 }
 
-/// What the manifest names that was last applied from the client's side.
+/// The fields named in the last manifest that was applied on the client's side.
 fn applied(metadata: &Value) -> Option<Fields> {
     #[derive(Deserialize)]
     struct Manifest {
@@ -120,14 +120,14 @@ fn applied(metadata: &Value) -> Option<Fields> {
     Some(Fields { template: spec.template.is_some(), strategy: spec.update_strategy.is_some() })
 }
 
-/// The owner that controls it.
+/// The owner that controls the DaemonSet.
 fn controller(metadata: &Value) -> Option<ControllerRef> {
     let owner = metadata["ownerReferences"].as_array()?.iter().find(|owner| owner["controller"] == true)?;
     let text = |field: &str| name_of(&owner[field]).unwrap_or_default();
     Some(ControllerRef { api_version: text("apiVersion"), kind: text("kind"), name: text("name") })
 }
 
-/// A DaemonSet of the wire, as a fleet list needs it.
+/// A DaemonSet of the wire, with the fields of a fleet list.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
 pub(crate) struct FleetWire<'a> {
@@ -138,7 +138,7 @@ pub(crate) struct FleetWire<'a> {
     status: Status,
 }
 
-/// Metadata, with what only a fleet list asks for.
+/// Metadata, with the fields that only a fleet list needs.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct FleetMeta<'a> {
@@ -205,7 +205,7 @@ pub struct PartialDaemonSet {
     pub namespace: Str,
     /// Its name.
     pub name: Str,
-    /// Its uid: of another DaemonSet a record says nothing about this one.
+    /// Its uid. The record of a DaemonSet with another uid does not apply to this one.
     pub uid: Str,
     /// The type of its update strategy.
     pub strategy: StrategyKind,
@@ -213,11 +213,11 @@ pub struct PartialDaemonSet {
     pub max_unavailable: Option<IntOrPercent>,
     /// `rollingUpdate.maxSurge`.
     pub max_surge: Option<IntOrPercent>,
-    /// Whether rolldeck took over pod replacement: the original strategy is saved on it.
+    /// Whether rolldeck took over the replacement of pods: an annotation holds the original strategy.
     pub adopted: bool,
-    /// Whether its controller has seen its latest spec.
+    /// Whether its controller has observed its latest spec.
     pub observed: bool,
-    /// What its controller counts.
+    /// The counters of its controller.
     pub counters: DaemonSetCounters,
     /// The images of its template: container name, image.
     pub images: Vec<(Str, Str)>,
@@ -291,8 +291,8 @@ mod tests {
         assert_eq!(fact.owners.strategy.as_deref(), Some("argocd-controller"));
     }
 
-    /// Adopted by us and set back by Argo CD within one second, as `managedFields` tells the time: what was ours and was
-    /// changed is not ours any more.
+    /// The DaemonSet was adopted by rolldeck and set back by Argo CD within one second of `managedFields`. A field of ours
+    /// that was changed is not ours any more.
     #[test]
     fn who_drifted_the_strategy_is_told_by_the_field_not_by_the_clock() {
         let entry = |manager: &str, operation: &str, spec: Value| {

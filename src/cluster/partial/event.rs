@@ -1,4 +1,4 @@
-//! An event of the cluster about a pod or a DaemonSet.
+//! An Event of the cluster about a pod or a DaemonSet.
 
 use serde::Deserialize;
 
@@ -42,7 +42,7 @@ pub(crate) struct EventWire<'a> {
     series: Option<Series<'a>>,
 }
 
-/// What an event is about.
+/// The object that an Event is about.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Involved<'a> {
@@ -72,7 +72,7 @@ struct Series<'a> {
 }
 
 impl EventWire<'_> {
-    /// The uid of the object that it is about.
+    /// The uid of the object that the Event is about.
     pub(crate) fn about(&self) -> &str {
         text(&self.involved_object.uid)
     }
@@ -93,7 +93,7 @@ impl EventWire<'_> {
         }
     }
 
-    /// The node whose kubelet wrote it.
+    /// The node of the kubelet that wrote the Event.
     fn node(&self) -> Option<&str> {
         let source = self.source.as_ref().filter(|source| text(&source.component) == KUBELET)?;
         let host = text(&source.host);
@@ -101,7 +101,7 @@ impl EventWire<'_> {
         (!node.is_empty()).then_some(node)
     }
 
-    /// Who wrote it, if a rolldeck did.
+    /// The author of the Event, if it is a rolldeck process.
     fn reported_by(&self) -> Option<Box<ReportedBy>> {
         let ours = self.source.as_ref().is_some_and(|source| text(&source.component) == SOURCE);
         ours.then(|| {
@@ -113,10 +113,10 @@ impl EventWire<'_> {
         })
     }
 
-    /// When it last happened. The scheduler leaves the old fields empty, the kubelet the new ones.
+    /// The time of the last occurrence. The scheduler leaves the old fields empty, the kubelet the new ones.
     fn at(&self) -> Timestamp {
         let series = self.series.as_ref().and_then(|series| instant(&series.last_observed_time));
-        // Ours never repeat, and only this one tells milliseconds.
+        // Events of rolldeck never repeat, and only `eventTime` has milliseconds.
         let ours = self.reported_by().and_then(|_| instant(&self.event_time));
         series
             .or(ours)

@@ -1,4 +1,4 @@
-//! A ControllerRevision, as the list of all DaemonSets needs it: whose it is, its number, its images.
+//! A ControllerRevision with the fields of the list of all DaemonSets: its owner, its number, its images.
 
 use serde::Deserialize;
 
@@ -110,7 +110,7 @@ pub struct PartialRevision {
 }
 
 impl FleetRevisionWire<'_> {
-    /// What it tells, if it is a DaemonSet's: StatefulSets have revisions too.
+    /// The revision, if it belongs to a DaemonSet: StatefulSets have revisions too.
     pub(crate) fn partial(&self) -> Option<PartialRevision> {
         let owners = self.metadata.owner_references.iter().flatten();
         let owner = owners.into_iter().find(|owner| owner.controller && text(&owner.kind) == "DaemonSet")?;
@@ -118,7 +118,7 @@ impl FleetRevisionWire<'_> {
         let label = self.metadata.labels.as_ref().map(|labels| text(&labels.hash)).unwrap_or_default();
         Some(PartialRevision {
             daemonset_uid: text(&owner.uid).into(),
-            // The controller falls back to the name itself where the label is missing.
+            // The controller falls back to the name itself if the label is missing.
             hash: if label.is_empty() { text(&self.metadata.name) } else { label }.into(),
             number: self.revision,
             images: template.map(TemplateImages::images).unwrap_or_default(),

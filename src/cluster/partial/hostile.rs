@@ -1,4 +1,4 @@
-//! Whatever stands in the strings of an object, it is read without a panic, and what people are shown of it is bounded.
+//! Tests that objects with arbitrary strings are read without a panic, and that texts shown to people are bounded.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -19,8 +19,8 @@ fn shown(texts: impl IntoIterator<Item = Str>, limit: usize) -> impl Iterator<It
     texts.into_iter().map(move |text| (text, limit))
 }
 
-/// Of each fact every field is named: who adds one says here whether people are shown it. What identifies, is compared or is
-/// written back is whole.
+/// Every field of each fact is named here, so that the author of a new field decides whether people see it. Fields that
+/// identify, are compared or are written back are whole.
 fn of_event(fact: ClusterEvent) -> Vec<Shown> {
     let ClusterEvent {
         version: _,
@@ -150,7 +150,7 @@ fn of_daemonset(fact: DaemonSetFact) -> Vec<Shown> {
     shown(names.into_iter().flatten(), NAME).collect()
 }
 
-/// Reads an object of every kind, each string of it as `text` is or as it was.
+/// Reads an object of every kind, in which each string is replaced by `text` or kept.
 fn read_all(text: &str, keeps: impl Fn(&str) -> bool) -> Vec<Shown> {
     let infested = |object: &Value| {
         let mut object = object.clone();
@@ -191,7 +191,7 @@ fn fixture(json: &str) -> Value {
     serde_json::from_str(json).unwrap()
 }
 
-/// Every string becomes `text`, unless `keeps` says of its field that it stays.
+/// Replaces every string by `text`, unless `keeps` returns true for its field.
 fn infest(value: &mut Value, field: &str, text: &str, keeps: &impl Fn(&str) -> bool) {
     match value {
         Value::String(old) if !keeps(field) => text.clone_into(old),
@@ -231,7 +231,7 @@ fn revision() -> Value {
         "revision": 3, "data": {"spec": {"template": {"spec": {"containers": [{"name": "agent", "image": "agent:v1"}]}}}}})
 }
 
-/// Fields without which an object is another one: what it is about, and in which state.
+/// Fields that determine the object's subject and state; they have to stay.
 fn keeps_its_state(field: &str) -> bool {
     matches!(field, "component" | "type" | "status" | "phase" | "deletionTimestamp" | "operator")
 }

@@ -1,6 +1,6 @@
 //! A pod, a node and the Events on a pod, as the page of a node shows them.
 //!
-//! Read from whole objects, one at a time, when somebody looks; what is not as expected is left out.
+//! The data are read from whole objects, one at a time, while a front end shows them. Unexpected fields are left out.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use crate::engine::model::inspection::{
     PodInspection,
 };
 
-/// Annotation by which a pod says whose log is meant.
+/// The annotation with which a pod names the container whose log is shown by default.
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
-/// The lists of containers: in the spec, in the status, what they hold.
+/// The lists of containers: their field in the spec, their field in the status, and their kind.
 const CONTAINERS: [(&str, &str, ContainerKind); 3] = [
     ("initContainers", "initContainerStatuses", ContainerKind::Init),
     ("containers", "containerStatuses", ContainerKind::Main),
     ("ephemeralContainers", "ephemeralContainerStatuses", ContainerKind::Ephemeral),
 ];
-/// The most entries of a list that are shown: nobody reads more, and whoever may write a status decides how many there are.
+/// The most entries of a list that are shown. People read no more, and the author of a status decides how many there are.
 const MOST: usize = 200;
 
-/// What is shown of a pod.
+/// The displayed data of a pod.
 pub(in crate::cluster) fn pod_inspection(mut object: Value) -> PodInspection {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
@@ -57,7 +57,7 @@ pub(in crate::cluster) fn pod_inspection(mut object: Value) -> PodInspection {
 fn inspected(container: &Value, statuses: &Value, kind: ContainerKind) -> ContainerInspection {
     let status = list(statuses).find(|status| status["name"] == container["name"]).unwrap_or(&Value::Null);
     ContainerInspection {
-        // It is a part of a path: never clipped.
+        // The name is a part of a path, so it is never clipped.
         name: str_of(&container["name"]).unwrap_or_default(),
         kind,
         image: clip(container["image"].as_str().unwrap_or_default(), MESSAGE).into(),
@@ -91,7 +91,7 @@ fn ended(terminated: &Value) -> Option<EndedRun> {
     })
 }
 
-/// What is shown of a node.
+/// The displayed data of a node.
 pub(in crate::cluster) fn node_inspection(object: &Value) -> NodeInspection {
     let (spec, status) = (&object["spec"], &object["status"]);
     let info = |key: &str| words_of(&status["nodeInfo"][key], NAME);
@@ -121,7 +121,7 @@ pub(in crate::cluster) fn node_inspection(object: &Value) -> NodeInspection {
 /// The Events of a list, newest first.
 pub(in crate::cluster) fn pod_events(list_of_events: &Value) -> Vec<PodEvent> {
     let items = list_of_events["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-    // Kubelets tell whole seconds: of the same second, what was written last is the newest.
+    // Kubelets report whole seconds. Within the same second, the object that was written last is the newest.
     let version =
         |event: &Value| event["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok());
     let mut events: Vec<(Option<u64>, PodEvent)> =

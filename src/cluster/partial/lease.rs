@@ -32,7 +32,7 @@ pub(crate) fn lease_fact(object: &Value) -> LeaseFact {
     }
 }
 
-/// `write` applied to the Lease as it is, so that what others put on it (labels, annotations, owners) stays.
+/// Applies `write` to the existing Lease, so that labels, annotations and owners set by others stay.
 ///
 /// # Errors
 /// When the record cannot be written as JSON.
@@ -64,7 +64,7 @@ pub(crate) fn lease_object(mut object: Value, write: &LeaseWrite) -> Result<Valu
         Value::Object(spec) => spec,
         _ => Map::new(),
     };
-    // Who holds it keeps it under the very name that they gave, though we know that name only as far as it can be shown.
+    // The holder keeps the exact name that it wrote, although the engine knows the name only in its displayable form.
     let held = spec.get("holderIdentity").filter(|held| name_of(held) == write.holder).cloned();
     let holder = held.unwrap_or_else(|| write.holder.as_deref().unwrap_or_default().into());
     spec.insert("holderIdentity".into(), holder);
@@ -81,10 +81,10 @@ pub(crate) fn lease_object(mut object: Value, write: &LeaseWrite) -> Result<Valu
     Ok(object)
 }
 
-/// Has the Lease belong to the DaemonSet with this uid, so that it goes with it, and to none that had its name before.
-/// Other owners stay.
+/// Makes the DaemonSet with this uid an owner of the Lease, so that both are deleted together. An earlier DaemonSet of the
+/// same name is removed from the owners; other owners stay.
 ///
-/// Without `controller` and `blockOwnerDeletion`: those need rights on the owner's finalizers.
+/// `controller` and `blockOwnerDeletion` are left out, because they need rights on the owner's finalizers.
 pub(crate) fn set_owner(object: &mut Value, (api_version, kind): (&str, &str), name: &str, uid: &str) {
     let mut owners = match object["metadata"]["ownerReferences"].take() {
         Value::Array(owners) => owners,
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(orphaned["metadata"]["ownerReferences"][0]["apiVersion"], "apps/v1");
     }
 
-    /// What is shown of a holder is bounded; what is written is what they wrote.
+    /// The displayed name of a holder is bounded; the written name is the holder's own.
     #[test]
     fn a_holder_keeps_the_name_that_they_gave() {
         let held = |holder: &str| json!({"metadata": {}, "spec": {"holderIdentity": holder}});

@@ -1,7 +1,6 @@
-//! A node, as far as rollouts care; above all without its fifty images and its heartbeats.
+//! The part of a node that rollouts need, without its fifty images and its heartbeats.
 //!
-//! A heartbeat is read all the same, for what it tells of the node's clock: the kubelet dates it, and the API server
-//! dates the same write in `managedFields`.
+//! A heartbeat is read only to measure the node's clock: the kubelet dates it, and the API server dates the same write in `managedFields`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -19,12 +18,12 @@ use crate::engine::model::node_details::{NodeDetail, NodeDetails};
 use crate::engine::model::template::TaintEffect;
 use crate::engine::model::time::Timestamp;
 
-/// The repositories whose images are kept of what nodes report, in every form in which a kubelet may write them.
+/// The repositories whose images are kept from the reports of nodes, in every form in which a kubelet may write them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Wanted(BTreeSet<String>);
 
 impl Wanted {
-    /// Also wants the repositories of `images`; says whether that is news.
+    /// Adds the repositories of `images`. Returns whether any of them is new.
     pub(crate) fn add<'a>(&mut self, images: impl IntoIterator<Item = &'a Str>) -> bool {
         let before = self.0.len();
         for image in images {
@@ -60,7 +59,7 @@ pub(crate) struct NodeWire<'a> {
     status: Option<Status<'a>>,
 }
 
-/// Metadata, with what only nodes are asked for.
+/// Metadata, with the fields that only nodes need.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct NodeMeta<'a> {
@@ -100,15 +99,15 @@ impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
     }
 }
 
-/// Of `managedFields` only when the kubelet last wrote its node's status, by the API server's clock.
+/// The time of the kubelet's last write of its node's status in `managedFields`, by the API server's clock.
 #[derive(Debug, Default)]
 struct KubeletWrites<'a> {
-    /// By whichever way, it has written to the node.
+    /// Whether the kubelet has written to the node in any way.
     by_kubelet: bool,
     status_at: Option<Text<'a>>,
 }
 
-/// One entry, without the fields that it is about.
+/// One entry, without its list of fields.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct ManagedFieldsEntry<'a> {
@@ -131,7 +130,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for KubeletWrites<'a> {
             fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
                 let mut written = KubeletWrites::default();
                 while let Some(entry) = entries.next_element::<ManagedFieldsEntry<'de>>()? {
-                    // Distributions with everything in one program have one name for all of it: that tells nothing.
+                    // Distributions that combine all components in one program use one name for all of them, which tells nothing.
                     if text(&entry.manager) != "kubelet" {
                         continue;
                     }
@@ -177,7 +176,7 @@ struct Status<'a> {
     node_info: Option<NodeInfo<'a>>,
 }
 
-/// Of `nodeInfo` what is shown.
+/// The displayed part of `nodeInfo`.
 #[derive(Debug)]
 struct NodeInfo<'a>(Vec<(NodeDetail, Option<Text<'a>>)>);
 
@@ -232,18 +231,18 @@ struct NodeImageWire<'a> {
 const PRESSURES: [&str; 3] = ["DiskPressure", "MemoryPressure", "PIDPressure"];
 
 impl NodeWire<'_> {
-    /// When its kubelet last gave a sign of life, by the node's clock.
+    /// The kubelet's last sign of life, by the node's clock.
     pub(crate) fn heartbeat_at(&self) -> Option<Timestamp> {
         instant(&self.status.as_ref()?.condition("Ready")?.last_heartbeat_time)
     }
 
-    /// When its kubelet last wrote its status, by the API server's clock: at first with the node itself.
+    /// The kubelet's last write of the status, by the API server's clock; at first the write of the node itself.
     pub(crate) fn written_at(&self) -> Option<Timestamp> {
         let written = self.metadata.managed_fields.as_ref().filter(|written| written.by_kubelet)?;
         instant(if written.status_at.is_some() { &written.status_at } else { &self.metadata.creation_timestamp })
     }
 
-    /// What of it matters to a rollout, but for its version and its clock.
+    /// The fields that matter to a rollout, except version and clock.
     pub(crate) fn fact(&self, wanted: &Wanted, interner: &mut Interner) -> NodeFact {
         let none = Status::default();
         let status = self.status.as_ref().unwrap_or(&none);
@@ -311,9 +310,9 @@ impl Status<'_> {
             .filter(|(name, _)| wanted.has(name))
             .map(|(name, bytes)| ListedImage { name: interner.intern(name), bytes })
             .collect();
-        // A kubelet lists by size, and sizes of the same images differ between reports.
+        // A kubelet lists images by size, and the sizes of the same images differ between reports.
         kept.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        // One or two of fifty, and there are as many of these vectors as nodes.
+        // Only one or two of fifty images are kept, and there are as many of these vectors as nodes.
         kept.shrink_to_fit();
         kept
     }

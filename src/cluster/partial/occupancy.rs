@@ -1,4 +1,4 @@
-//! What the pods of a node hold of the resources that another pod lacks there: a sum over their requests, as a scheduler makes it.
+//! The resources held by a node's pods, of those that another pod lacks there: the sum of their requests, as a scheduler computes it.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use crate::engine::model::amount::Amount;
 use crate::engine::model::inspection::{NodeInspection, PodInspection};
 use crate::engine::model::occupancy::{HeldResource, NodeOccupancy, ResourceHolder, lacking_resources};
 
-/// The most resources that are looked at.
+/// The most resources that are considered.
 const RESOURCES: usize = 6;
-/// The most pods that are kept of a resource.
+/// The most pods that are kept per resource.
 const HOLDERS: usize = 50;
 
-/// What a pod lacks on its node, by the words of the scheduler.
+/// The resources that a pod lacks on its node, from the scheduler's message.
 pub(in crate::cluster) fn lacking(pod: &PodInspection) -> Vec<Str> {
     let refused = |kind: &str, status: &str| kind == "PodScheduled" && status == "False";
     let condition = pod.conditions.iter().find(|condition| refused(&condition.kind, &condition.status));
@@ -22,7 +22,7 @@ pub(in crate::cluster) fn lacking(pod: &PodInspection) -> Vec<Str> {
     lacking_resources(message)
 }
 
-/// What the pods of `list`, which are those of the node, hold of what `pod` lacks.
+/// The resources held by the pods of `list`, the node's pods, of those that `pod` lacks.
 pub(in crate::cluster) fn node_occupancy(
     list: &Value,
     pod: &PodInspection,
@@ -64,8 +64,9 @@ fn holder(other: &Value, request: Amount, pod: &Value) -> ResourceHolder {
     }
 }
 
-/// What a pod asks for of a resource (`PodRequests` of `k8s.io/component-helpers`): its containers together with those init containers
-/// that stay, or the init container that needs most where that is more; where the pod itself names a request, that; and its overhead.
+/// A pod's request for a resource (`PodRequests` of `k8s.io/component-helpers`): the sum of its containers and those init
+/// containers that keep running, or the largest need of an init container if that is more. A request of the pod itself
+/// replaces this value. The pod's overhead is added.
 fn requested(pod: &Value, resource: &str) -> Amount {
     if resource == "pods" {
         return Amount::whole(1);

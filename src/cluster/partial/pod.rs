@@ -1,4 +1,4 @@
-//! A pod, as far as rollouts care.
+//! The part of a pod that rollouts need.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPha
 use crate::engine::model::starting_pod::StartingPodFact;
 use crate::engine::model::template::ContainerRole;
 
-/// The most finalizers that are kept of a pod: enough to say what keeps it.
+/// The most finalizers that are kept of a pod: enough to explain why the pod is not deleted.
 const FINALIZERS: usize = 16;
 
 /// A pod of the wire.
@@ -26,7 +26,7 @@ pub(crate) struct PodWire<'a> {
     status: Option<Status<'a>>,
 }
 
-/// Metadata, with what only pods are asked for.
+/// Metadata, with the fields that only pods need.
 #[derive(Deserialize, Default, Debug)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct PodMeta<'a> {
@@ -223,14 +223,14 @@ struct Terminated<'a> {
 }
 
 impl PodWire<'_> {
-    /// The fact in a pod that was made for pre-warming; `None`: it was not.
+    /// The fact in a pod for pre-warming; `None` for any other pod.
     pub(crate) fn warm_fact(&self, interner: &mut Interner) -> Option<WarmPodFact> {
         let labels = self.metadata.labels.as_ref()?;
         let (daemonset, images) = (interner.option(&labels.prewarm)?, interner.option(&labels.prewarm_images)?);
         Some(WarmPodFact { pod: self.fact(interner), daemonset, images, set: interner.option(&labels.prewarm_set) })
     }
 
-    /// The fact in a starting pod; `None`: it belongs to no DaemonSet.
+    /// The fact in a starting pod; `None` if it belongs to no DaemonSet.
     pub(crate) fn starting_fact(&self, interner: &mut Interner) -> Option<StartingPodFact> {
         let warms = self.metadata.labels.as_ref().and_then(|labels| interner.option(&labels.prewarm));
         let daemonset = warms.or_else(|| {
@@ -304,7 +304,7 @@ impl Spec<'_> {
         if names.peek().is_none() { Arc::default() } else { names.collect() }
     }
 
-    /// `nodeName`, else the one node that the required affinity names: every term must name it, and nothing else.
+    /// `nodeName`, else the one node that the required affinity names. Every term must name that node, and no other.
     fn node(&self) -> Option<&str> {
         let bound = text(&self.node_name);
         if !bound.is_empty() {
@@ -317,7 +317,7 @@ impl Spec<'_> {
 }
 
 impl Term<'_> {
-    /// The one node that it names.
+    /// The one node that the term names.
     fn node(&self) -> Option<&str> {
         self.match_fields.iter().flatten().find_map(|field| {
             let names_it = text(&field.key) == "metadata.name" && text(&field.operator) == "In";
@@ -349,7 +349,7 @@ impl Status<'_> {
         let main = self.container_statuses.iter().flatten().map(|status| (ContainerRole::Main, status));
         let mut facts: Vec<ContainerFact> =
             init.chain(main).map(|(role, status)| status.fact(role, interner)).collect();
-        // Nearly all pods have one or two, and there are as many of these vectors as pods.
+        // Nearly all pods have one or two of these facts, and there are as many vectors as pods.
         facts.shrink_to_fit();
         facts
     }
@@ -389,7 +389,7 @@ impl State<'_> {
     }
 }
 
-/// A state that says nothing: the container waits, as the API defines it.
+/// The state of a container without a reported state: waiting, as the API defines it.
 fn waiting() -> ContainerState {
     ContainerState::Waiting { reason: Str::from(""), message: None }
 }
@@ -434,7 +434,7 @@ mod tests {
         assert!(pod.containers.is_empty());
     }
 
-    /// Any other reason of `Ready=False` says nothing that its containers do not say.
+    /// Every other reason of `Ready=False` only repeats the states of the containers.
     #[test]
     fn readiness_gates_that_are_not_met_are_its_reason() {
         let said = |reason: &str, status: &str| {

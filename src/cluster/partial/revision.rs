@@ -8,7 +8,7 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::template::Template;
 
-/// Annotation by which kubectl users say why.
+/// The annotation in which kubectl users give the cause of a change.
 const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
 
 /// The fact in a ControllerRevision.
@@ -17,7 +17,7 @@ pub(crate) fn revision_fact(mut object: Value) -> RevisionFact {
     let metadata = &object["metadata"];
     let name = str_of(&metadata["name"]).unwrap_or_default();
     RevisionFact {
-        // The controller falls back to the name itself where the label is missing.
+        // The controller falls back to the name itself if the label is missing.
         hash: str_of(&metadata["labels"]["controller-revision-hash"]).unwrap_or_else(|| Str::clone(&name)),
         name,
         number: object["revision"].as_i64().unwrap_or(0),

@@ -1,4 +1,4 @@
-//! Objects that come in thousands: pods, nodes, events. They are read partially, in place.
+//! Objects of which there are thousands: pods, nodes, Events. They are read partially, in place.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -56,7 +56,7 @@ impl Subject for Pods {
     }
 }
 
-/// The pods that were made for pre-warming, for whatever DaemonSet of the namespace.
+/// The pods for pre-warming, for any DaemonSet of the namespace.
 #[derive(Default)]
 pub(crate) struct WatchedWarmPods {
     interner: Interner,
@@ -102,20 +102,20 @@ pub(crate) struct Nodes {
     interner: Interner,
     last_sent: HashMap<Str, LastSent>,
     server_now: ServerNow,
-    /// A listing tells how nodes are, not what just happened to them.
+    /// During a listing, objects show the state of nodes and no recent change.
     listing: bool,
 }
 
-/// The fact that was sent last of a node, and the heartbeat that came with it.
+/// The last fact that was sent about a node, and the heartbeat that came with it.
 struct LastSent {
     fingerprint: u64,
-    /// Shared with what the engine keeps.
+    /// Shared with the engine's facts.
     labels: Labels,
     clock_skew_millis: Option<i64>,
     heartbeat_at: Option<Timestamp>,
 }
 
-/// What the API server's clock shows now, once that is known.
+/// The present time of the API server's clock, once it is measured.
 pub(crate) type ServerNow = Box<dyn Fn() -> Option<Timestamp> + Send>;
 
 impl Nodes {
@@ -123,8 +123,8 @@ impl Nodes {
         Self { wanted, interner: Interner::default(), last_sent: HashMap::new(), server_now, listing: false }
     }
 
-    /// How far the node's clock is off: what `managedFields` says of the write that brought its heartbeat; where that says
-    /// nothing, a heartbeat that comes now was written now.
+    /// The deviation of the node's clock, from the time in `managedFields` of the write that brought its heartbeat. Without
+    /// that time, a heartbeat that arrives now counts as written now.
     fn clock_skew(&self, wire: &NodeWire<'_>, known: Option<&LastSent>) -> Option<i64> {
         let before = known.and_then(|known| known.clock_skew_millis);
         let heartbeat_at = wire.heartbeat_at()?;
@@ -134,7 +134,7 @@ impl Nodes {
     }
 }
 
-/// The same for the same fact, within this process.
+/// A hash that is equal for equal facts within this process.
 fn fingerprint_of(fact: &NodeFact) -> u64 {
     let mut hasher = DefaultHasher::new();
     fact.hash(&mut hasher);
@@ -165,7 +165,7 @@ impl Subject for Nodes {
                 fact.labels = last.labels.clone();
             }
         }
-        // Set after the comparison: a heartbeat changes only the version, and is not sent.
+        // The version is set after the comparison: a heartbeat changes only the version, and is not sent.
         fact.version = Self::version(&wire).parse().ok();
         let sent = LastSent { fingerprint, labels: fact.labels.clone(), clock_skew_millis, heartbeat_at };
         self.last_sent.insert(fact.name.clone(), sent);
@@ -179,7 +179,7 @@ impl Subject for Nodes {
     }
 
     fn listing(&mut self) -> Option<Event> {
-        // In a listing everything is sent, also what is known: what is not named is gone.
+        // During a listing everything is sent, also unchanged facts, because a node that is not named is gone.
         self.last_sent.clear();
         self.listing = true;
         Some(Event::Listing(Watched::Nodes))
@@ -205,15 +205,16 @@ pub(crate) struct ClusterEvents {
     interner: Interner,
 }
 
-/// What events are about.
+/// The objects of the watched Events.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum EventsAbout {
-    /// Pods whose name begins like this. The server cannot select by prefix, so it is done here, before anything is kept.
+    /// Pods whose names begin with one of the prefixes. The server cannot select by prefix, so the selection is made here,
+    /// before anything is kept.
     PodsOf {
-        /// `<daemonset>-`, and how the names of StatefulSets for its pre-warming begin.
+        /// `<daemonset>-`, and the prefix of the names of its StatefulSets for pre-warming.
         prefixes: [String; 2],
     },
-    /// The DaemonSet. The health of this watch is not sent: it comes and goes with that of the pods' Events.
+    /// The DaemonSet. The health of this watch is not sent, because it equals that of the watch of the pods' Events.
     TheDaemonSet,
 }
 
@@ -235,7 +236,7 @@ impl ClusterEvents {
 impl Subject for ClusterEvents {
     type Wire<'a> = EventWire<'a>;
     type Out = Event;
-    // An event only tells more; what it does not say is told by the pod itself.
+    // An Event only adds details; the pod itself shows everything that an unreadable Event leaves out.
     const ON_UNREADABLE: OnUnreadable = OnUnreadable::Skip;
 
     fn version<'a>(wire: &'a EventWire<'_>) -> &'a str {
@@ -254,7 +255,7 @@ impl Subject for ClusterEvents {
     }
 
     fn deleted(&mut self, _wire: EventWire<'_>) -> Option<Event> {
-        // Events expire; that says nothing about what they reported.
+        // Events expire. Their expiry has no meaning for the reported facts.
         None
     }
 
@@ -317,7 +318,7 @@ mod tests {
         assert!(apply(&mut nodes, &uncordoned).is_some(), "a listing names everything");
     }
 
-    /// The fixture with its kubelet's last write dated so.
+    /// The fixture with this time as its kubelet's last write.
     fn written_at(at: &str) -> String {
         let managed = format!(
             r#""managedFields": [
@@ -343,7 +344,7 @@ mod tests {
         assert_eq!(skew("2026-11-20T09:00:00Z"), Some(-60_000));
         assert_eq!(skew("2026-11-20T08:59:02Z"), Some(0), "whole seconds and a slow write are no skew");
         assert_eq!(skew("never"), None);
-        // A node that has just registered has written its status with itself.
+        // A node that has just registered wrote its status together with itself.
         let managed = r#""managedFields":[{"manager":"kubelet","time":"2026-11-20T08:00:00Z","fieldsV1":{}}]"#;
         let registered = NODE.replace(r#""managedFields":[]"#, managed).replace("2026-01-20T07:59:50Z", HEARTBEAT);
         let mut nodes = nodes(&wanted, HEARTBEAT);

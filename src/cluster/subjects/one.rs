@@ -1,4 +1,4 @@
-//! Objects that come one at a time: the DaemonSet, its revisions, its Lease. They are read whole.
+//! Single objects: the DaemonSet, its revisions, its Lease. They are read whole.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Whether anything was named since the listing began.
+/// Whether any object was named since the listing began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SeenSinceList {
     Nothing,

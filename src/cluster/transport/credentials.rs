@@ -1,4 +1,4 @@
-//! The credentials of one kubeconfig user: where they come from, for how long they are good, and what must never be shown.
+//! The credentials of one kubeconfig user: their source, their validity, and the secrets that must never be shown.
 //!
 //! ```text
 //!   token, user and password ────────────────▶ a header that never changes
@@ -7,8 +7,8 @@
 //!   auth-provider `oidc` (legacy) ───────────▶ its id-token, as long as it is good: it is not renewed here
 //! ```
 //!
-//! A plugin is run by one task, however many requests wait for its result, and that task goes on if they give up. Only the first
-//! run, before anything is drawn, may ask the operator something. After a 401 new credentials are tried once, never in a loop.
+//! One task runs a plugin, however many requests wait for its result, and continues if they give up. Only the first run,
+//! before anything is drawn, may ask the operator a question. After a 401 new credentials are tried once, never in a loop.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -28,15 +28,15 @@ use crate::cluster::failure::Failure;
 use crate::cluster::kubectl_place::KubectlPlace;
 use crate::scrub::{scrub, without_known};
 
-/// A plugin that takes longer is stopped. A login in a browser, which the first run may ask for, takes minutes.
+/// The limit after which a plugin is stopped. A login in a browser, which the first run may ask for, takes minutes.
 const PLUGIN_TIMEOUT: Duration = Duration::from_secs(30);
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 /// After a failure the plugin is not run again for this long; requests meanwhile get the same failure.
 const FAILED_FOR: Duration = Duration::from_secs(5);
-/// Credentials are renewed this long before they expire, or after four fifths of their life where that is shorter: otherwise the plugin
-/// would run for each request.
+/// Credentials are renewed this long before they expire, or after four fifths of their life if that is earlier: otherwise
+/// the plugin would run for each request of short-lived credentials.
 const MARGIN: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
-/// A token file is read again after so long, as client-go does.
+/// The interval after which a token file is read again, as in client-go.
 const FILE_GOOD_FOR: Duration = Duration::from_secs(60);
 /// A shorter text in a plugin's environment is a setting, not a secret: `true`, `eu-1`.
 const SECRET_FROM: usize = 8;
@@ -54,36 +54,36 @@ impl Hidden {
         }
     }
 
-    /// The text without them.
+    /// The text without the hidden values.
     pub(in crate::cluster) fn removed_from(&self, text: &str) -> String {
         without_known(text, self.all()).into_owned()
     }
 
-    /// All of them so far.
+    /// All hidden values so far.
     pub(in crate::cluster) fn all(&self) -> Vec<String> {
         self.0.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 }
 
-/// What a request is sent with.
+/// The credentials of a request.
 #[derive(Clone, Debug)]
 pub(in crate::cluster) struct Issued {
-    /// `Authorization`, where the credentials are a token.
+    /// `Authorization`, if the credentials are a token.
     pub(in crate::cluster) header: Option<HeaderValue>,
-    /// Certificate and key in PEM, where they are a client certificate of a plugin.
+    /// Certificate and key in PEM, if the credentials are a client certificate of a plugin.
     pub(in crate::cluster) certificate: Option<Arc<Certificate>>,
-    /// Counts what was issued: credentials that were refused are not obtained anew twice.
+    /// The number of this issue, so that refused credentials are renewed only once.
     generation: u64,
-    /// From when on others are obtained.
+    /// The time from which new credentials are obtained.
     renewed_from: Option<Timestamp>,
-    /// Until when they are good, where that is known.
+    /// The end of their validity, if it is known.
     expires: Option<Timestamp>,
-    /// The number of the connections over which a request goes; 0 before that is settled.
+    /// The number of the set of connections that the request uses; 0 before it is chosen.
     pub(in crate::cluster) connections: u64,
 }
 
 impl Issued {
-    /// Credentials that are good until they are replaced.
+    /// Credentials that are valid until they are replaced.
     fn lasting(header: Option<HeaderValue>) -> Self {
         Self { header, certificate: None, generation: 0, renewed_from: None, expires: None, connections: 0 }
     }
@@ -99,16 +99,16 @@ impl Issued {
 
 #[cfg(test)]
 impl Issued {
-    /// Nothing: a request goes out without credentials of its own.
+    /// No credentials: a request is sent without any.
     pub(in crate::cluster) fn nothing() -> Self {
         Self::lasting(None)
     }
 }
 
-/// Where the credentials come from. Cheap to clone.
+/// The source of the credentials. Cheap to clone.
 #[derive(Clone)]
 pub(in crate::cluster) enum Credential {
-    /// They never change: a token, user and password, a client certificate, or nothing.
+    /// Fixed credentials: a token, user and password, a client certificate, or none.
     Fixed(Option<HeaderValue>),
     /// A token in a file.
     File(Arc<Mutex<TokenFile>>),
@@ -120,7 +120,7 @@ impl Credential {
     /// Takes the credentials out of `auth`, so that kube's own client does not obtain them a second time.
     ///
     /// # Errors
-    /// When a token cannot stand in a header, a token file cannot be read, or a legacy `auth-provider` has nothing that is good.
+    /// When a token is not valid in a header, a token file cannot be read, or a legacy `auth-provider` has no valid token.
     pub(in crate::cluster) fn take(auth: &mut AuthInfo, hidden: &Hidden, place: &KubectlPlace) -> Result<Self, String> {
         // Secrets are `secrecy::SecretString`s; without that crate only serialization gives their values.
         let fields = serde_json::to_value(&*auth).unwrap_or_default();
@@ -136,7 +136,7 @@ impl Credential {
         auth.token = None;
         if let Some(path) = auth.token_file.take() {
             let mut file = TokenFile { path: path.into(), token: None, hidden: hidden.clone() };
-            // As in client-go, the file comes before `token`, which is for the time when the file cannot be read.
+            // As in client-go, the file has precedence over `token`, which is used when the file cannot be read.
             match (file.read(), &token) {
                 (Ok(_), _) => {}
                 (Err(_), Some(token)) => file.token = Some((bearer(token)?, Instant::now())),
@@ -156,7 +156,7 @@ impl Credential {
         }
     }
 
-    /// What to send a request with now. Waits `patience` at most for a plugin, which goes on running after that.
+    /// The present credentials for a request. Waits at most `patience` for a plugin, which continues to run after that.
     ///
     /// # Errors
     /// [`Failure::Credentials`]: the request was not sent.
@@ -168,7 +168,7 @@ impl Credential {
         }
     }
 
-    /// Credentials to try once more with after `refused` was answered with 401; `None` where there are no others.
+    /// Credentials for one more attempt after `refused` was answered with 401; `None` if there are no others.
     pub(in crate::cluster) async fn anew(&self, refused: &Issued, patience: Duration) -> Option<Issued> {
         let fresh = match self {
             Self::Fixed(_) => return None,
@@ -185,7 +185,7 @@ impl Credential {
         (!same).then_some(fresh)
     }
 
-    /// Obtains them for the first time: the one time that a plugin may ask the operator something.
+    /// Obtains the credentials for the first time. Only then may a plugin ask the operator a question.
     ///
     /// # Errors
     /// As [`Credential::issued`].
@@ -200,7 +200,7 @@ impl Credential {
     }
 }
 
-/// From when on credentials are renewed that were issued at `issued` and expire at `expires`.
+/// The time from which credentials are renewed that were issued at `issued` and expire at `expires`.
 fn renewal(issued: Timestamp, expires: Timestamp) -> Timestamp {
     let life = expires.duration_since(issued);
     expires - MARGIN.min(life / 5).max(jiff::SignedDuration::ZERO)
@@ -217,7 +217,7 @@ fn bearer(token: &str) -> Result<HeaderValue, String> {
     header("Bearer", token.trim())
 }
 
-/// What a legacy `auth-provider` has: the id-token of `oidc`, which nobody renews here. kubectl knows no other since 1.26.
+/// The header of a legacy `auth-provider`: the id-token of `oidc`, which is not renewed here. kubectl supports no other since 1.26.
 fn legacy(provider: &AuthProviderConfig, hidden: &Hidden) -> Result<HeaderValue, String> {
     provider.config.values().filter(|value| value.len() >= SECRET_FROM).for_each(|value| hidden.add(value.clone()));
     let name = &provider.name;
@@ -237,7 +237,7 @@ fn legacy(provider: &AuthProviderConfig, hidden: &Hidden) -> Result<HeaderValue,
     bearer(token)
 }
 
-/// `exp` of a JSON Web Token.
+/// The expiry `exp` of a JSON Web Token.
 fn expiry_of(token: &str) -> Option<Timestamp> {
     use base64::Engine as _;
     #[derive(Deserialize)]
@@ -281,7 +281,7 @@ impl TokenFile {
         let fresh = self.token.as_ref().filter(|(_, read_at)| read_at.elapsed() < FILE_GOOD_FOR);
         let header = match fresh.map(|(header, _)| header.clone()) {
             Some(header) => header,
-            // A file that is gone leaves the last token in use: some remove it once the process has started.
+            // If the file is gone, the last token stays in use: some tools remove the file once the process has started.
             None => match (self.token.as_ref().map(|(header, _)| header.clone()), self.read()) {
                 (_, Ok(header)) | (Some(header), Err(_)) => header,
                 (None, Err(why)) => return Err(why),
@@ -291,21 +291,21 @@ impl TokenFile {
     }
 }
 
-/// Whether a plugin may ask the operator something.
+/// Whether a plugin may ask the operator a question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Asks {
     Operator,
     Nothing,
 }
 
-/// A credential plugin (`client.authentication.k8s.io`), and what it issued last.
+/// A credential plugin (`client.authentication.k8s.io`), and the last credentials that it issued.
 pub(in crate::cluster) struct Plugin {
     exec: ExecConfig,
     hidden: Hidden,
-    /// Whose credentials they are.
+    /// The cluster and context of the credentials.
     place: KubectlPlace,
     state: Mutex<TokenState>,
-    /// What was issued last. It is read while the plugin runs, which holds `state`.
+    /// The last issued credentials. They can be read while the plugin runs, which holds `state`.
     last: RwLock<Option<Issued>>,
 }
 
@@ -315,7 +315,7 @@ struct TokenState {
     failed: Option<(Instant, String)>,
 }
 
-/// What a plugin prints, as far as it is read.
+/// The part of a plugin's output that is read.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct ExecCredential {
@@ -340,14 +340,14 @@ impl Plugin {
         Self { exec, hidden, place, state: Mutex::default(), last: RwLock::default() }
     }
 
-    /// What the plugin is called on this machine, without the directories before it.
+    /// The name of the plugin's program, without its directories.
     fn name(&self) -> &str {
         let command = self.exec.command.as_deref().unwrap_or_default();
         command.rsplit(['/', '\\']).next().unwrap_or_default()
     }
 
-    /// Credentials that are good now. If the last ones are not, the plugin is run, once for all requests that wait. If they are good but due for
-    /// renewal, the plugin runs as well, and no request waits for it.
+    /// Valid credentials. If the last ones have expired, the plugin runs once for all waiting requests. If they are valid
+    /// but due for renewal, the plugin also runs, and no request waits for it.
     async fn issued(self: Arc<Self>, asks: Asks, refused: Option<u64>, patience: Duration) -> Result<Issued, Failure> {
         let last = self.last(refused);
         if let Some(last) = last.as_ref().filter(|last| !last.is_due()) {
@@ -365,7 +365,7 @@ impl Plugin {
         }
     }
 
-    /// What was issued last, unless it was refused.
+    /// The last issued credentials, unless they were refused.
     fn last(&self, refused: Option<u64>) -> Option<Issued> {
         let last = self.last.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         last.clone().filter(|issued| refused.is_none_or(|refused| issued.generation > refused))
@@ -432,7 +432,7 @@ impl Plugin {
         if interactive {
             process.stdin(Stdio::inherit()).stderr(Stdio::inherit());
         } else {
-            // In a group of its own it cannot read the terminal either, which is the console's: the kernel stops it if it tries.
+            // The plugin gets a process group of its own, so that it cannot read the console's terminal: the kernel stops it if it tries.
             process.stdin(Stdio::null()).stderr(Stdio::piped()).process_group(0);
         }
         let child = process.spawn().map_err(|error| match (&exec.install_hint, error.kind()) {
@@ -452,7 +452,7 @@ impl Plugin {
             let login = if interactive { String::new() } else { format!("; {}", self.login()) };
             return Err(format!("failed ({}){said}{login}", output.status));
         }
-        // The output holds the token, so no part of it is put into the error.
+        // The output contains the token, so no part of it is put into the error.
         let credential: ExecCredential = serde_json::from_slice(&output.stdout).map_err(|error| {
             format!("did not print an ExecCredential (line {}, column {})", error.line(), error.column())
         })?;
@@ -460,11 +460,11 @@ impl Plugin {
     }
 
     fn without_secrets(&self, line: &str) -> String {
-        // First the secrets: a clipped one would not be found.
+        // Secrets are removed first, because a clipped secret would not be found.
         scrub(&self.hidden.removed_from(line)).chars().filter(|c| !c.is_control()).take(300).collect()
     }
 
-    /// What to do where it has to ask the operator something.
+    /// The hint if the plugin needs an answer of the operator.
     fn login(&self) -> String {
         match self.place.command("version") {
             Some(command) => format!("log in again outside of rolldeck: `{command}`"),
@@ -485,7 +485,7 @@ impl Plugin {
     }
 }
 
-/// `spec.cluster` in the names of `client.authentication.k8s.io`.
+/// `spec.cluster` with the field names of `client.authentication.k8s.io`.
 fn cluster_info(cluster: &ExecAuthCluster) -> serde_json::Value {
     use base64::Engine as _;
     let ca = cluster.certificate_authority_data.as_ref();
@@ -523,7 +523,7 @@ mod tests {
         AuthProviderConfig { name: name.into(), config, other: Default::default() }
     }
 
-    /// A token that says when it expires.
+    /// A token with this expiry.
     fn jwt(exp: i64) -> String {
         use base64::Engine as _;
         let encode = |text: String| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);

@@ -1,4 +1,4 @@
-//! Client certificates: those that a plugin issues, and whether the files of one were replaced.
+//! Client certificates: those that a plugin issues, and the detection of replaced certificate files.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
-/// The files that a kubeconfig names for the client certificate and its key, as they were when they were looked at. They are compared
-/// by what a replacement changes, through links: kubelets and Secrets put a link in place of another.
+/// The state of the files that a kubeconfig names for the client certificate and its key. Two states differ if a file was
+/// replaced, also through a link: kubelets and Secrets replace files by switching a link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct IdentityFiles(Vec<(PathBuf, Option<FileStamp>)>);
 
-/// Device, inode, size and when it was changed last; that is enough to tell one file of a name from the next.
+/// Device, inode, size and time of the last change: enough to distinguish successive files of one name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct FileStamp {
     file: (u64, u64),
@@ -23,14 +23,14 @@ struct FileStamp {
 }
 
 impl IdentityFiles {
-    /// As they are now; none where certificate and key are not in files.
+    /// The present state; empty if certificate and key are not in files.
     pub(super) fn of(config: &kube::Config) -> Self {
         let auth = &config.auth_info;
         let paths = [&auth.client_certificate, &auth.client_key].into_iter().flatten().map(PathBuf::from);
         Self(paths.map(|path| (path.clone(), stamp(&path))).collect())
     }
 
-    /// `ada.crt and ada.key`, with their directories; `None` where there are no files.
+    /// `ada.crt and ada.key`, with their directories; `None` if there are no files.
     pub(super) fn named(&self) -> Option<String> {
         let names: Vec<String> = self.0.iter().map(|(path, _)| path.display().to_string()).collect();
         (!names.is_empty()).then(|| names.join(" and "))
@@ -53,7 +53,7 @@ impl Certificate {
     /// Whether the key belongs to the certificate.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The mismatch or the error in them.
     pub(super) fn check(&self) -> Result<(), String> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(self.certificate.as_bytes()).collect();
         let chain = chain.map_err(|_broken| "the certificate is no PEM")?;

@@ -1,4 +1,4 @@
-//! Which proxy the connection goes through, decided as kubectl decides it.
+//! The choice of the proxy for a connection, by the rules of kubectl.
 //!
 //! `proxy-url` of the kubeconfig's cluster wins. Without it `HTTPS_PROXY` counts for an `https` server and `HTTP_PROXY` for an
 //! `http` one, unless `NO_PROXY` names the server; lower case spellings count as well. A server on this machine
@@ -21,18 +21,18 @@ pub(in crate::cluster) struct Proxy {
     pub(super) protocol: ProxyProtocol,
     /// Its address and its credentials.
     pub(super) intercept: Intercept,
-    /// Where it was named: `proxy-url`, `HTTPS_PROXY` or `HTTP_PROXY`.
+    /// The setting that names the proxy: `proxy-url`, `HTTPS_PROXY` or `HTTP_PROXY`.
     pub(super) setting: &'static str,
 }
 
-/// How a proxy is asked for a connection.
+/// The protocol in which a proxy is asked for a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ProxyProtocol {
     /// `CONNECT` over plain HTTP.
     Http,
     /// `CONNECT` over TLS to the proxy.
     Https,
-    /// SOCKS 5. The proxy resolves names, as Go has it for `socks5` too.
+    /// SOCKS 5. The proxy resolves names, as in Go also for `socks5`.
     Socks,
 }
 
@@ -58,7 +58,7 @@ pub(in crate::cluster) struct ProxyEnvironment {
 }
 
 impl ProxyEnvironment {
-    /// Of this process.
+    /// The settings of this process.
     pub(in crate::cluster) fn of_process() -> Self {
         let read = |name: &str| {
             let values = [name.to_owned(), name.to_lowercase()].into_iter().filter_map(|name| std::env::var(name).ok());
@@ -67,7 +67,7 @@ impl ProxyEnvironment {
         Self { http: read("HTTP_PROXY"), https: read("HTTPS_PROXY"), none: read("NO_PROXY") }
     }
 
-    /// The URLs of the proxies that it names.
+    /// The URLs of the named proxies.
     pub(in crate::cluster) fn urls(self) -> impl Iterator<Item = String> {
         [self.http, self.https].into_iter().flatten()
     }
@@ -83,7 +83,7 @@ impl ProxyEnvironment {
 /// The proxy through which `server` is reached; `None` for a direct connection.
 ///
 /// # Errors
-/// Names the setting that cannot be used, and why. The setting's value is not part of it: it may hold a password.
+/// Names the setting that cannot be used, and the reason. The setting's value is left out, because it may hold a password.
 pub(in crate::cluster) fn proxy_for(
     server: &Uri,
     in_kubeconfig: Option<&str>,
@@ -99,8 +99,9 @@ pub(in crate::cluster) fn proxy_for(
     read(name, url).map(Some)
 }
 
-/// Whether `NO_PROXY` names the server. The matcher knows names, addresses and networks; what Go has beyond that is put into its terms:
-/// an entry with a port counts for that port only, and `*.example` is `.example`. Unlike in Go, `.example` counts for `example` too.
+/// Whether `NO_PROXY` names the server. The matcher knows names, addresses and networks; Go's other forms are translated: an
+/// entry with a port counts for that port only, and `*.example` becomes `.example`. Unlike in Go, `.example` also counts for
+/// `example`.
 fn is_excluded(server: &Uri, environment: &ProxyEnvironment) -> bool {
     let port = server.port_u16().unwrap_or(if server.scheme_str() == Some("http") { 80 } else { 443 });
     let entries = environment.none.iter().flat_map(|list| list.split(',')).map(str::trim);
@@ -109,11 +110,11 @@ fn is_excluded(server: &Uri, environment: &ProxyEnvironment) -> bool {
         (host, _) => Some(host.strip_prefix('*').filter(|rest| rest.starts_with('.')).unwrap_or(host)),
     });
     let list = entries.collect::<Vec<_>>().join(",");
-    // Any proxy does: the question is only whether one would be used.
+    // Any proxy will do, because only the use of a proxy is tested.
     Matcher::builder().all("http://proxy").no(list).build().intercept(server).is_none()
 }
 
-/// An entry of `NO_PROXY`, without the brackets of an IPv6 address, and the port that it names.
+/// An entry of `NO_PROXY`, without the brackets of an IPv6 address, and its port.
 fn split_port(entry: &str) -> (&str, Option<u16>) {
     if let Some(rest) = entry.strip_prefix('[') {
         let Some((host, after)) = rest.split_once(']') else { return (entry, None) };
@@ -141,7 +142,7 @@ fn read(setting: &'static str, url: &str) -> Result<Proxy, String> {
     if !SCHEMES.contains(&scheme) {
         return Err(format!("{setting} has the scheme `{scheme}`; known are {}", SCHEMES.join(", ")));
     }
-    // The matcher reads user and password too; it never shows them.
+    // The matcher also reads user and password, and never shows them.
     let intercept = Matcher::builder().all(url.to_owned()).build().intercept(&Uri::from_static("https://server"));
     let intercept = intercept.filter(|intercept| intercept.uri().host().is_some_and(|host| !host.is_empty()));
     let intercept = intercept.ok_or_else(|| format!("{setting} names no host"))?;

@@ -1,8 +1,8 @@
-//! The connections for watches and lists: over HTTP/1.1 each has its own, unless the server speaks nothing but HTTP/2.
+//! The connections for watches and lists: over HTTP/1.1 each has its own, unless the server supports only HTTP/2.
 //!
-//! Many watches over one HTTP/2 connection hold each other up: a lost packet delays all of them, and a list of thousands fills
-//! the window that they share. Go servers choose HTTP/2 whenever it is offered, so it is not offered. A server, or a load
-//! balancer in front of it, that speaks HTTP/2 only is found out by trying:
+//! Many watches over one HTTP/2 connection delay each other: a lost packet delays all of them, and a list of thousands fills
+//! the window that they share. Go servers choose HTTP/2 whenever it is offered, so it is not offered. A server or load
+//! balancer that supports only HTTP/2 is detected by trying:
 //!
 //! ```text
 //!   Unknown ── HTTP/1.1 is answered ──▶ Http1
@@ -25,12 +25,12 @@ use super::KEEPALIVE_EVERY;
 use crate::cluster::departure::{Tracked, tracked};
 use crate::cluster::failure::tls_cause;
 
-/// How much of one answer may be on its way before we have read it, over HTTP/2.
+/// How many bytes of one answer may be sent before they are read here, over HTTP/2.
 const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
-/// The same of all answers of a connection: so much that a watch that is not read holds up no other. A console has a dozen.
+/// The same for all answers of a connection. The window is so large that an unread watch delays no other. A console has a dozen watches.
 const CONNECTION_WINDOW: u32 = 64 * 1024 * 1024;
 
-/// What is known of a server.
+/// The known protocol of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 enum Speaks {
@@ -78,7 +78,7 @@ where
         if self.speaks() == Speaks::Http2Only {
             let answer = self.over_http2(request).await;
             if answer.is_err() {
-                // What is there now may be something else.
+                // The server may have been replaced by another one.
                 self.speaks.store(Speaks::Unknown as u8, Ordering::Relaxed);
             }
             return answer;
@@ -96,12 +96,12 @@ where
         };
         match self.over_http2(again).await {
             Ok(answer) => {
-                // Meanwhile another request may have been answered over HTTP/1.1: then it was not the version.
+                // If another request was answered over HTTP/1.1 meanwhile, the version was not the reason.
                 let (from, to) = (Speaks::Unknown as u8, Speaks::Http2Only as u8);
                 let _ = self.speaks.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
                 Ok(answer)
             }
-            // It is not the version: what HTTP/1.1 met with tells more.
+            // The version is not the reason, so the failure over HTTP/1.1 tells more.
             Err(_) => Err(failure.into()),
         }
     }
@@ -120,7 +120,7 @@ where
     }
 }
 
-/// The same request once more, if it is over TLS and changes nothing: only TLS settles the version before HTTP/2 is spoken.
+/// A copy of the request for a second attempt, if it uses TLS and changes nothing. Only TLS settles the version before HTTP/2 is spoken.
 fn copy_of(request: &Request<Body>) -> Option<Request<Body>> {
     if *request.method() != Method::GET || request.uri().scheme_str() != Some("https") {
         return None;
@@ -131,8 +131,8 @@ fn copy_of(request: &Request<Body>) -> Option<Request<Body>> {
     Some(copy)
 }
 
-/// Whether a request may have failed because of the version of HTTP: TLS was refused for want of a common protocol, or a
-/// connection was open and what came was not HTTP/1.1.
+/// Whether a request may have failed because of the version of HTTP: TLS failed without a common protocol, or an open
+/// connection answered with something else than HTTP/1.1.
 fn may_be_refused_version(failure: &legacy::Error) -> bool {
     !failure.is_connect() || tls_cause(failure).is_some()
 }

@@ -5,11 +5,13 @@
 //!          └ this machine's roots, and the cluster's    └ the cluster's roots
 //! ```
 //!
-//! Go, and so kubectl, has one TLS configuration for both: a proxy is checked by the cluster's `certificate-authority` where there is
-//! one and only otherwise by the roots of the machine, `insecure-skip-tls-verify` counts for the proxy too, and it is offered the
-//! client certificate. Here both sets of roots count for a proxy, so every proxy that kubectl accepts by its certificate is accepted,
-//! and one with a public certificate as well; the certificate is always checked, because the proxy is sent a password; and it is
-//! offered no client certificate. (Go: `persistConn.addTLS` in `net/http/transport.go`; <https://github.com/kubernetes/kubectl/issues/1558>.)
+//! Go, and therefore kubectl, has one TLS configuration for both. It checks a proxy by the cluster's `certificate-authority`
+//! if there is one, and otherwise by the roots of the machine. It applies `insecure-skip-tls-verify` to the proxy, and
+//! offers the client certificate to the proxy.
+//! Here both sets of roots count for a proxy, so every proxy whose certificate kubectl accepts is accepted, and also one
+//! with a public certificate. The certificate is always checked, because the proxy receives a password. The proxy is offered
+//! no client certificate.
+//! (Go: `persistConn.addTLS` in `net/http/transport.go`; <https://github.com/kubernetes/kubectl/issues/1558>.)
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -29,8 +31,8 @@ use tower::{BoxError, Service};
 use super::proxy::Proxy;
 use crate::cluster::failure::{ProxyFailure, ProxyTrouble};
 
-/// How long a connection through a proxy may take, all in all. Less than a first answer may take (10 s, when it
-/// is first asked), so that it is the proxy that is named.
+/// How long a connection through a proxy may take in total. It is shorter than the limit for the first answer (10 s), so
+/// that the error names the proxy.
 const THROUGH_WITHIN: Duration = Duration::from_secs(9);
 
 /// `CONNECT`, with the proxy's user and password.
@@ -42,8 +44,8 @@ pub(super) fn tunnel<C>(intercept: &Intercept, connector: C) -> Tunnel<C> {
     }
 }
 
-/// TLS to the proxy: its certificate is checked against the roots of this machine and `cluster_roots`, whatever the kubeconfig says
-/// of the API server's certificate. No client certificate is offered, and no other protocol than HTTP/1.1 spoken.
+/// TLS to the proxy. Its certificate is checked against the roots of this machine and `cluster_roots`, whatever the
+/// kubeconfig says about the API server's certificate. No client certificate is offered, and only HTTP/1.1 is spoken.
 ///
 /// # Errors
 /// When neither this machine nor the cluster has roots that can be read.

@@ -1,6 +1,6 @@
 //! The lines of a watch and the pages of a list, read in place.
 //!
-//! An object that cannot be read does not make the line or the page unreadable: its identity and version are read at least.
+//! If an object cannot be read, its line or page still can: at least its identity and version are read.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,45 +10,45 @@ use super::super::clip::clip;
 use super::super::failure::Failure;
 use super::super::http::StatusBody;
 
-/// What a line of a watch says.
+/// The content of a line of a watch.
 #[derive(Debug)]
 pub(super) enum WatchLine<T> {
-    /// The object is as it is now.
+    /// The object exists with this content.
     Applied(T),
-    /// The object is gone; this is how it last was.
+    /// The object is gone; this is its last content.
     Deleted(T),
-    /// As `Applied`, but what is in the object cannot be read.
+    /// As `Applied`, but the object's content cannot be read.
     Unreadable(UnreadableObject),
-    /// As `Deleted`, but what is in the object cannot be read.
+    /// As `Deleted`, but the object's content cannot be read.
     UnreadableDeleted(UnreadableObject),
-    /// Everything up to this version was told.
+    /// All changes up to this version were sent.
     Bookmark {
-        /// Up to which.
+        /// The version.
         version: String,
-        /// Whether it is the one that ends a streaming list.
+        /// Whether this bookmark ends a streaming list.
         ends_listing: bool,
     },
     /// The watch failed.
     Refused(Failure),
-    /// Something of a future version.
+    /// A line type of a future version.
     Unknown,
 }
 
-/// What can be said of an object that cannot be read.
+/// The known facts about an object that cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct UnreadableObject {
-    /// `namespace/name`, or the name alone; empty where it has none.
+    /// `namespace/name`, or the name alone; empty if the object has none.
     pub(super) key: String,
-    /// Its resource version; empty where it has none.
+    /// Its resource version; empty if the object has none.
     pub(super) version: String,
-    /// Its identity and nothing else, as JSON of the object.
+    /// Its identity alone, as JSON of the object.
     pub(super) identity: String,
-    /// What could not be read, where.
+    /// The part that could not be read, and the reason.
     pub(super) why: String,
 }
 
 impl UnreadableObject {
-    /// Of an object, with the reason why it cannot be read.
+    /// Describes an object that cannot be read for the reason `why`.
     pub(super) fn new(object: &RawValue, why: &str) -> Self {
         let metadata = serde_json::from_str::<MetadataOnly>(object.get()).unwrap_or_default().metadata;
         let text = |field: &str| metadata[field].as_str().unwrap_or_default();
@@ -74,19 +74,19 @@ struct MetadataOnly {
 /// The object of a line.
 ///
 /// # Errors
-/// When the line has none.
+/// When the line has no object.
 pub(super) fn object_of(line: &[u8]) -> Result<&RawValue, Failure> {
     let whole: Result<Whole<&RawValue>, _> = serde_json::from_slice(line);
     whole.map(|whole| whole.object).map_err(|error| unreadable("a line of a watch", &error))
 }
 
-/// A line, read at once when its type comes first, as servers write it.
+/// A line whose type comes first, as servers write it, so that it is read in one step.
 #[derive(Deserialize)]
 struct Whole<T> {
     object: T,
 }
 
-/// A line whose object is read when its type is known.
+/// A line whose object is read once its type is known.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow, rename = "type")]
@@ -118,7 +118,7 @@ struct WatchBookmarkAnnotations {
 /// Reads a line of a watch.
 ///
 /// # Errors
-/// When it is not one, or it is not known which object it is about; the words name what could not be read.
+/// When the line is not one of a watch, or its object has no known identity. The error names the part that could not be read.
 pub(super) fn line<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<WatchLine<T>, Failure> {
     if (line.starts_with(br#"{"type":"MODIFIED","#) || line.starts_with(br#"{"type":"ADDED","#))
         && let Ok(Whole { object }) = serde_json::from_slice::<Whole<T>>(line)
@@ -149,17 +149,17 @@ fn known<'a, T: Deserialize<'a>>(object: &'a RawValue, what: &str) -> Result<T, 
     serde_json::from_str(object.get()).map_err(|error| unreadable(what, &error))
 }
 
-/// A page of a list. Its objects are still to be read, one by one: all of them at once take as much memory as the page itself.
+/// A page of a list. Its objects are parsed one by one: parsed together they would take as much memory as the page itself.
 #[derive(Debug)]
 pub(super) struct ListPage<'a> {
     pub(super) objects: Vec<&'a RawValue>,
     pub(super) end: PageEnd,
 }
 
-/// What follows a page.
+/// The end of a page.
 #[derive(Debug)]
 pub(super) struct PageEnd {
-    /// The version that the list is of.
+    /// The version of the list.
     pub(super) version: String,
     /// The token of the next page; empty after the last.
     pub(super) next: String,
@@ -180,10 +180,10 @@ struct ListMetaJson {
     r#continue: String,
 }
 
-/// Reads a page of a list, but not what is in its objects.
+/// Reads a page of a list without the content of its objects.
 ///
 /// # Errors
-/// When it is not one.
+/// When `body` is not a list.
 pub(super) fn page(body: &[u8]) -> Result<ListPage<'_>, Failure> {
     let ListJson { metadata, items } = serde_json::from_slice(body).map_err(|error| unreadable("a list", &error))?;
     Ok(ListPage { objects: items.unwrap_or_default(), end: metadata.end() })
@@ -192,7 +192,7 @@ pub(super) fn page(body: &[u8]) -> Result<ListPage<'_>, Failure> {
 /// Reads an object of a page.
 ///
 /// # Errors
-/// What can be said of one that cannot be read.
+/// The known facts about an object that cannot be read.
 pub(super) fn object<'a, T: Deserialize<'a>>(object: &'a RawValue) -> Result<T, UnreadableObject> {
     serde_json::from_str(object.get()).map_err(|error| UnreadableObject::new(object, &error.to_string()))
 }

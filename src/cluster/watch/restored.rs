@@ -1,12 +1,13 @@
-//! An API server whose state went back to an earlier one, as after etcd was restored from a backup.
+//! Detects an API server whose state went back to an earlier one, for example after etcd was restored from a backup.
 //!
 //! ```text
 //!   live at 900 ─▶ down ─▶ the server answers: its newest version is 500 ─┬─▶ every watch of the session lists anew
 //!                                                                         └─▶ every rollout begins anew, and nobody drives (`driver/run.rs`)
 //! ```
 //!
-//! Versions of one kind only grow (KEP-5504), and a list that comes from no cache is as new as the server's state. An API server says nothing
-//! of a watch from a version that it does not know yet: without this check such a watch would be silent, and show what is not there any more.
+//! Versions of one kind only grow (KEP-5504), and a list that comes from no cache is as new as the server's state. An API
+//! server sends nothing on a watch from a version that it does not know yet. Without this check such a watch would be
+//! silent, and would show objects that no longer exist.
 
 use std::time::Duration;
 
@@ -15,14 +16,14 @@ use crate::cluster::failure::Failure;
 use crate::cluster::http::Call;
 use crate::engine::model::version::is_older;
 
-/// How long the question for the newest version may take.
+/// How long the request for the newest version may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 impl<S: Subject> Watch<S> {
-    /// Before a watch whose server was away goes on from `version`: asks whether the server knows that version.
+    /// Asks whether the server knows `version`, before a watch whose server was away continues from there.
     ///
     /// # Errors
-    /// [`WatchEnd::Restored`] where its state is older than that.
+    /// [`WatchEnd::Restored`] if the server's state is older than that.
     pub(super) async fn check_version(&mut self, version: &str) -> Result<(), WatchEnd> {
         if !self.was_away {
             return Ok(());
@@ -34,17 +35,17 @@ impl<S: Subject> Watch<S> {
         if is_older(&newest, version) { Err(WatchEnd::Restored) } else { Ok(()) }
     }
 
-    /// A listing ends at `version`.
+    /// Checks the version at which a listing ends.
     ///
     /// # Errors
-    /// [`WatchEnd::Restored`] where this watch has seen a newer one before, and the list comes from no cache.
+    /// [`WatchEnd::Restored`] if this watch has seen a newer version before, and the list comes from no cache.
     pub(super) fn check_listed(&self, version: &str) -> Result<(), WatchEnd> {
         let cached = self.listing == Some(Listing::Whole);
         let went_back = self.reached.as_ref().is_some_and(|reached| is_older(version, reached));
         if went_back && !cached { Err(WatchEnd::Restored) } else { Ok(()) }
     }
 
-    /// Everything is to be listed anew, from no version on; returns whether there was one.
+    /// Forgets the version, so that everything is listed anew. Returns whether there was one.
     pub(super) fn forget_version(&mut self) -> bool {
         let known = self.version.take();
         let was_known = known.is_some();
@@ -52,13 +53,13 @@ impl<S: Subject> Watch<S> {
         was_known
     }
 
-    /// Everything is to be listed anew, however old it is.
+    /// Forgets all versions, so that everything is listed anew, also from an older state.
     pub(super) fn begin_anew(&mut self) {
         (self.version, self.incomplete, self.reached) = (None, None, None);
     }
 }
 
-/// Whether the server did not answer, or what stands before it answered in its place.
+/// Whether the server did not answer, or a proxy or load balancer answered in its place.
 pub(super) fn is_away(failure: &Failure) -> bool {
     match failure {
         Failure::Connect(_) | Failure::Tls(_) | Failure::Proxy(_) | Failure::Timeout(_) => true,

@@ -1,4 +1,4 @@
-//! What the listener of a watch is told: that a listing begins and is complete, how the watch is doing, what cannot be read.
+//! The reports to the listener of a watch: beginning and end of a listing, health, unreadable objects.
 
 use tokio::sync::mpsc;
 
@@ -9,7 +9,7 @@ use crate::engine::model::event::WatchHealth;
 use crate::engine::model::time::Timestamp;
 
 impl<S: Subject> Watch<S> {
-    /// The health of a watch that failed: what is known is as old as when the server was last heard.
+    /// The health of a failed watch: its facts are as old as the last sign of life from the server.
     pub(super) fn down(&self, why: Str, now: Timestamp) -> WatchHealth {
         let since = match &self.health {
             WatchHealth::Down { since, .. } => *since,
@@ -18,7 +18,7 @@ impl<S: Subject> Watch<S> {
         WatchHealth::Down { since, why }
     }
 
-    /// Says that the watch is alive.
+    /// Reports that the watch is alive.
     pub(super) async fn tell_heard(&mut self) -> Result<(), WatchEnd> {
         self.reported_at = self.heard_at;
         let version = self.version.as_deref().and_then(|version| version.parse().ok());
@@ -28,7 +28,7 @@ impl<S: Subject> Watch<S> {
         }
     }
 
-    /// An object cannot be read: what the listener hears of that at once.
+    /// Takes in an object that cannot be read. Returns the immediate report to the listener.
     pub(super) fn cannot_read(&mut self, key: String, why: String) -> Result<Option<S::Out>, WatchEnd> {
         match S::ON_UNREADABLE {
             OnUnreadable::Skip => {
@@ -39,7 +39,7 @@ impl<S: Subject> Watch<S> {
         }
     }
 
-    /// Tells of the first object that cannot be read, and of the last one that could not and now can.
+    /// Reports when the first object becomes unreadable, and when no object is unreadable any more.
     pub(super) async fn tell_whether_readable(&mut self) -> Result<(), WatchEnd> {
         if self.unreadable.is_empty() {
             if let Some(version) = self.incomplete.take() {
@@ -54,7 +54,7 @@ impl<S: Subject> Watch<S> {
         }
     }
 
-    /// The watch is open: it is live, unless an object cannot be read.
+    /// Reports that the watch is open: it is live, unless an object cannot be read.
     pub(super) async fn tell_open(&mut self) -> Result<(), WatchEnd> {
         let health = match self.unreadable.words() {
             Some(why) => self.down(why, self.http.clock().now()),
@@ -72,8 +72,8 @@ impl<S: Subject> Watch<S> {
         }
     }
 
-    /// The listing has come to its end. It is not complete while an object of it cannot be read: what it does not name counts as
-    /// gone.
+    /// Takes in the end of the listing. The listing is not complete while one of its objects cannot be read, because objects
+    /// that a complete listing does not name count as gone.
     pub(super) async fn listed(&mut self, version: String) -> Result<(), WatchEnd> {
         if self.unreadable.is_empty() {
             return self.complete(version).await;
@@ -107,7 +107,7 @@ impl<S: Subject> Watch<S> {
     }
 }
 
-/// Sends to the listener; waits while its channel is full.
+/// Sends a report to the listener. Waits while its channel is full.
 pub(super) async fn tell<T>(out: &mpsc::Sender<T>, news: T) -> Result<(), WatchEnd> {
     out.send(news).await.map_err(|_unheard| WatchEnd::Unheard)
 }

@@ -1,9 +1,9 @@
 //! Objects of a watch whose present version cannot be read.
 //!
-//! Such an object must not end the watch: the server would send the same version again and again. Nor may it be passed over
-//! where the engine acts on what it knows: its last readable version would be taken for the present one, and in a list it would
-//! be taken to be gone. So the watch is read on and counts as down, with the object named, until a version of it that can be
-//! read, or its deletion, has come. A list is complete only then.
+//! Such an object must not end the watch: the server would send the same version again and again. It must not be ignored
+//! either if the engine acts on it: its last readable version would count as the present one, and in a list it would count
+//! as gone. Therefore the watch continues and counts as down, with the object named, until a readable version or its
+//! deletion arrives. Only then is a list complete.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use super::parse::{UnreadableObject, object_of};
 use crate::cluster::failure::Failure;
 use crate::engine::model::Str;
 
-/// What becomes of a watch when one of its objects cannot be read.
+/// The reaction of a watch to an object that cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::cluster) enum OnUnreadable {
-    /// It counts as down until a version of the object that can be read comes, or its deletion.
+    /// The watch counts as down until a readable version of the object or its deletion arrives.
     Down,
-    /// The object is skipped, and that is reported. For objects that only tell more: nothing is started or shown as fact
-    /// because of what they do not say.
+    /// The object is skipped, and that is reported. This is for objects that only add details: nothing is started or shown
+    /// as fact because of their absence.
     Skip,
 }
 
-/// With more of them than this it is not single objects that cannot be read: the watch fails.
+/// If more objects than this are unreadable, the fault is not in single objects: the watch fails.
 const MOST: usize = 1_000;
 
 /// The objects that cannot be read at present.
@@ -29,10 +29,10 @@ const MOST: usize = 1_000;
 pub(super) struct UnreadableObjects(BTreeMap<String, String>);
 
 impl UnreadableObjects {
-    /// Takes in one.
+    /// Takes in an unreadable object.
     ///
     /// # Errors
-    /// When it has no name, so that nobody could tell whether a later object is the same one, or there are too many.
+    /// When the object has no name, so that later versions of it could not be recognised, or there are too many.
     pub(super) fn add(&mut self, key: String, why: String) -> Result<(), Failure> {
         if key.is_empty() {
             return Err(Failure::Malformed(format!("an object without a name cannot be read: {why}")));
@@ -44,12 +44,12 @@ impl UnreadableObjects {
         Ok(())
     }
 
-    /// It is gone.
+    /// The object is gone.
     pub(super) fn remove(&mut self, key: &str) {
         self.0.remove(key);
     }
 
-    /// The object of this line of the watch was read.
+    /// Notes that the object in this line of the watch was read.
     pub(super) fn read_at_last(&mut self, line: &[u8]) {
         if !self.0.is_empty()
             && let Ok(object) = object_of(line)
@@ -66,7 +66,7 @@ impl UnreadableObjects {
         self.0.is_empty()
     }
 
-    /// Why the watch counts as down, if it does: the first of them, and how many more there are.
+    /// The reason why the watch counts as down, if it does: the first object, and the number of others.
     pub(super) fn words(&self) -> Option<Str> {
         let (key, why) = self.0.first_key_value()?;
         let more = match self.0.len() - 1 {

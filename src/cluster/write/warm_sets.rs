@@ -1,4 +1,4 @@
-//! StatefulSets for pre-warming: listed, made, deleted.
+//! StatefulSets for pre-warming: their listing, creation and deletion.
 
 use http::Method;
 use serde::Deserialize;
@@ -35,7 +35,7 @@ impl WarmSetWriter<'_> {
         let body = self.writer.get(&path).await.and_then(|body| read(&body)).map_err(failed)?;
         let items = body["items"].as_array().map(Vec::as_slice).unwrap_or_default();
         let mut sets: Vec<WarmSetFact> = items.iter().filter_map(fact).collect();
-        // A StatefulSet does not say in its status why it makes no pod.
+        // The status of a StatefulSet does not contain the reason why it makes no pod.
         let lacks = |set: &Value| {
             set["status"]["replicas"].as_u64().unwrap_or(0) < set["spec"]["replicas"].as_u64().unwrap_or(0)
         };
@@ -49,7 +49,7 @@ impl WarmSetWriter<'_> {
         Ok(Done::WarmSets(sets))
     }
 
-    /// What events tell of pods that could not be made. Without them that is not known, and all else is.
+    /// Events about pods that could not be made. If they cannot be read, only these refusals are unknown.
     async fn refusals(&self) -> Vec<ClusterEvent> {
         let path = format!("/api/v1/namespaces/{}/events", self.writer.namespace);
         let about = "involvedObject.kind=StatefulSet,reason=FailedCreate";
@@ -77,7 +77,7 @@ impl WarmSetWriter<'_> {
         made.map(|body| Done::WarmSetCreated { uid: uid(&body) }).map_err(|failure| error(&what, &failure))
     }
 
-    /// Its pods go with it: the garbage collector deletes what has no owner any more.
+    /// Deletes a StatefulSet. The garbage collector deletes its pods, which have no other owner.
     pub(super) async fn delete(&self, name: &str, uid: &str) -> Outcome {
         let what = format!("delete statefulset {name}");
         let path = format!("{}/{name}", self.path);

@@ -1,4 +1,4 @@
-//! Since when each DaemonSet is in its state, where its record does not say so: known only of states whose beginning was seen here.
+//! The time since when each DaemonSet is in its state, if its record does not say so. It is known only of states whose beginning was seen here.
 
 use std::collections::BTreeMap;
 use std::mem::{Discriminant, discriminant};
@@ -8,17 +8,18 @@ use crate::driver::handle::FleetRow;
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::time::Timestamp;
 
-/// The states that were seen last, and since when.
+/// The last seen states, and since when each lasts.
 #[derive(Default, Debug)]
 pub(super) struct StateAges {
     known: BTreeMap<ObjectKey, (Discriminant<FleetState>, Option<Timestamp>)>,
-    /// Whether everything from which states follow was known when they were seen.
+    /// Whether all facts from which states follow were known at that time.
     settled: bool,
 }
 
 impl StateAges {
-    /// Sets `since` of each row where its record does not say it. `settled`: everything from which states follow is known as of `now`.
-    /// A state that differs between two successive settled views began now; after a view that was not settled, nobody saw when it began.
+    /// Sets `since` of each row whose record does not say it. `settled` says whether all facts from which states follow are
+    /// known as of `now`. A state that differs between two successive settled views began now. After a view that was not
+    /// settled, the beginning is unknown.
     pub(super) fn date(&mut self, rows: &mut [FleetRow], settled: bool, now: Timestamp) {
         let seen_begin = (settled && self.settled).then_some(now);
         let before = std::mem::take(&mut self.known);

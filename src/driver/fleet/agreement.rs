@@ -1,5 +1,5 @@
-//! The fleet list and the rollout itself say the same of a DaemonSet: one from its controller's counters and its record,
-//! the other from every node.
+//! Tests that the fleet list and the rollout itself agree on a DaemonSet's state: the list derives it from the controller's
+//! counters and the record, the rollout from every node.
 
 use super::*;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
@@ -49,7 +49,7 @@ fn daemonset_of(fake: &FakeCluster) -> PartialDaemonSet {
     }
 }
 
-/// What the fleet says, as an operator who watches it for a while sees it.
+/// The state in the fleet list, for an operator who watches the list for a while.
 fn listed(fake: &FakeCluster) -> FleetState {
     let daemonset = daemonset_of(fake);
     let lease = fake.lease.as_ref();
@@ -78,7 +78,7 @@ fn agree(what: &str, fake: &FakeCluster, console: &mut FakeConsole) -> Snapshot 
         (Phase::Running | Phase::Preparing, FleetState::RollingBack) => snapshot.direction == Direction::Back,
         (Phase::Held, FleetState::Held) => true,
         (Phase::Held, FleetState::Undriven) => matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. }),
-        // What is left is on nodes that are down, which its controller does not count.
+        // The remaining pods are on nodes that are down, which the controller does not count.
         (Phase::Held, FleetState::Misscheduled(pods)) => *pods == counts.nodes - counts.updated + counts.misscheduled,
         (Phase::Paused(_), FleetState::Paused(_)) => true,
         (Phase::Halted, FleetState::Halted(why)) => snapshot.halt.as_ref().is_some_and(|halt| *halt.why == **why),
@@ -87,7 +87,7 @@ fn agree(what: &str, fake: &FakeCluster, console: &mut FakeConsole) -> Snapshot 
     assert!(same, "{what}: the rollout says {}, {:?}; the fleet says {listed}, {counters:?}", snapshot.doing(), counts);
     assert_eq!(counts.nodes + counts.misscheduled, counters.desired + counters.misscheduled, "{what}");
     assert_eq!(counts.available, counters.available, "{what}");
-    // What its driver has told of nodes that fail, where that is of the same instant.
+    // The failing nodes that the driver has written to the Lease, if they are of the same instant.
     if matches!(snapshot.driver, DriverView::You { .. }) {
         let written = console.engine.kept().failing.map(|failing| failing.nodes);
         assert_eq!(written, Some(failing_on_its_page(&snapshot)), "{what}");
@@ -111,7 +111,7 @@ fn cut(fake: &mut FakeCluster, node: &str) {
     fake.set_taints(node, &[(DOWN, "", TaintEffect::NoSchedule), (DOWN, "", TaintEffect::NoExecute)]);
 }
 
-/// The nodes that the page of the rollout shows among those that failed or struggle.
+/// The number of nodes that the rollout's page shows as failed or in trouble.
 fn failing_on_its_page(snapshot: &Snapshot) -> u32 {
     let fails = |node: &&NodeView| match TroubleKind::of(node) {
         Some(TroubleKind::Failed(_) | TroubleKind::Struggling(_) | TroubleKind::Restarted) => true,
@@ -121,7 +121,7 @@ fn failing_on_its_page(snapshot: &Snapshot) -> u32 {
     snapshot.nodes.iter().filter(fails).count() as u32
 }
 
-/// The row of the list, as a session sees it that begins to watch now.
+/// The row of the list in a session that has just begun to watch.
 fn listed_row(fake: &FakeCluster) -> FleetRow {
     let mut list = KnownFleet::default();
     let daemonset = daemonset_of(fake);
@@ -168,7 +168,7 @@ fn what_fails_before_it_halts_is_told_by_whoever_drives() {
     nodes.iter().for_each(|node| fake.crash(node));
     console.run_for(&mut fake, 4);
 
-    // What another edits does not take that away; who has taken over tells it anew, and where nobody drives it is not known.
+    // Writes of other processes keep the failing nodes. A new driver writes them anew. If nobody drives, they are not known.
     FakeConsole::open_as(&fake, "eve", Role::OneShot).partition(&mut fake, 7);
     assert_eq!(listed_row(&fake).failing.map(|failing| failing.nodes), Some(2));
     let holder = fake.lease.as_mut().unwrap().holder.replace("bob@host/2".into());
@@ -260,7 +260,7 @@ fn a_rollout_from_its_beginning_to_its_end() {
     agree("handed back", &fake, &mut console);
 }
 
-/// Nothing moves for want of a driver, which is not the same as what the partition keeps.
+/// No node is updated because there is no driver; the partition is not the reason.
 #[test]
 fn nobody_drives_though_nodes_are_in_line() {
     let mut fake = FakeCluster::rolling(10, 2);
@@ -292,7 +292,7 @@ fn nobody_drives_and_a_halt() {
     agree("halted", &fake, &mut console);
 }
 
-/// What an operator accepted as failed is on its way nowhere: the list says so as the page does.
+/// Nodes whose failure an operator accepted do not count as on their way: list and page agree on that.
 #[test]
 fn failures_that_an_operator_accepted() {
     for (nodes, keep) in [(10, 8), (3, 0), (2, 0)] {
@@ -339,7 +339,7 @@ fn its_own_controller_rolls() {
     assert_eq!((snapshot.doing().to_string(), snapshot.budget.suspect), ("idle, 1 node down".into(), 0));
 }
 
-/// What one page, or one list, has seen of who drives is known to the next one.
+/// An observation of the driver on one page or list is known to the next one.
 #[test]
 fn who_drives_is_known_wherever_the_session_has_seen_it() {
     let (us, seen_holders) = (Identity::for_tests("ada@host/1"), SeenHolders::default());
@@ -381,7 +381,7 @@ fn who_drives_is_known_wherever_the_session_has_seen_it() {
     assert_eq!(says(&open(at(70), renewed(3)), at(70)), DrivenBy::Unconfirmed(bob()), "nobody saw when it was renewed");
 }
 
-/// A driver that was killed: the list says what the page says, both before its lease has run out for whoever looks and after.
+/// A killed driver: list and page agree before its Lease has expired for the observer, and after that.
 #[test]
 fn a_driver_that_was_killed_is_silent_in_the_list_as_on_the_page() {
     let mut fake = FakeCluster::rolling(10, 2);

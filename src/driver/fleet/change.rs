@@ -1,26 +1,26 @@
-//! Which revision the pods of a DaemonSet in the list are brought to, and from which, as its own page tells it.
+//! The revision that the pods of a listed DaemonSet are brought to, and the one before, by the same rules as on its own page.
 
 use super::super::handle::FleetRevision;
 use crate::cluster::{PartialDaemonSet, PartialRevision};
 use crate::engine::model::record::Record;
 
-/// What a DaemonSet's pods are brought to, and from where.
+/// The target revision of a DaemonSet's pods, and their revision before.
 #[derive(Debug)]
 pub(super) struct ListedChange {
-    /// The revision that its rollout leads to; with none recorded that of the present template.
+    /// The target revision of its rollout. Without a record, the revision of the present template.
     pub(super) to: FleetRevision,
-    /// While some pods are not at it, the one that they had before.
+    /// The revision that the pods had before, while some pods are not at `to`.
     pub(super) from: Option<FleetRevision>,
-    /// The template is not that of `to`.
+    /// Whether the template is another one than that of `to`.
     pub(super) template_of_others: bool,
 }
 
 impl ListedChange {
     pub(super) fn of(daemonset: &PartialDaemonSet, revisions: &[&PartialRevision], record: Option<&Record>) -> Self {
         let last = revisions.iter().max_by_key(|revision| revision.number);
-        // Until the controller has seen the template, its last revision is of the one before: unless only something else changed.
+        // Until the controller has observed the template, its last revision belongs to the previous template, unless the images are the same.
         let current = last.filter(|last| daemonset.observed || last.images == daemonset.images);
-        // As `Engine::is_template_of_others` has it.
+        // The same rule as in `Engine::is_template_of_others`.
         let target =
             record.filter(|record| record.intent.change.is_none()).and_then(|record| record.intent.target.as_ref());
         let other = target.filter(|target| daemonset.observed && current.is_some_and(|it| it.hash != **target));
@@ -31,7 +31,7 @@ impl ListedChange {
         let fleet_revision =
             |it: &&PartialRevision| FleetRevision { number: Some(it.number), images: it.images.clone() };
         let to = match (other, revisions.iter().find(is_target)) {
-            // Whatever its revision has: these are the images that its pods get.
+            // The pods get the images of the template, whatever images the revision has.
             (None, current) => {
                 FleetRevision { number: current.map(|current| current.number), images: daemonset.images.clone() }
             }

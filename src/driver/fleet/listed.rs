@@ -1,9 +1,9 @@
-//! What a watch has told so far of objects of one kind.
+//! The objects of one kind that a watch has reported so far.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
-/// Objects by their key, each with the number of the last listing that named it. What a complete listing does not name is gone.
+/// Objects by their key, each with the number of the last listing that named it. An object that a complete listing does not name is removed.
 #[derive(Debug)]
 pub(super) struct Listed<K, T> {
     listing: u32,
@@ -27,7 +27,7 @@ impl<K: Ord, T> Listed<K, T> {
         self.entries.retain(|_, (listing, _)| *listing == self.listing);
     }
 
-    /// The object is like this now.
+    /// Stores the present content of the object.
     pub(super) fn insert(&mut self, key: K, what: T) {
         self.entries.insert(key, (self.listing, what));
     }
@@ -45,7 +45,7 @@ impl<K: Ord, T> Listed<K, T> {
         self.entries.get(key).map(|(_, what)| what)
     }
 
-    /// All of them, by key.
+    /// All objects, in the order of their keys.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
         self.entries.iter().map(|(key, (_, what))| (key, what))
     }

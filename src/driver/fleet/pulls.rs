@@ -1,4 +1,4 @@
-//! Which DaemonSets have images pulled right now, counted from their starting pods.
+//! The DaemonSets whose images are being pulled, counted from their starting pods.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,26 +9,26 @@ use crate::engine::model::event::WatchHealth;
 use crate::engine::model::starting_pod::{StartingPodFact, StartingPodState};
 use crate::engine::rules::starting_pod::starting_pod_state;
 
-/// The starting pods of a fleet: of each by its uid the DaemonSet's uid, and how far it is.
+/// The starting pods of a fleet, by their uids: the DaemonSet's uid and the pod's progress.
 #[derive(Default, Debug)]
 pub(super) struct StartingPods {
     pub(super) health: WatchHealth,
     pub(super) pods: Listed<Str, (Str, StartingPodState)>,
-    /// For which pods a pull has begun, by their uids: also for those that were not known to start when that was told.
+    /// The uids of pods for which a pull has begun, also of pods that were not yet known to start at that time.
     pulls_begun: HashSet<Str>,
 }
 
-/// Of how many pods it is kept that a pull has begun.
+/// For how many pods the beginning of a pull is remembered.
 const PULLS_BEGUN: usize = 5_000;
 
 impl StartingPods {
-    /// A pod is like this now.
+    /// Stores the present state of a pod.
     pub(super) fn insert(&mut self, pod: StartingPodFact) {
         let state = starting_pod_state(&pod);
         self.pods.insert(pod.uid, (pod.daemonset, state));
     }
 
-    /// A pod does not start any more.
+    /// A pod has started or is gone.
     pub(super) fn remove(&mut self, uid: &str) {
         self.pods.remove(uid);
         self.pulls_begun.remove(uid);
@@ -45,7 +45,7 @@ impl StartingPods {
         }
     }
 
-    /// The counts, by the DaemonSet's uid; `None` while the pods are not known, or not any more.
+    /// The counts by the DaemonSet's uid; `None` while the pods are not known.
     pub(super) fn counts(&self) -> Option<HashMap<&str, FleetPulls>> {
         if self.health != WatchHealth::Live {
             return None;

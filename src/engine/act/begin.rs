@@ -1,4 +1,4 @@
-//! The beginning of a rollout, and nodes for which something special is recorded as long as it lasts.
+//! Begins a rollout, and drops exceptions for single nodes from the record once they no longer apply.
 
 use crate::engine::assess::rows::{Row, an_earlier_rollout_took_down};
 use crate::engine::machine::Engine;
@@ -9,19 +9,18 @@ use crate::engine::model::record::{EXCEPTIONS_LIMIT, Progress};
 use crate::engine::model::time::Timestamp;
 
 impl Engine {
-    /// The rollout begins now, and earlier halts do not count any more. If it is the first one under this record, nodes that are
-    /// down already are noted as down before it. A later rollout under the same record keeps that list, and nodes that an
-    /// earlier one took down stay blamed on the rollout.
+    /// Starts a rollout: earlier halts do not count any more. The first rollout under a record also notes which nodes are down before it. A
+    /// later rollout under the same record keeps that list, and nodes that an earlier rollout took down stay blamed on the rollout.
     pub(super) fn begin(&mut self, now: Timestamp) {
         let Progress {
-            // Begun anew with every rollout.
+            // Reset by every rollout.
             acknowledged_failures,
             halt,
             suspects,
             others_down,
             marks,
             completed,
-            // Begun with the first one, below.
+            // Set below, and only by the first rollout under the record.
             started_at: _,
             origin: _,
             left_out_since: _,
@@ -53,14 +52,15 @@ impl Engine {
                 || row.state == NodeState::Outdated && !self.an_earlier_rollout_took_down(row)
         });
         let mut before: Vec<_> = before.collect();
-        // First those nodes that could not be told from nodes that the rollout took down if they were not named.
+        // Nodes that look as if the rollout had taken them down come first: if they were not named, nothing would tell them from nodes that
+        // it did take down.
         before.sort_by_key(|row| !self.looks_like_ours(row));
         self.progress.left_out_since = (before.len() > EXCEPTIONS_LIMIT).then(|| self.began_for_sure(now));
         self.progress.down_before =
             before.into_iter().take(EXCEPTIONS_LIMIT).map(|row| (self.name(row), row.since.unwrap_or(now))).collect();
     }
 
-    /// Whether a rollout that is not recorded took the node down, so that it is not down before this one.
+    /// Whether a rollout that is not recorded took the node down. Such a node is not noted as down before this rollout.
     fn an_earlier_rollout_took_down(&self, row: &Row) -> bool {
         let pod = row.pod.and_then(|pod| self.view.pod(pod)).map(|pod| &pod.fact);
         let (origin, cause) = (self.progress.origin.as_ref(), row.cause.as_deref());
@@ -74,11 +74,11 @@ impl Engine {
     /// Drops names of nodes to which an exception does not apply any more.
     pub(super) fn keep_exceptions(&mut self) {
         let Progress {
-            // End with what is seen of their nodes. Where none of them names a node there is nothing to do.
+            // Exceptions that end with an observation of their node. If none of them names a node, nothing is to be done.
             down_before,
             acknowledged_failures,
             in_progress,
-            // End otherwise, or not before the next rollout.
+            // Fields that end for another reason, or not before the next rollout.
             started_at: _,
             origin: _,
             adopted: _,
@@ -106,12 +106,12 @@ impl Engine {
             let ix = view.node(name);
             ix.is_some_and(|ix| view.nodes[ix].fact.is_some() || view.pods_on(ix).next().is_some())
         };
-        // The name of a node that is gone is dropped: a node of that name that comes again gets a pod of the present template.
+        // A node that is gone loses its entry: if a node of the same name joins later, it gets a pod of the present template.
         self.progress.in_progress.retain(|name| !there.contains(name) && (!sees_nodes || exists(name)));
         let well: std::collections::BTreeSet<Str> =
             self.assessment.rows().filter(|row| row.available).map(|row| self.name(row)).collect();
         self.progress.down_before.retain(|name, _| !well.contains(name));
-        // A pod in a crash loop is up for a while between its crashes: that is no end of the failure that was accepted.
+        // A pod in a crash loop is up for a while between its crashes. Such a while does not end the failure that was accepted.
         let stays_up = |row: &&Row| row.available && (!row.at_target || row.is_settled());
         let over: std::collections::BTreeSet<Str> =
             self.assessment.rows().filter(stays_up).map(|row| self.name(row)).collect();

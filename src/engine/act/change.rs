@@ -28,7 +28,7 @@ use crate::engine::rules::change::{InForce, annotated};
 use crate::engine::writes::daemonset::PatchPurpose;
 use crate::engine::writes::pending::Pending;
 
-/// The most of a server's refusal that is kept in a record, in characters.
+/// The length to which a server's refusal is cut before it is recorded, in characters.
 const REFUSAL_LIMIT: usize = 600;
 
 impl Engine {
@@ -48,8 +48,9 @@ impl Engine {
         }
     }
 
-    /// Pauses if somebody else has changed the template. As long as it is paused, each further change of theirs is told and noted, and so
-    /// is it when they put the template of the target back: it stays paused then, because only who did that knows why.
+    /// Pauses the rollout if somebody else has changed the template. While it is paused for that, each further change of theirs is reported
+    /// and noted. If they put the template of the target back, the rollout stays paused, because only the author of these changes knows why
+    /// they were made.
     fn follow_others(&mut self, intent: &Intent, current: &Str, now: Timestamp) {
         let is_target = intent.target.as_ref() == Some(current);
         let then = match &intent.paused {
@@ -92,7 +93,7 @@ impl Engine {
         }
     }
 
-    /// Whether the template in force is the result of this change: by the answer to our patch, else by the annotation.
+    /// Whether the template in force is the result of this change. The answer to our patch decides; without an answer, the annotation does.
     fn in_force(&self, request: &ChangeRequest) -> InForce {
         let Some(daemonset) = &self.view.daemonset else { return InForce::NotMade };
         match (self.daemonset.written.as_ref().filter(|written| written.request == *request), &request.id) {
@@ -136,7 +137,7 @@ impl Engine {
 
     // ── The command that waits for it ─────────────────────────────────────────────────────────────────────────────
 
-    /// Notes what became of the changes that commands wait for, as long as the record says it: the record may go soon.
+    /// Copies the outcome of a change from the record to the commands that wait for that change, because the record may soon be deleted.
     pub(crate) fn note_outcome(&mut self) {
         let outcome = self.lock.record().and_then(|record| record.intent.outcome.as_ref());
         let Some(outcome) = outcome.cloned() else { return };
@@ -145,7 +146,8 @@ impl Engine {
         }
     }
 
-    /// What became of the change that this command asked for, whoever carried it out; `None` while it is under way.
+    /// The outcome of the change that this command asked for, whichever process carried it out. `None` while the change is under way, and
+    /// for a command that asked for no change.
     pub(super) fn change_result(&self, pending: &Pending) -> Option<Result<String, Unsettled>> {
         let id = pending.change.as_ref()?;
         match &pending.outcome {
@@ -160,7 +162,7 @@ impl Engine {
         Some(Err(Unsettled::Failed(self.called_off().to_owned())))
     }
 
-    /// Why what was recorded is not carried out any more.
+    /// The reason why a recorded request is not carried out any more.
     pub(super) fn called_off(&self) -> &'static str {
         match self.lock.known {
             _ if self.view.presence == Presence::Absent => "called off: the DaemonSet was deleted meanwhile",
@@ -171,7 +173,7 @@ impl Engine {
     }
 }
 
-/// What to do about a patch that the API server refused.
+/// The remedy for a patch that the API server refused, in words for the operator.
 pub(crate) fn remedy(error: &EffectError) -> &'static str {
     let says = |words: &str| error.message.contains(words);
     match error.kind {
@@ -181,7 +183,7 @@ pub(crate) fn remedy(error: &EffectError) -> &'static str {
     }
 }
 
-/// A pause because somebody else made `template` (its revision's hash) of the template.
+/// A pause because somebody else changed the template. `template` is the hash of the revision that they made of it.
 fn paused_for_template(template: &Str, why: String, now: Timestamp) -> Paused {
     Paused { template: Some(template.clone()), ..Paused::new(OURSELVES.into(), now, Some(why.into())) }
 }

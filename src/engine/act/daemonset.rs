@@ -11,7 +11,7 @@ use crate::engine::rules::change::change_annotation;
 use crate::engine::writes::daemonset::PatchPurpose;
 
 impl Engine {
-    /// One patch of the DaemonSet at a time.
+    /// The next patch of the DaemonSet, if one is due and may be sent now.
     pub(super) fn write_daemonset(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
         let daemonset = self.view.daemonset.as_ref().filter(|daemonset| !daemonset.deleting)?;
         if !self.daemonset.may_send(&daemonset.resource_version, now) {
@@ -54,13 +54,13 @@ impl Engine {
             return Some((PatchPurpose::Release, DaemonSetPatch::Release { original, expected_template }));
         }
         if !self.is_adopted() {
-            // A strategy that somebody set back after the adoption is handled as a drift (`strategy_drift.rs`), not here. Where
-            // somebody set `OnDelete` by hand, only the annotation with the original strategy is missing: that is written.
+            // A strategy that somebody set back after the adoption is handled as a drift (`strategy_drift.rs`), not here. If somebody set
+            // `OnDelete` by hand, the patch only has to add the missing annotation with the original strategy.
             let fought = self.progress.adopted && daemonset.strategy.kind == StrategyKind::RollingUpdate;
             return (!fought).then(|| (PatchPurpose::Adopt, self.adoption()));
         }
         let Some(request) = intent.request() else { return self.tidying() };
-        // A change that was made or refused is about to be removed from the record: it is not sent again.
+        // A change that was made or refused is about to be removed from the record, and is not sent again.
         let stands = self.recorded_intent().is_some_and(|intent| intent.request().as_ref() == Some(&request));
         if !stands || !self.is_observed() || !self.is_to_be_sent(&request) {
             return None;
@@ -72,11 +72,11 @@ impl Engine {
         differs.then(|| (PatchPurpose::Template, patch()))
     }
 
-    /// The patch that adopts. It saves the present strategy as the original one, unless this rollout has saved one already: then
-    /// that one stays the original, whoever drives or brakes by now. An annotation left behind by a rollout whose record is gone
-    /// is overwritten, because somebody may have set another strategy since. As long as the Lease has not been seen, so that
-    /// it is not known whether there is a record, a saved strategy is kept; so it is while the Lease cannot be watched. Where somebody
-    /// removed the annotation and left `OnDelete`, it is written again from the record.
+    /// The patch that adopts the DaemonSet. It saves the present strategy as the original one. If this rollout has already saved a
+    /// strategy, the saved one stays the original, whichever process drives or brakes by now. If the record is gone and the present
+    /// strategy is a rolling one, an annotation that the earlier rollout left behind is overwritten, because somebody may have set another
+    /// strategy since. While the Lease has not been seen or cannot be watched, a saved strategy is kept, because nobody knows then whether
+    /// a record exists. If somebody removed the annotation and left `OnDelete`, the annotation is written again from the record.
     fn adoption(&self) -> DaemonSetPatch {
         let daemonset = self.view.daemonset.as_ref();
         let began = |progress: &Progress| progress.adopted || progress.drifted;
@@ -85,7 +85,7 @@ impl Engine {
         let unseen = self.health(Watched::Lease) != WatchHealth::Live;
         let ours = recorded || unseen || began(&self.progress) || self.strategy() == StrategyKind::OnDelete;
         let saved = daemonset.filter(|_| ours).and_then(|daemonset| daemonset.annotations.get(ORIGINAL_STRATEGY));
-        // Only the annotation was removed: `OnDelete` is ours, and the record has what was there before.
+        // Only the annotation was removed: `OnDelete` is ours, and the record has the original strategy.
         let recorded = || {
             let recorded = self.lock.record().and_then(|record| record.progress.original_strategy.as_deref());
             recorded.filter(|_| self.strategy() == StrategyKind::OnDelete)

@@ -30,7 +30,7 @@ impl Engine {
         effects.extend(self.write_daemonset(now));
         self.note_waits(now);
         let replaced = self.replace_pods(now);
-        // What an update has just taken, the assessment does not show yet: pre-warming would take the same slot.
+        // The assessment does not show yet the pull slots that an update has just taken: pre-warming would take the same slots.
         let warmed = if replaced.is_empty() { self.prewarm(now) } else { Vec::new() };
         effects.extend(replaced.into_iter().chain(warmed));
         self.settle(now);
@@ -60,8 +60,8 @@ impl Engine {
         }
     }
 
-    /// Gives up commands for which somebody else has changed the record since they were asked for. A write that is on its way may
-    /// have been what changed it.
+    /// Gives up commands if somebody else has changed the record since they were asked for. While a write of ours is on its way, no command
+    /// is given up, because that write may have made the change.
     fn refuse_overtaken(&mut self) {
         if self.edits.is_empty() || self.lock.in_flight.is_some() {
             return;
@@ -75,7 +75,7 @@ impl Engine {
         }
     }
 
-    /// Brings the record up to what was observed. Only the holder does.
+    /// Brings the record up to date with what was observed. Only the holder of the Lease does so.
     fn steer(&mut self, now: Timestamp) {
         if self.config().role == Role::OneShot && self.pending.is_empty() {
             self.lock.want = Want::No;
@@ -97,9 +97,9 @@ impl Engine {
             self.tell_released();
             self.cancel_with_the_release(now);
             self.edit(None, Edit::End);
-            // A rollout that is begun before this is written starts with empty progress.
+            // A rollout that begins before this edit is written starts with empty progress.
             self.progress = Progress::default();
-            // What was pre-warmed is cleaned up first.
+            // Pods for pre-warming are cleaned up before the Lease is given back.
             if self.recorded_prewarm().is_none() {
                 self.lock.want = Want::No;
             }

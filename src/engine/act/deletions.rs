@@ -1,5 +1,5 @@
-//! Sends deletions: no more than the rate allows, each only after its node is named in the record, and each behind a proof of
-//! the record that is young enough. A node that is next in line and whose deletion is not sent yet shows what it waits for.
+//! Sends deletions. A deletion is sent only if the rate allows it, the record names its node, and the last proof of the record is young
+//! enough. A node that is next in line and whose deletion is not sent yet shows what it waits for.
 //!
 //! ```text
 //!   next in line ──▶ named as in progress in the record? ──▶ proof young enough? ──▶ tokens left? ──▶ sent
@@ -7,8 +7,8 @@
 //!                         └──────── one write of the Lease ─┘                      └─ a group every quarter of a second
 //! ```
 //!
-//! Nodes that are named already go while a write of the Lease names the next ones, and the next proof is requested before the
-//! last one is too old. Far from the API server a write takes seconds; waiting for each in turn would take far too long.
+//! Nodes that are already named go while a write of the Lease names the next ones. The next proof is requested before the last one is too
+//! old. Far from the API server a write takes seconds, so that a wait for each write in turn would take far too long.
 
 use std::time::Duration;
 
@@ -19,11 +19,11 @@ use crate::engine::model::effect::{Effect, EffectId, Outcome};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::time::Timestamp;
 
-/// A proof that expires within a round trip plus this is renewed while deletions wait.
+/// While deletions wait, a proof that expires within a round trip plus this duration is renewed.
 const AHEAD: Duration = Duration::from_millis(250);
 
 impl Engine {
-    /// Sends the deletions of these nodes' pods, as far as they may leave now, and prepares the rest.
+    /// Sends the deletions of these nodes' pods that may be sent now, and prepares the rest.
     pub(super) fn send_deletions(&mut self, next: Vec<(NodeIx, Str)>, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let (named, unnamed): (Vec<_>, Vec<_>) = next.into_iter().partition(|(_, name)| self.is_announced(name));
         let mut waiting = named.into_iter();
@@ -53,17 +53,18 @@ impl Engine {
         effects
     }
 
-    /// Whether the next proof would come too late for what waits, if it were not asked for now.
+    /// Whether the present proof ends so soon that the next one, if it is not asked for now, would come too late for the waiting deletions.
     fn proof_ends_soon(&self, now: Timestamp) -> bool {
         self.lock.proof_decides_until().is_none_or(|until| until <= now + self.ahead())
     }
 
-    /// How long before its proof ends the next one is asked for.
+    /// How long before the end of a proof the next proof is asked for.
     fn ahead(&self) -> Duration {
         self.sending.distance.round_trip().unwrap_or_default() + AHEAD
     }
 
-    /// Where deletions wait for the rate: when the next proof is asked for, so that it is there once they may go, and when they wait for that.
+    /// While deletions wait for the rate: when the next proof is asked for, so that it is there in time, and when the present proof is too
+    /// old, so that deletions wait for the next one.
     pub(crate) fn proofs_change_at(&self) -> [Option<Timestamp>; 2] {
         let until = self.lock.proof_decides_until().filter(|_| self.sending.waits_for_the_rate());
         [until.map(|until| until - self.ahead()), until.map(|until| until + Duration::from_millis(1))]
@@ -76,17 +77,17 @@ impl Engine {
         in_progress.contains(node) && !before.contains_key(node)
     }
 
-    /// Takes note of whether anything waits, before it is decided what may leave.
+    /// Notes whether any deletion waits. This is called before it is decided which deletions are sent.
     pub(super) fn note_waits(&mut self, now: Timestamp) {
         self.sending.begin(!self.plan.next.is_empty(), |uid| self.deletions.contains(uid), now);
     }
 
-    /// Takes in how long a write of the Lease took to be answered.
+    /// Measures how long the API server took to answer a write of the Lease.
     pub(super) fn measure_distance(&mut self, write: &InFlight, outcome: &Outcome, now: Timestamp) {
         let took = now.since(write.sent_at);
         match outcome {
             Err(error) if error.kind.may_have_happened() => self.sending.distance.unanswered(took),
-            // It was not sent.
+            // The write was not sent, so that nothing was measured.
             Err(error) if error.kind.was_not_sent() => {}
             // After a conflict the object was read again, so the answer took two round trips.
             Err(_) => {}

@@ -23,21 +23,21 @@ impl Engine {
         }
     }
 
-    /// The rollout is over, and its record stays. All of the progress is named.
+    /// The rollout is over, and its record stays. All fields of the progress are named, so that no field is forgotten.
     fn keep(&mut self, intent: &Intent) {
         let Progress {
             // The next rollout starts from this revision.
             origin,
-            // A clock that runs while a rollout does stops here.
+            // A clock that runs during a rollout stops here.
             marks,
-            // That it is over is told once: nodes may come and go afterwards.
+            // The end is reported once for a target, because nodes may come and go afterwards.
             completed,
-            // Begun anew by the next rollout (`act/begin.rs`), or about nodes that fail or go down after this one, too.
+            // Reset when the next rollout begins (`act/begin.rs`), or used also for nodes that fail or go down after this rollout.
             acknowledged_failures: _,
             halt: _,
             suspects: _,
             others_down: _,
-            // Of the first rollout under this record.
+            // Set by the first rollout under this record.
             started_at: _,
             left_out_since: _,
             down_before: _,
@@ -63,7 +63,7 @@ impl Engine {
         self.lock.record().is_some_and(|record| record.progress.started_at.is_some())
     }
 
-    /// The release is recorded and done on the DaemonSet: the record may go.
+    /// Whether the release is recorded and done on the DaemonSet, so that the record may go.
     pub(super) fn release_is_done(&self) -> bool {
         let recorded = self.lock.record().is_some_and(|record| record.intent.releasing.is_some());
         let annotations = self.view.daemonset.as_ref().map(|daemonset| &daemonset.annotations);

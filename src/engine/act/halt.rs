@@ -11,7 +11,7 @@ use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 
 impl Engine {
-    /// Halts, or goes back, where a gate says so.
+    /// Halts the rollout, or goes back, if a gate has a reason to.
     pub(super) fn halt_on_failure(&mut self, intent: &Intent, now: Timestamp) {
         self.go_on_past_halt(intent, now);
         if !Self::may_halt(intent) {
@@ -24,15 +24,15 @@ impl Engine {
             match self.halting_gate(intent) {
                 Some(gate) if gate == reason.gate => self.halt_names(reason),
                 Some(gate) if gate.is_grave() || !reason.gate.is_grave() => {}
-                // It may go back by it, so no other gate is asked now.
+                // This halt may lead to a roll back, so that no further gate is asked now.
                 Some(_) | None => return self.halt(reason, intent, now),
             }
         }
     }
 
-    /// After an operator resumed past the halt: what halted it is accepted, or it would halt again at once. The record names the gate
-    /// that halted last, and others may have halted before it; and this is called again and again. So each gate accepts what there is to
-    /// accept, once.
+    /// Accepts the failures behind a halt after an operator has resumed past it; otherwise the same failures would halt the rollout again
+    /// at once. The record names only the gate that halted last, and other gates may have halted before it, so that every gate accepts its
+    /// failures. This function is called again and again, and each failure is accepted once.
     fn go_on_past_halt(&mut self, intent: &Intent, now: Timestamp) {
         if self.progress.halt.as_ref().is_none_or(|halt| halt.number > intent.acknowledged_halt) {
             return;
@@ -44,7 +44,8 @@ impl Engine {
         }
     }
 
-    /// The nodes that had failed at the halt do not halt it again, and neither do those that the operator saw fail after it.
+    /// Accepts the nodes that had failed at the halt and the nodes that the operator saw fail after it: none of them halts the rollout
+    /// again.
     fn accept_failures(&mut self, intent: &Intent, now: Timestamp) {
         let mut accepted = self.progress.halt.as_mut().map(Halt::take_failed).unwrap_or_default();
         if accepted.is_empty() {
@@ -57,7 +58,7 @@ impl Engine {
         self.progress.acknowledged_failures.extend(accepted);
     }
 
-    /// The halt that stands names other nodes now.
+    /// Replaces the nodes that the present halt names, if other nodes fail now.
     fn halt_names(&mut self, reason: HaltReason) {
         let why = clipped(&reason.why).to_string();
         if let Some(halt) = self.progress.halt.as_mut().filter(|halt| halt.named() != reason.nodes) {
@@ -66,9 +67,9 @@ impl Engine {
         }
     }
 
-    /// Halts; goes back then where `on-failure` says so.
+    /// Halts the rollout, and then goes back if `on-failure` says so.
     fn halt(&mut self, reason: HaltReason, intent: &Intent, now: Timestamp) {
-        // While it is paused nothing goes back by itself: that waits until an operator resumes.
+        // A paused rollout does not go back by itself: that waits until an operator resumes.
         let goes_back = reason.gate.goes_back(&intent.gates) && intent.paused.is_none();
         let before = self.revision_before(intent).filter(|_| reason.other_helps);
         let why = clipped(&reason.why).to_string();
@@ -94,8 +95,9 @@ impl Engine {
         }
     }
 
-    /// The revision to which the rollout leads: that of the template where a change that is asked for is made already, also before it is noted
-    /// as the target; otherwise the target; where there is none yet, and no change is still to be made, that of the template.
+    /// The revision to which the rollout leads. If a change is asked for and the DaemonSet already has the wanted template, this is the
+    /// revision of that template, even before it is noted as the target. If a change is asked for and not made yet, this is the target.
+    /// Without a change it is the target, or the revision of the template if there is no target yet.
     fn revision_led_to<'a>(&'a self, intent: &'a Intent) -> Option<&'a Str> {
         let has =
             |wanted: &Template| self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.template == *wanted);
@@ -107,8 +109,8 @@ impl Engine {
         }
     }
 
-    /// The revision that the rollout came from, to which a roll back leads. `None` if the rollout itself leads to that
-    /// revision: then it is the one that fails, and of no other revision is it known that it works.
+    /// The revision that the rollout came from, to which a roll back leads. `None` if the rollout itself leads to that revision: then that
+    /// revision is the one that fails, and no other revision is known to work.
     pub(crate) fn revision_before(&self, intent: &Intent) -> Option<Str> {
         match &self.progress.origin {
             Some(origin) => Some(origin.clone()).filter(|origin| Some(origin) != intent.target.as_ref()),

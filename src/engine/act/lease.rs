@@ -6,7 +6,7 @@ use crate::engine::model::effect::{Effect, EffectId};
 use crate::engine::model::time::Timestamp;
 
 impl Engine {
-    /// One write of the lease at a time: it carries the lock, all edits and the progress.
+    /// The next write of the Lease, if one is due and may be sent now.
     pub(crate) fn write_lease(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
         if !self.lock.can_write(now) || self.lock.record_error().is_some() {
             return None;

@@ -1,4 +1,4 @@
-//! What came of a write, and what that means for the next try and for the commands that wait for it.
+//! Takes in the outcome of a write: when the write is tried again, and what the commands that wait for it are told.
 //!
 //! A deletion counts against the budget from when it is sent until a watch shows what became of it, also if its answer was
 //! lost.
@@ -22,7 +22,7 @@ use crate::engine::writes::effects::Sent;
 use crate::engine::writes::pending::{Needs, Pending};
 use crate::engine::writes::refusals::FailedDeletion;
 
-/// What became of a write, for the audit log.
+/// The outcome of a write, for the audit log.
 fn reported(outcome: &Outcome) -> (EventOutcome, Option<Str>) {
     match outcome {
         Ok(_) => (EventOutcome::Done, None),
@@ -31,7 +31,7 @@ fn reported(outcome: &Outcome) -> (EventOutcome, Option<Str>) {
 }
 
 impl Engine {
-    /// Takes in what came of an effect.
+    /// Takes in the outcome of an effect.
     pub fn outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
         self.now = self.now.max(now);
         self.freshness.touch();
@@ -52,8 +52,8 @@ impl Engine {
         }
     }
 
-    /// Gives up deletions whose answer was lost: [`LOST_ANSWER`] later the pod is still there and not terminating, so it was not
-    /// deleted. The watch must have been heard since then, because one that stands still shows deleted pods, too.
+    /// Gives up deletions whose answer was lost. If the pod is still there and not terminating [`LOST_ANSWER`] later, it was not deleted.
+    /// The watch must have been heard since then, because a watch that stands still shows deleted pods, too.
     pub(crate) fn forget_lost_answers(&mut self, now: Timestamp) {
         let live = self.health(Watched::Pods) == WatchHealth::Live;
         let watches = &self.view.watches;
@@ -99,7 +99,7 @@ impl Engine {
                     self.deletions.forget(uid);
                 }
             }
-            // It was not sent, because the proof was too old by then: it is decided again behind the next one.
+            // The deletion was not sent, because the proof was too old by then. It is decided again behind the next proof.
             Err(error) if error.kind == EffectErrorKind::TooLate => {
                 self.deletions.forget(uid);
                 self.view.touch_pod(uid);
@@ -145,7 +145,7 @@ impl Engine {
                 match patching.kind {
                     PatchPurpose::Adopt => self.daemonset.release_brake(),
                     PatchPurpose::Template => {
-                        // The template may have been seen, and the next change be asked for, before this answer came.
+                        // The template may have been seen, and the next change may have been asked for, before this answer came.
                         let asked = self.recorded_intent().and_then(|intent| intent.request());
                         let request = patching.request.filter(|request| asked.as_ref() == Some(request));
                         // What the server answered is our template, whatever admission made of what we sent.
@@ -176,8 +176,9 @@ impl Engine {
         }
     }
 
-    /// Takes an adoption for refused that admission undid in the same write: the answer is a success, and the DaemonSet is not on `OnDelete`
-    /// (docs/kubernetes.md, *OnDelete*). What the server stored is seen all the same.
+    /// Turns the answer to an adoption into a refusal if admission undid the adoption in the same write: the server answers with success,
+    /// and the DaemonSet is not on `OnDelete` (docs/kubernetes.md, *OnDelete*). The DaemonSet that the server stored is observed all the
+    /// same.
     fn unless_without_effect(&mut self, kind: PatchPurpose, outcome: Outcome, now: Timestamp) -> Outcome {
         match outcome {
             Ok(Done::DaemonSet(fact))
@@ -214,14 +215,14 @@ impl Engine {
         let change = patching.request.filter(|_| self.lock.holds() && patching.kind != PatchPurpose::Release);
         let Some(request) = change else { return false };
         if patching.kind == PatchPurpose::Template {
-            // Nothing is left to be tried again, and the next change is not to wait for it.
+            // Nothing is left to be tried again, and the next change must not wait for a retry.
             self.daemonset.retry.succeeded();
         }
         self.refuse_change(request, &error.message, remedy(error), now);
         true
     }
 
-    /// Tells the commands that `which` picks that they failed, and drops their edits.
+    /// Fails the commands that `which` picks, and drops their edits.
     pub(super) fn fail_pending(&mut self, which: impl Fn(&Pending) -> bool, why: &str) {
         for pending in self.pending.take_where(which) {
             self.edits.drop_those_of(pending.id);
@@ -229,7 +230,7 @@ impl Engine {
         }
     }
 
-    /// A write of the lease took effect, as its answer says or the record shows.
+    /// Takes in that a write of the Lease took effect, as its answer or the record shows.
     pub(crate) fn lease_is_written(&mut self, write: &InFlight) {
         self.failures.set_lease(None);
         self.edits.saved_below(write.edits_before);
@@ -269,7 +270,7 @@ impl Engine {
                         self.lock.retry_at = now;
                     }
                     EffectErrorKind::Conflict | EffectErrorKind::NotFound => {
-                        // The newer version that it conflicted with may have been seen already, before this answer.
+                        // The newer version that the write conflicted with may have been seen already, before this answer.
                         if self.lock.resource_version() == in_flight.against {
                             self.lock.is_outdated(now);
                         }

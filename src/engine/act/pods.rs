@@ -1,4 +1,4 @@
-//! Which pods are replaced now.
+//! Replaces pods: starts the deletions that the plan puts next.
 
 use crate::engine::assess::plan::RolloutHold;
 use crate::engine::lease::lock::Want;
@@ -35,7 +35,8 @@ impl Engine {
         self.send_deletions(next, now)
     }
 
-    /// Whether anything may be started now: we drive, the record says what we think it says, and we see enough.
+    /// Whether a deletion may be started now: this process drives, the record holds all our edits, we see enough, and nothing holds the
+    /// rollout.
     fn may_start(&self, intent: &Intent, now: Timestamp) -> bool {
         self.config().role == Role::Driver
             && self.lock.may_act(now)

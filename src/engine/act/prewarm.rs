@@ -7,9 +7,9 @@
 //!   its node is updated, or it was cancelled, or the rollout is released ──▶ deleted
 //! ```
 //!
-//! A pod is named after what it is for, so two processes cannot make it twice. A pull that failed for a reason of the network is
-//! not left to its kubelet, which would try again outside of the limits: its pod is deleted, and made again when its turn comes.
-//! One that the registry refused stays: nothing travels for it, and its status says why.
+//! A pod is named after its purpose, so that two processes cannot make it twice. If its pull failed because of the network, the kubelet
+//! would try again outside of the limits: the pod is deleted, and made again when its turn comes. If the registry refused the pull, the pod
+//! stays: it transfers nothing, and its status gives the reason.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -34,11 +34,11 @@ use crate::engine::view::{WarmPod, WarmState};
 use crate::engine::writes::effects::Sent;
 use crate::engine::writes::retry::LOST_ANSWER;
 
-/// At most so many deletions of pods are on their way at once, and so many creations are sent with one decision.
+/// At most this many deletions of pods are on their way at once, and at most this many creations are sent with one decision.
 const AT_ONCE: usize = 20;
 
 impl Engine {
-    /// Brings what is to be pre-warmed up to what was observed. Only the holder does.
+    /// Brings the record of pre-warming up to date with what was observed. Only the holder of the Lease does so.
     pub(super) fn steer_prewarming(&mut self, now: Timestamp) {
         if !self.may_prewarm(now) {
             return;
@@ -63,20 +63,20 @@ impl Engine {
         }
     }
 
-    /// With the rollout ends what is being pre-warmed.
+    /// Cancels pre-warming when the rollout ends.
     pub(super) fn cancel_with_the_release(&mut self, now: Timestamp) {
         if self.recorded_prewarm().is_some_and(|asked| asked.cancelled.is_none()) {
             self.cancel_by_ourselves(now);
         }
     }
 
-    /// Cancels without an operator: nothing is left to bring.
+    /// Cancels pre-warming without an operator.
     pub(super) fn cancel_by_ourselves(&mut self, now: Timestamp) {
         let by = By { by: OURSELVES.into(), at: now };
         self.edit(None, Edit::Prewarm(PrewarmEdit::Cancel(by)));
     }
 
-    /// Begins to pre-warm where the settings say so: ahead of the rollout, or because it requires that images are there first.
+    /// Begins to pre-warm if the settings say so: ahead of the rollout, or because the rollout requires that images are there first.
     fn bring_images_by_itself(&mut self, now: Timestamp) {
         let Some(intent) = self.recorded_intent() else { return };
         let Some(nodes) = nodes_by_settings(&intent) else { return };
@@ -103,7 +103,8 @@ impl Engine {
         self.edit(None, Edit::Prewarm(PrewarmEdit::Start(Box::new(prewarm))));
     }
 
-    /// What rolldeck pre-warms by itself follows the settings when they change. What an operator asked for stays.
+    /// Pre-warming that rolldeck began by itself follows the settings when they change. Pre-warming that an operator asked for stays as it
+    /// is.
     fn follow_the_settings(&mut self, asked: &Prewarm, now: Timestamp) {
         let Some(intent) = self.recorded_intent().filter(|intent| intent.direction() == Direction::Forward) else {
             return;
@@ -125,11 +126,11 @@ impl Engine {
         self.note_arrivals(now);
         self.note_retry(now);
         let Some(not_after) = self.lock.may_act_until().filter(|_| self.may_prewarm(now)) else {
-            // Whoever drives meanwhile may make and delete some.
+            // Another process that drives meanwhile may make and delete StatefulSets.
             self.warming.sets.forget();
             return Vec::new();
         };
-        // What was asked for must be in the cluster, limits included: another driver would not know of it.
+        // The request must be saved in the cluster first, limits included: another driver would not know of it.
         if !self.edits.is_empty() {
             return Vec::new();
         }
@@ -149,7 +150,7 @@ impl Engine {
             && !self.catches_up()
     }
 
-    /// An operator wants what failed to be tried again, or wants something else: the waits of before are over.
+    /// Ends the waits after failures if an operator asked for a retry or for something else, or if the images have arrived.
     fn note_retry(&mut self, now: Timestamp) {
         let asked = self.lock.prewarm().map(|saved| (saved.by.clone(), saved.retried.clone()));
         let failed = self.view.warm.iter().filter(|warm| warm.failing.is_some()).map(|warm| warm.fact.pod.uid.clone());
@@ -157,7 +158,7 @@ impl Engine {
             self.warming.sets.try_now();
             self.freshness.touch();
         }
-        // Who drives knows better than the record; what another has recorded is all that is known of its failures.
+        // The driver knows more than the record. Every other process knows of failures only what the record says.
         if !self.lock.holds() {
             let none = BTreeMap::new();
             let recorded = self.lock.prewarm().map_or(&none, |saved| &saved.failures);
@@ -175,7 +176,7 @@ impl Engine {
         }
     }
 
-    /// Creations whose pod is seen now, or that will never be.
+    /// Settles creations whose pod is seen now, or will never be seen, and deletions whose pod is gone or terminating.
     fn note_arrivals(&mut self, now: Timestamp) {
         let shown = |node: &Str, pod: &Str| self.view.warm.on(node).any(|warm| warm.fact.pod.name == *pod);
         let creating = self.warming.writes.creating();
@@ -201,7 +202,7 @@ impl Engine {
 
     fn make_warm_pods(&mut self, not_after: Timestamp, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let Some(job) = &self.warming.job else { return Vec::new() };
-        // The registry may have refused a pull since the nodes that are next were found.
+        // The registry may have refused a pull since the next nodes were chosen.
         if self.warming.writes.throttle().is_some_and(|throttle| now < throttle.again_at) {
             return Vec::new();
         }
@@ -275,13 +276,14 @@ impl Engine {
         effects
     }
 
-    /// Why a pod's pull has failed so that it is to be made anew.
+    /// The cause of a failed pull because of which the pod is to be made anew. `None` if the pull has not failed, or if the registry
+    /// refused it.
     fn failed_in_vain(&self, warm: &WarmPod) -> Option<Cause> {
         let WarmState::Failed(cause) = self.view.warm_state(warm) else { return None };
         (!cause.kind.is_the_registrys_verdict()).then_some(cause)
     }
 
-    /// What came of the creation of a pod.
+    /// Takes in the outcome of the creation of a pod.
     pub(super) fn warm_pod_outcome(&mut self, node: &Str, pod: &Str, outcome: Outcome, now: Timestamp) {
         match outcome {
             Ok(done) => {
@@ -291,7 +293,7 @@ impl Engine {
                     self.view.observe(Event::WarmPod(fact), now);
                 }
             }
-            // One of that name is there, and the watch has not shown it yet, or shows it as terminating.
+            // A pod of that name is there or may be there, and the watch has not shown it yet, or shows it as terminating.
             Err(EffectError { kind: EffectErrorKind::Conflict | EffectErrorKind::Unknown, .. }) => {}
             Err(EffectError { kind: EffectErrorKind::TooLate | EffectErrorKind::NotSent, .. }) => {
                 self.warming.writes.create_settled(node);
@@ -306,9 +308,9 @@ impl Engine {
         }
     }
 
-    /// What came of the deletion of a pod.
+    /// Takes in the outcome of the deletion of a pod.
     pub(super) fn warm_deletion_outcome(&mut self, uid: &Str, outcome: &Outcome, now: Timestamp) {
-        // One that was accepted counts until the watch shows the end of the pod.
+        // A deletion that was accepted counts until the watch shows the end of the pod.
         if let Err(error) = outcome {
             self.warming.writes.delete_failed(uid, &error.message, now);
         }
@@ -323,7 +325,7 @@ fn place_of(warm: &WarmPod) -> Option<Str> {
     warm.fact.pod.node.clone().or_else(|| warm.fact.set.is_some().then(|| "no node".into()))
 }
 
-/// The nodes that the settings of a rollout have pre-warmed; `None`: none.
+/// The nodes that are to be pre-warmed by the settings of a rollout; `None` if the settings ask for no pre-warming.
 fn nodes_by_settings(intent: &Intent) -> Option<PrewarmNodes> {
     match (intent.prewarm, intent.gates.require_image) {
         (PrewarmAhead::All, _) => Some(PrewarmNodes::All),

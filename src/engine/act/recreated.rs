@@ -13,8 +13,8 @@ use crate::engine::machine::Engine;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
-    /// Takes in which DaemonSet it is that is there. Where it is another one than before, what was learnt and asked for so
-    /// far was about that one. Deletions that are on their way stay: pods may have been taken over by the new one.
+    /// Takes in which DaemonSet is there. If it is another one than before, everything that was learnt of the old one or asked for it is
+    /// dropped. Deletions that are on their way stay: the new DaemonSet may have taken over their pods.
     pub(crate) fn follow_daemonset(&mut self) {
         let Some(uid) = self.view.daemonset.as_ref().map(|daemonset| daemonset.uid.clone()) else { return };
         let before = self.lock.daemonset.replace(uid.clone());
@@ -31,7 +31,8 @@ impl Engine {
         self.daemonset.begin_anew(self.pending.iter().any(|pending| pending.needs == Needs::Braked));
     }
 
-    /// What the Lease is to keep as it is given back: a record of another DaemonSet, where nothing is asked for, stays as it is.
+    /// The contents that the Lease keeps when it is given back. A record of another DaemonSet stays as it is if nothing is recorded for
+    /// this one.
     pub(super) fn kept_with_foreign(&self) -> LeaseContents {
         let kept = self.kept();
         LeaseContents { record: kept.record.or_else(|| self.lock.foreign_record().cloned()), ..kept }

@@ -1,4 +1,4 @@
-//! Pods that the API server refuses to delete: a policy, a webhook, a right that is missing for just these.
+//! Pods whose deletion the API server refuses: because of a policy, a webhook, or a right that is missing for just these pods.
 //!
 //! Such a node is held with the server's words, comes last in line, and is tried again at growing intervals: sooner if its pod
 //! has changed, at once if an operator resumes. All other nodes go on. If several different nodes are refused in a row, the
@@ -14,7 +14,7 @@ use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
 use crate::engine::writes::refusals::{FailedDeletion, words};
 
-/// The most nodes of these that the record names.
+/// The record names at most this many refused nodes.
 const RECORDED: usize = 32;
 
 impl Engine {
@@ -37,7 +37,7 @@ impl Engine {
         }
     }
 
-    /// Forgets refusals of pods that are gone, has those tried sooner that changed, and all where somebody resumed.
+    /// Forgets refusals of pods that are gone. A refused pod is tried sooner if it has changed, and all are tried if somebody resumed.
     pub(crate) fn follow_refusals(&mut self, intent: &Intent, now: Timestamp) {
         if self.refusals.follow_intent(intent, now) && self.refusals.are_general() {
             self.deletions.retry.succeeded();
@@ -50,7 +50,7 @@ impl Engine {
         });
     }
 
-    /// Whether the deletion of a node's pod was refused: as we know it where we drive, as it is recorded where we look on.
+    /// Whether the deletion of a node's pod was refused: by our own knowledge if we drive, by the record if we look on.
     pub(crate) fn refused_deletion(&self, row: &Row, now: Timestamp) -> Option<Refused> {
         if let Some((due, why)) = self.refusals.of(row.node, now) {
             return Some(if due { Refused::Due } else { Refused::Held(why.clone()) });

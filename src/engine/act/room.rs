@@ -1,5 +1,5 @@
-//! The record's size while a rollout is driven. A command whose edits do not fit is refused; progress is cut until it fits;
-//! and no node is updated whose name the record has no room for ([`crate::engine::model::record::size`]).
+//! Keeps the record within its size while a rollout is driven. A command whose edits do not fit is refused. Progress is cut until it fits.
+//! A node whose name does not fit into the record is not updated ([`crate::engine::model::record::size`]).
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::engine::model::record::{Intent, RECORD_LIMIT, Record};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::UNMEASURED;
 
-/// How exactly the API server's clock is known, once it was measured.
+/// The margin within which the API server's clock is known, once it was measured.
 const MEASURED: Duration = Duration::from_secs(5);
-/// With fewer nodes in progress than this the record has room for their names in any case.
+/// With at most this many nodes in progress, the record has room for their names in any case.
 const FEW: usize = 64;
 
 impl Engine {
-    /// How many bytes of the record are left for names of nodes in progress, if so many may be at once.
+    /// How many bytes of the record are left for names of nodes in progress, if `max_unavailable` further nodes may be in progress at once.
     pub(crate) fn room_for_names(&self, intent: &Intent, max_unavailable: u32) -> usize {
         let few = self.progress.in_progress.len() + max_unavailable as usize <= FEW && bytes_of(intent) <= INTENT_LIMIT;
         if few {
@@ -32,7 +32,7 @@ impl Engine {
         self.lock.record().unwrap_or(&none).room_beside(intent)
     }
 
-    /// Leaves out of the progress what the record has no room for.
+    /// Leaves out the part of the progress for which the record has no room.
     pub(super) fn fit_progress(&mut self, now: Timestamp) {
         let Some(intent) = self.recorded_intent().filter(|_| self.lock.holds()) else { return };
         let room = self.room_for_progress(&intent);
@@ -40,8 +40,7 @@ impl Engine {
         self.progress.fit(room, began_at);
     }
 
-    /// By the API server's clock, an instant before which nothing can have been this rollout's doing that began at
-    /// `started_at` by ours.
+    /// By the API server's clock: an instant before which a rollout that began at `started_at` by our clock cannot have done anything.
     pub(super) fn began_for_sure(&self, started_at: Timestamp) -> Timestamp {
         let margin = if self.view.skew_millis.is_some() { MEASURED } else { UNMEASURED };
         self.view.server_time(started_at) - margin
@@ -53,7 +52,7 @@ impl Engine {
         pod.is_none_or(|pod| row.at_target || pod.fact.revision != self.progress.origin)
     }
 
-    /// Refuses what would make the record too large.
+    /// Refuses edits that would make the record too large.
     pub(crate) fn check_size(&self, edits: &[Edit]) -> Result<(), Refusal> {
         let mut intent = self.recorded_intent();
         let edits = edits.iter().cloned().map(Edit::with_short_reasons);

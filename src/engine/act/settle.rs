@@ -1,4 +1,4 @@
-//! Tells which commands are done.
+//! Reports which commands are done.
 
 use crate::engine::machine::Engine;
 use crate::engine::model::command::{CommandId, Takeover, Unsettled};
@@ -9,7 +9,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
-    /// Tells which commands are done.
+    /// Reports which commands are done, and which have failed.
     pub(super) fn settle(&mut self, now: Timestamp) {
         let pending = self.pending.take();
         let called_off = |engine: &Self| {
@@ -41,14 +41,14 @@ impl Engine {
         }
     }
 
-    /// `Some` when the command is done, with a remark on who carries it out where that is not us.
+    /// `Some` if the command is done, with a remark on who carries it out if that is another process.
     fn is_done(&self, _id: CommandId, needs: Needs, saved: bool, now: Timestamp) -> Option<String> {
         let ours = String::new;
         if !saved {
             return None;
         }
-        // Of a driver whom we have not seen renew its lease it is not known whether it lives. A one-shot command waits for that: it renews the
-        // lease, or that runs out, and the command carries it out.
+        // If we have not seen a driver renew its Lease, nobody knows whether it lives. A one-shot command waits then: either the driver
+        // renews the Lease, or the Lease runs out and the command carries out its own request.
         let is_confirmed = !matches!(self.lock.view(now), DriverView::Unconfirmed { .. });
         let knows = is_confirmed || self.config().role == Role::Driver;
         let elsewhere = || {
@@ -58,7 +58,7 @@ impl Engine {
         match needs {
             Needs::Saved => Some(ours()),
             Needs::Braked if self.strategy() == StrategyKind::OnDelete && !self.daemonset.brakes() => Some(ours()),
-            // On `OnDelete` it may be of its own accord, and then has to have its strategy saved before it is adopted.
+            // The DaemonSet may be on `OnDelete` of its own accord, and is adopted only once its strategy is saved.
             Needs::Adopted if self.is_adopted() && !self.daemonset.brakes() => Some(ours()),
             Needs::Adopted | Needs::Braked if self.daemonset.brakes() => None,
             Needs::Released if !self.is_recorded() && !self.is_adopted() => Some(ours()),

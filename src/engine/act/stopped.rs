@@ -17,8 +17,8 @@ impl Engine {
         }
     }
 
-    /// Somebody deleted the Lease that we held: what was asked for is gone with it, and nothing more is started from here before somebody
-    /// asks for that. A record that others make meanwhile is theirs, with the limits of a new rollout.
+    /// Stops driving if somebody deleted the Lease that we held: everything that was asked for is gone with it, and this process starts
+    /// nothing more until somebody asks for it. A record that others make meanwhile is theirs, with the limits of a new rollout.
     pub(super) fn stop_where_the_record_is_deleted(&mut self) {
         if self.config().role == Role::Driver && self.pending.is_empty() && self.record_is_deleted() {
             self.lock.want = Want::No;

@@ -1,12 +1,12 @@
-//! Pre-warming by StatefulSet: makes one for each node that may pull at once, and deletes them.
+//! Pre-warming by StatefulSets: makes one StatefulSet for each node that may pull at once, and deletes them.
 //!
 //! ```text
 //!   list ──▶ one that is not wanted? ──▶ delete it, its pods go with it ──▶ list
 //!        └─▶ nodes that none of them is for, and fewer at work than may be? ──▶ make more, each with its share ──▶ list
 //! ```
 //!
-//! While they are at work nobody has to drive: their controller makes the next pod once the last one is ready. Whoever drives
-//! next finds them by their label. Once every node has the images, all are deleted, and pre-warming ends.
+//! While the StatefulSets are at work nobody has to drive: their controller makes the next pod once the last one is ready. The next driver
+//! finds them by their label. Once every node has the images, all StatefulSets are deleted, and pre-warming ends.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -25,13 +25,13 @@ use crate::engine::view::WarmPod;
 use crate::engine::writes::effects::Sent;
 
 impl Engine {
-    /// Once every node has the images, StatefulSets have nothing left to do.
+    /// Ends pre-warming by StatefulSets once every node has the images.
     pub(super) fn end_with_the_last_node(&mut self, asked: &Prewarm, now: Timestamp) {
         let by_sets = asked.method == PrewarmMethod::StatefulSet && asked.cancelled.is_none();
         let Some(job) = self.warming.job.as_ref().filter(|job| by_sets && job.template.is_ok()) else { return };
         let mut meant = job.states.iter().flatten().peekable();
         let done = meant.peek().is_some() && meant.all(|state| *state == PrewarmState::Present);
-        // What was asked for is in the cluster, and the states are of it.
+        // The request is saved in the cluster, and the states belong to it.
         if done && job.request.by == asked.by && self.edits.is_empty() {
             let nodes = u32::try_from(job.states.iter().flatten().count()).unwrap_or(u32::MAX);
             self.happened(RolloutEventKind::PrewarmComplete { nodes }, Visibility::Cluster);
@@ -51,7 +51,7 @@ impl Engine {
         daemonset.is_some_and(|daemonset| daemonset.uid == set.daemonset || is_set_of(&daemonset.name, &set.name))
     }
 
-    /// Lists, makes and deletes StatefulSets, as far as they may be now.
+    /// Lists, makes and deletes StatefulSets, as far as each is due and may be sent now.
     pub(super) fn prewarm_by_sets(&mut self, not_after: Timestamp, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let asked = self.recorded_prewarm().map(Cow::into_owned);
         let may_be_there = asked.as_ref().is_some_and(|asked| asked.stateful_sets);
@@ -96,11 +96,11 @@ impl Engine {
         effects
     }
 
-    /// Makes StatefulSets for the nodes that none is for, as many as may be at work.
+    /// Makes StatefulSets for the nodes that no StatefulSet covers, as many as may be at work.
     fn make_sets(&mut self, not_after: Timestamp) -> Vec<(EffectId, Effect)> {
         let (Some(job), Some(sets)) = (&self.warming.job, self.warming.sets.settled()) else { return Vec::new() };
         let (Ok(template), Some(daemonset)) = (&job.template, &self.view.daemonset) else { return Vec::new() };
-        // What a deleted one leaves behind is gone first: its pods may have the names of new ones.
+        // The pods of a deleted StatefulSet have to be gone first: they may have the names of new ones.
         let left = |warm: &WarmPod| {
             warm.fact.set.as_ref().is_some_and(|name| !sets.iter().any(|set| set.name == *name && !set.deleting))
         };
@@ -137,7 +137,7 @@ impl Engine {
         effects
     }
 
-    /// The StatefulSets that are there, or why they could not be listed.
+    /// Takes in the list of StatefulSets, or the reason why they could not be listed.
     pub(super) fn warm_sets_outcome(&mut self, outcome: Outcome, now: Timestamp) {
         match outcome {
             Ok(Done::WarmSets(sets)) => self.warming.sets.listed(sets, now),
@@ -148,7 +148,7 @@ impl Engine {
         }
     }
 
-    /// What came of the creation of one.
+    /// Takes in the outcome of the creation of a StatefulSet.
     pub(super) fn warm_set_outcome(&mut self, name: &Str, outcome: Outcome, now: Timestamp) {
         match outcome {
             Ok(done) => {
@@ -157,7 +157,7 @@ impl Engine {
                 let uid = if let Done::WarmSetCreated { uid } = done { uid } else { None };
                 self.tell_warm_set_made(name, uid);
             }
-            // One of that name is there: the list shows it.
+            // A StatefulSet of that name is there: the next list shows it.
             Err(EffectError { kind: EffectErrorKind::Conflict, .. }) => self.warming.sets.written(),
             Err(EffectError { kind: EffectErrorKind::TooLate | EffectErrorKind::NotSent, .. }) => {
                 self.warming.sets.failed(now);
@@ -171,7 +171,7 @@ impl Engine {
         }
     }
 
-    /// What came of the deletion of one.
+    /// Takes in the outcome of the deletion of a StatefulSet.
     pub(super) fn warm_set_deletion_outcome(&mut self, (name, uid): (&Str, &Str), outcome: &Outcome, now: Timestamp) {
         match outcome {
             Ok(_) | Err(EffectError { kind: EffectErrorKind::NotFound | EffectErrorKind::Conflict, .. }) => {

@@ -8,9 +8,9 @@ use crate::engine::model::time::Timestamp;
 /// Whether the last assessment still holds, and what it depended on.
 #[derive(Debug)]
 pub(crate) struct Freshness {
-    /// Something happened since.
+    /// Something happened since the last assessment.
     dirty: bool,
-    /// It holds until then, if nothing happens.
+    /// The assessment holds until then, if nothing happens.
     until: Option<Timestamp>,
     inputs: Option<Inputs>,
 }
@@ -22,17 +22,17 @@ impl Default for Freshness {
 }
 
 impl Freshness {
-    /// Something happened: it has to be assessed again.
+    /// Notes that something happened, so that everything has to be assessed again.
     pub(crate) fn touch(&mut self) {
         self.dirty = true;
     }
 
-    /// Whether it still holds at `now`.
+    /// Whether the last assessment still holds at `now`.
     pub(crate) fn holds(&self, now: Timestamp) -> bool {
         !self.dirty && self.until.is_none_or(|until| now < until)
     }
 
-    /// Notes that the rows depend on these now; returns whether they are something else than before.
+    /// Notes the inputs on which the rows depend now. Returns whether they differ from the inputs before.
     pub(crate) fn depends_on(
         &mut self,
         target: Option<&Str>,
@@ -47,7 +47,7 @@ impl Freshness {
         !same
     }
 
-    /// It was assessed, and holds until then if nothing happens.
+    /// Notes that an assessment was made, which holds until `until` if nothing happens.
     pub(crate) fn assessed(&mut self, until: Option<Timestamp>) {
         self.dirty = false;
         self.until = until;

@@ -1,4 +1,4 @@
-//! What the rows of all nodes depend on, beside what was observed of each.
+//! The inputs on which the rows of all nodes depend, beside what was observed of each node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,16 @@ use crate::engine::model::record::{Direction, Intent, Progress};
 use crate::engine::model::settings::Gates;
 use crate::engine::model::time::Timestamp;
 
-/// How nodes stand before a rollout has begun, as they will once it begins: a preview promises what a driver then does.
+/// The standing of nodes before a rollout has begun, as it will be once the rollout begins: a preview promises what a driver then does.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct BeforeBegin {
-    /// The revision where a rollout would come from that began now; `None` where one has begun.
+    /// The revision from which a rollout would come if it began now; `None` if a rollout has begun.
     pub(crate) origin: Option<Str>,
     /// Whether pods at the target soak already: rolldeck replaces pods, whatever the record says of that.
     pub(crate) soaks: bool,
 }
 
-/// What an assessment of all nodes depends on, beside what was observed of each.
+/// The inputs of an assessment of all nodes, beside what was observed of each node.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Inputs {
     target: Option<Str>,
@@ -36,7 +36,7 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// Whether this is what an assessment would depend on now.
+    /// Whether an assessment that is made now would depend on the same inputs.
     pub(crate) fn is_of(
         &self,
         target: Option<&Str>,
@@ -74,15 +74,16 @@ impl Inputs {
             && *began == progress.marks.began()
     }
 
-    /// All of the record is named: a row that depends on what is not taken in here is not assessed again when that changes.
+    /// All fields of the record are named. A row that depends on a field that is not taken in here is not assessed again when that field
+    /// changes.
     pub(crate) fn of(target: Option<&Str>, intent: &Intent, progress: &Progress, before_begin: &BeforeBegin) -> Self {
         let Intent {
             selector,
             gates,
-            // By these the direction is judged; which target counts is said beside.
+            // The direction is judged by these fields; the target that counts is the parameter `target`.
             target: _,
             back_to: _,
-            // For the plan, which is made anew with every assessment, or for what is written.
+            // Used by the plan, which is made anew with every assessment, or by writes.
             change: _,
             requested_change: _,
             outcome: _,
@@ -107,9 +108,9 @@ impl Inputs {
             left_out_since,
             in_progress,
             acknowledged_failures,
-            // Of the halt, which nodes had failed.
+            // Of the halt, only the nodes that had failed are taken in.
             halt: _,
-            // Judged when all rows are there.
+            // Judged once all rows are assessed.
             suspects: _,
             others_down: _,
             marks,

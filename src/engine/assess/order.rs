@@ -7,7 +7,8 @@ use super::rows::{Assessment, Row};
 use crate::engine::model::Str;
 use crate::engine::model::settings::NodeOrder;
 
-/// By node: what its site says of its place, smaller first; the same for all where there is one site only, or sites do not count.
+/// By node: the place that the node's site gives it, smaller first. All places are the same if there is one site only, or if sites do not
+/// count.
 ///
 /// `natural` is each node's place in natural name order, which decides between equals.
 pub(crate) fn site_places(

@@ -28,7 +28,7 @@ pub(crate) struct Limits {
     pub(crate) max_unavailable: u32,
     pub(crate) max_unavailable_setting: IntOrPercent,
     pub(crate) max_pulling: u32,
-    /// In each site: of its nodes.
+    /// The limit of each site; a percentage is of the site's nodes.
     pub(crate) max_pulling_per_site: Limit,
     /// Whether limits of sites follow what their links bear.
     pub(crate) pace: Pace,
@@ -42,7 +42,7 @@ pub(crate) struct Limits {
     pub(crate) allowed: u32,
     /// Bytes of the record that are left for names of nodes in progress.
     pub(crate) room_for_names: usize,
-    /// The DaemonSet surges, and nobody has said how many nodes may be down instead: none may.
+    /// The DaemonSet surges, and nobody has said how many nodes may be down instead, so that none may.
     pub(crate) lacks_budget: bool,
 }
 
@@ -69,7 +69,8 @@ impl Limits {
         let own = daemonset.and_then(|daemonset| own_max_unavailable(daemonset, assessment.desired));
         let lacks_budget = view.daemonset.as_ref().is_some_and(|daemonset| lacks_budget(daemonset, intent));
         let own = if lacks_budget { Some(IntOrPercent::Int(0)) } else { own };
-        // What is charged to the budgets, and so `strict`, is the budget's: see `budget`. What a site is, is the view's; its pace is in [`NodeLookup`].
+        // `strict` decides what is charged to the budget: see `budget`. The view knows the site of a node; the pace of a site is in
+        // [`NodeLookup`].
         let Budgets { max_unavailable, max_pulling, max_pulling_per_site, site_label: _, pace, strict: _ } =
             intent.budgets;
         let setting = max_unavailable.at().or(own).unwrap_or(IntOrPercent::Int(1));
@@ -131,8 +132,8 @@ pub(crate) fn budget(assessment: &Assessment, limits: &Limits, strict: bool) -> 
     budget
 }
 
-/// Whether it may go although the budget is used up: it is charged to it already. A pod that serves is not taken beyond the budget, even
-/// where it does not count as available yet.
+/// Whether a node may go although the budget is used up, because it is already charged to the budget. A pod that serves is not taken beyond
+/// the budget, even if it does not count as available yet.
 pub(crate) fn costs_nothing(row: &Row, strict: bool) -> bool {
     is_charged(row, strict) && !row.ready
 }
@@ -146,10 +147,10 @@ pub(crate) fn is_charged(row: &Row, strict: bool) -> bool {
     }
 }
 
-/// How many nodes of a site may pull by its pace, where operators allow so many; `None`: as many as those.
+/// By site and the limit that operators set: how many nodes of the site may pull by its pace. `None`: the operators' limit applies.
 pub(crate) type SitePaces<'a> = dyn Fn(&Str, u32) -> Option<u32> + 'a;
 
-/// What a plan asks about nodes.
+/// The lookups of nodes that a plan needs.
 pub(crate) struct NodeLookup<'a> {
     /// A node's name.
     pub(crate) name: &'a dyn Fn(&Row) -> Str,
@@ -159,7 +160,7 @@ pub(crate) struct NodeLookup<'a> {
     pub(crate) site: &'a dyn Fn(&Row) -> Str,
     /// The paces of sites, where limits follow what links bear.
     pub(crate) pace: Option<&'a SitePaces<'a>>,
-    /// Pre-warming is cancelled: pods that pull for it go, and with them what they have pulled so far.
+    /// Pre-warming is cancelled: its pods are deleted, and their unfinished pulls are lost.
     pub(crate) warm_pods_go: bool,
 }
 
@@ -168,7 +169,7 @@ pub(crate) struct NodeLookup<'a> {
 pub(crate) struct Plan {
     holds: Vec<Option<Hold>>,
     ranks: Vec<Option<u32>>,
-    /// By node: what its site says of its place in any order.
+    /// By node: the place that its site gives it in any order.
     site_places: Vec<u64>,
     /// Nodes in line, in order.
     pub(crate) line: Vec<NodeIx>,
@@ -178,7 +179,7 @@ pub(crate) struct Plan {
     pub(crate) in_line: u32,
 }
 
-/// What stands in the way of the whole rollout, as against one node.
+/// The obstacle of the whole rollout, in contrast to one node.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RolloutHold {
     /// Nothing: it moves.
@@ -188,7 +189,7 @@ pub(crate) enum RolloutHold {
 }
 
 impl RolloutHold {
-    /// What holds a node that has no pod. Most holds do not: the DaemonSet's controller creates the pod all the same.
+    /// The hold of a node that has no pod. Most holds do not apply to such a node: the DaemonSet's controller creates its pod all the same.
     fn hold_without_pod(&self) -> Option<Hold> {
         match self {
             Self::Held(held) => (held.kind() == HoldKind::WithoutPods).then(|| held.clone()),
@@ -197,11 +198,11 @@ impl RolloutHold {
     }
 }
 
-/// What stands in the way besides limits.
+/// The obstacles besides limits.
 pub(crate) struct Obstacles<'a> {
-    /// Of the whole rollout.
+    /// The obstacle of the whole rollout.
     pub(crate) rollout_hold: &'a RolloutHold,
-    /// Of a node whose pod the API server refused to delete.
+    /// The refusal of a node whose pod the API server refused to delete.
     pub(crate) refused: &'a dyn Fn(&Row) -> Option<Refused>,
 }
 
@@ -230,7 +231,7 @@ impl Plan {
         *self.ranks.get(node)?
     }
 
-    /// What a node's site says of its place among nodes that are not in line; smaller first.
+    /// The place that a node's site gives it among nodes that are not in line; smaller first.
     pub(crate) fn site_place(&self, node: NodeIx) -> u64 {
         self.site_places.get(node).copied().unwrap_or(u64::MAX)
     }
@@ -376,7 +377,7 @@ impl PullsBySite {
         Self { pulling: sizes.into_iter().filter_map(of_site).collect() }
     }
 
-    /// The row's site with how many pull and may, where no more may.
+    /// The row's site, how many of its nodes pull, and how many may; `None` if another one may pull.
     fn full(&self, row: &Row, nodes: &NodeLookup<'_>) -> Option<(Str, u32, u32)> {
         let site = (nodes.site)(row);
         let (used, limit) = self.pulling.get(&site).copied()?;
@@ -402,13 +403,13 @@ enum Unready {
     Waits,
 }
 
-/// A roll back to a revision of which no node shows that it works: none is at it, or none has stayed up there for long enough. Partition,
-/// steps and gates do not count on the way back, so that nothing else keeps a revision that fails from node after node.
+/// A roll back to a revision that no node has shown to work: no node is at it, or none has stayed up there for long enough. Partition,
+/// steps and gates do not count on the way back, so that nothing else keeps a failing revision from node after node.
 #[derive(Debug)]
 struct Unproven {
-    /// How many more pods that serve may be replaced: in all as many as may be down at a time.
+    /// How many more pods that serve may be replaced. In total, this is as many as may be down at a time.
     room: u32,
-    /// A node that it does not work on, and why.
+    /// A node on which the revision does not work, and why.
     trouble: Option<(Str, Option<CauseKind>)>,
 }
 
@@ -428,7 +429,7 @@ impl Unproven {
         Some(Self { room: max_unavailable.max(1).saturating_sub(taken), trouble: rows().find(fails).map(troubled) })
     }
 
-    /// What holds a pod that serves. A larger budget lets another node try, where the first ones are broken by themselves.
+    /// The hold of a pod that serves. With a larger budget another node can try the revision, if the first nodes are broken by themselves.
     fn hold(&self) -> Option<Hold> {
         (self.room == 0).then(|| match &self.trouble {
             Some((node, cause)) => Hold::Unproven { node: node.clone(), cause: *cause },
@@ -438,7 +439,7 @@ impl Unproven {
 }
 
 impl Capacity {
-    /// Says what holds `row`; when nothing does, takes what it needs.
+    /// Returns the hold of `row`. If nothing holds it, takes the capacity that it needs and returns [`Hold::Next`].
     fn admit(&mut self, row: &Row, nodes: &NodeLookup<'_>) -> Hold {
         if self.room == 0 {
             return Hold::Partition { keep: self.keep };
@@ -447,7 +448,7 @@ impl Capacity {
         if let Some((node, cause)) = &self.trouble {
             return Hold::Unproven { node: node.clone(), cause: *cause };
         }
-        // What does not serve has nothing to lose.
+        // A pod that does not serve has nothing to lose.
         if let Some(hold) = self.unproven.as_ref().filter(|_| row.ready).and_then(Unproven::hold) {
             return hold;
         }
@@ -525,9 +526,9 @@ fn is_in_trouble(row: &Row) -> bool {
     row.in_fleet && (row.unreplaced || starts_badly())
 }
 
-/// Deterministic order: what the rollout broke, what is down by itself (once the image is proven, or on the way back; last
-/// otherwise), then nodes that have the image, then the calmest pods, then as their sites say, then by natural name; at the very
-/// end whose deletion was refused.
+/// Deterministic order. Nodes that the rollout broke come first. Nodes that are down by themselves follow if the image is proven or on the
+/// way back, and come last otherwise. The others are ordered by whether they have the image, by restarts of their pods, by the place that
+/// their site gives them, and by natural name. Nodes whose deletion was refused come at the very end.
 fn sort_candidates(
     candidates: &mut [&Row],
     broken_first: bool,

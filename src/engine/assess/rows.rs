@@ -42,19 +42,19 @@ use crate::engine::view::{NodeEntry, PodEntry, PodIx, Touched, View};
 /// A pod that stopped serving less than this long ago may serve again, so that a release which would remove it for good waits.
 pub(crate) const LATELY: Duration = Duration::from_secs(300);
 
-/// What an assessment is made of, beside the view.
+/// The inputs of an assessment, beside the view.
 pub(crate) struct AssessmentInput<'a> {
     pub(crate) target: Option<&'a Str>,
     pub(crate) intent: &'a Intent,
     pub(crate) progress: &'a Progress,
     pub(crate) before_begin: &'a BeforeBegin,
-    /// Whether anything is being rolled out: where nothing is, nobody is unavailable because of it.
+    /// Whether anything is being rolled out. If not, no node is unavailable because of a rollout.
     pub(crate) under_way: bool,
     /// Pods whose deletion was sent and is not yet seen, by uid.
     pub(crate) deleting: &'a dyn Fn(&str) -> bool,
     /// Nodes on which a pod for pre-warming is being made that no watch has shown, by name.
     pub(crate) warming: &'a dyn Fn(&str) -> bool,
-    /// Until when pods were seen, if they are not now: for how long one has been ready since then is not known.
+    /// Until when pods were seen, if they are not seen now. How long a pod has been ready since then is not known.
     pub(crate) pods_seen_until: Option<Timestamp>,
     pub(crate) now: Timestamp,
 }
@@ -92,7 +92,7 @@ pub(crate) struct Row {
     pub(crate) pulls: bool,
     /// A pod that was made for pre-warming may be pulling there.
     pub(crate) warm_pulls: bool,
-    /// It pulls the target's images: an update of the node adds no pull to that.
+    /// A pod for pre-warming pulls the target's images there: an update of the node adds no further pull.
     pub(crate) warms_target: bool,
     /// A pod that was made for pre-warming has brought the target's images there, and keeps them.
     pub(crate) is_warm: bool,
@@ -108,27 +108,27 @@ pub(crate) struct Row {
     pub(super) waits_for_target: bool,
     /// Its node is not Ready.
     pub(crate) is_down: bool,
-    /// When its node went down last and came back, as far as known, by our clock.
+    /// When the node last went down, and when it last came back, as far as known, by our clock.
     pub(crate) fell_at: Option<Timestamp>,
     pub(crate) back_at: Option<Timestamp>,
     /// Its pod restarted lately, after it had been ready.
     pub(crate) restarted: Option<RestartsView>,
     pub(crate) image: ImageState,
-    /// Of each of the target's images; nodes that have the same to say share it.
+    /// The state of each of the target's images. Nodes with equal contents share them.
     pub(crate) images: Arc<[ImagePull]>,
-    /// Bytes that it takes to name it in the record as in progress; none where it is named already.
+    /// Bytes that the node's name takes in the record as in progress; 0 if the record names the node already.
     pub(crate) bytes_to_name: usize,
-    /// For how long its pod has to be ready before it counts as available, and when it will have been ready for so long, by our clock, if the watch of
-    /// pods goes on until then. `None` once the pod is available, and while it is not ready.
+    /// How long the pod has to be ready before it counts as available, and when it will have been, by our clock, if the watch of pods goes
+    /// on until then. `None` once the pod is available, and while it is not ready.
     pub(crate) available_at: Option<Soaks>,
     /// Until when the controller counts its available pod as unavailable, by the API server's clock.
     pub(crate) counted_unavailable_until: Option<Timestamp>,
-    /// When the passing of time alone changes it.
+    /// When the passing of time alone changes the row.
     changes_at: Option<Timestamp>,
 }
 
-/// All nodes, assessed. Kept from one decision to the next: only nodes that something happened to, or whose time has come,
-/// are assessed again.
+/// All nodes, assessed. Rows are kept from one decision to the next: a node is assessed again only if something happened to it, or if its
+/// time has come.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Assessment {
     /// By node index; `None` for nodes that have nothing to do with the DaemonSet.
@@ -140,14 +140,14 @@ pub(crate) struct Assessment {
     /// When the passing of time alone changes a row.
     pub(crate) changes_at: Option<Timestamp>,
     controllers_rollout: ControllersRollout,
-    /// [`AssessmentInput::pods_seen_until`] as the rows were assessed.
+    /// [`AssessmentInput::pods_seen_until`] of the last assessment.
     pods_seen_until: Option<Timestamp>,
     /// When the rows were last assessed while pods were seen.
     seen_at: Option<Timestamp>,
 }
 
 impl Row {
-    /// Whether it is where the rollout wants it, and stays there as far as can be seen.
+    /// Whether the node is where the rollout wants it, and stays there as far as can be seen.
     pub(crate) fn is_settled(&self) -> bool {
         self.at_target && self.available && self.restarted.is_none()
     }
@@ -171,8 +171,8 @@ impl Assessment {
         changed
     }
 
-    /// Until when pods were seen, of which nothing was heard since `heard_at`: what was judged while they counted as seen stays. Otherwise a
-    /// node that had become updated would soak again from the moment on in which the connection is found to be dead.
+    /// The moment until which pods count as seen, if nothing was heard of them since `heard_at`. Judgements that were made while pods
+    /// counted as seen stay. Otherwise a node that had become updated would soak again as soon as the connection is found to be dead.
     pub(crate) fn seen_until(&self, heard_at: Timestamp) -> Timestamp {
         self.seen_at.map_or(heard_at, |seen_at| seen_at.max(heard_at))
     }
@@ -182,7 +182,7 @@ impl Assessment {
         self.pods_seen_until.map_or(Duration::ZERO, |until| now.since(until))
     }
 
-    /// Assesses what was touched or whose time has come.
+    /// Assesses the nodes that were touched or whose time has come.
     pub(crate) fn refresh(&mut self, view: &View, touched: &Touched, question: &AssessmentInput<'_>) {
         let template = question.target.and_then(|hash| view.revision(hash)).map(|revision| &revision.template);
         let mut assessor = Assessor {
@@ -233,21 +233,21 @@ pub(crate) struct Assessor<'a> {
     pub(super) question: &'a AssessmentInput<'a>,
     nodes_visible: bool,
     pub(super) server_now: Timestamp,
-    /// The target's.
+    /// The template of the target.
     template: Option<&'a Template>,
     /// By revision hash: which of the target's images it has.
     shared_images: HashMap<Str, Option<SharedImages>>,
-    /// Of the row being assessed.
+    /// The image pulls of the row being assessed.
     pulls: Vec<ImagePull>,
-    /// Of the row that was assessed last.
+    /// The image pulls of the row that was assessed last.
     last_pulls: Arc<[ImagePull]>,
-    /// What tells its images from others.
+    /// The key that tells the target's images from others.
     target_images: Str,
-    /// The DaemonSet's template was changed since: what is created next has other images than the target.
+    /// The DaemonSet's template has other images than the target, so that pods that are created next do not have the target's images.
     replacements_need_others: bool,
-    /// Of the row being assessed.
+    /// The soak of the row being assessed.
     available_at: Option<Soaks>,
-    /// Of the row being assessed.
+    /// When the passing of time alone changes the row being assessed.
     changes_at: Option<Timestamp>,
 }
 

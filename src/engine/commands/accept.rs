@@ -1,4 +1,4 @@
-//! Resuming past a halt: what the operator accepts by it, such as which failed nodes. The preview lists them before anything is written.
+//! Resuming past a halt, and what an operator accepts by it, such as failed nodes. The preview lists them before anything is written.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ use crate::engine::model::record::{ACCEPTED_LIMIT, Progress};
 use crate::engine::rules::halting_gates::AcceptedByResuming;
 use crate::engine::writes::pending::Needs;
 
-/// How many nodes are named.
+/// The most nodes that are named.
 const NAMED: usize = 5;
-/// What is said of a node that had failed at the halt and that has recovered.
+/// The words for a node that had failed at the halt and that has recovered.
 const WELL: &str = "well again by now";
 
 impl Engine {
@@ -29,9 +29,9 @@ impl Engine {
             }
         })?;
         let Progress {
-            // It is acknowledged; the driver then accepts what halted it (`go_on_past_halt` in `act/halt.rs`).
+            // The halt is acknowledged; the driver then accepts what caused it (`go_on_past_halt` in `act/halt.rs`).
             halt,
-            // Stay as they are, also where a template of somebody else is rolled out from now on: that begins no new rollout.
+            // These stay as they are, even if somebody else's template is rolled out from now on: that begins no new rollout.
             started_at: _,
             origin: _,
             down_before: _,
@@ -42,7 +42,7 @@ impl Engine {
             suspects: _,
             others_down: _,
             marks: _,
-            // About the DaemonSet, its controller and the driver.
+            // These are about the DaemonSet, its controller and the driver.
             adopted: _,
             drifted: _,
             drifts: _,
@@ -56,11 +56,12 @@ impl Engine {
             record.intent.change.is_none() && record.intent.target.as_ref().is_some_and(|target| target != current)
         });
         let halted = halt > record.intent.acknowledged_halt;
-        // Where nobody has driven since somebody else changed the template, nobody has paused it.
+        // If nobody has driven since somebody else changed the template, nobody has paused the rollout for it.
         if record.intent.paused.is_none() && !halted && !self.is_template_of_others(&record.intent) {
             return Err(Refusal::NotNow("it is neither paused nor halted".into()));
         }
-        // An operator who goes on after a strategy drift does not wait for a driver: until then its controller replaces pods.
+        // A resume after a strategy drift sets `OnDelete` without waiting for a driver: until then the DaemonSet's controller replaces
+        // pods.
         let brake = self.takes_back(&Command::Resume);
         let mut says = if brake { "OnDelete is set again; resumed" } else { "resumed" }.to_owned();
         if halted {
@@ -82,7 +83,7 @@ impl Engine {
         self.is_halted(&self.intent())
     }
 
-    /// What going on accepts; the lines of a preview.
+    /// The lines of a preview on what a resume accepts.
     pub(super) fn accepted_in_words(&self) -> Vec<String> {
         match self.progress.halt.as_ref().filter(|_| self.resumes_past_a_halt()) {
             None => Vec::new(),
@@ -92,7 +93,7 @@ impl Engine {
         }
     }
 
-    /// The failures that going on accepts, a line each and the worst first.
+    /// The failures that a resume accepts, one line each, the worst first.
     fn accepted_failures_in_words(&self) -> Vec<String> {
         let (well, failures): (Vec<_>, Vec<_>) = self.failures().into_iter().partition(|(_, cause)| cause == WELL);
         let count = failures.len();
@@ -158,7 +159,7 @@ impl Engine {
         self.progress.halt.as_ref().map(|halt| halt.why.clone()).unwrap_or_default()
     }
 
-    /// The nodes that had failed at the halt, and those that have since, with what is wrong with each, in natural order.
+    /// The nodes that had failed at the halt, and those that have failed since, each with its trouble, in natural order.
     fn failures(&self) -> Vec<(Str, String)> {
         let named = self.progress.failed_at_halt().iter().cloned();
         named
@@ -169,7 +170,7 @@ impl Engine {
                     Some((Some(Blame::Suspect), _)) => "node went down after its update".to_owned(),
                     Some((_, Some(cause))) => cause.to_string(),
                     Some((None, None)) => WELL.to_owned(),
-                    // What its kubelet says between two attempts may be nothing.
+                    // Between two attempts, its kubelet may report nothing.
                     Some((Some(_), None)) => format!("not available; it halted with {}", self.halt_why()),
                     None => "gone".to_owned(),
                 };
@@ -178,7 +179,7 @@ impl Engine {
             .collect()
     }
 
-    /// Nodes that count as failed, and that the halt does not name: nobody drove when they did.
+    /// Nodes that count as failed and that the halt does not name, because nobody drove when they failed.
     fn failed_since_halt(&self) -> Vec<Str> {
         let known = |name: &Str| self.progress.has_failed(name);
         let mut failed: Vec<&Row> = self.assessment.rows().filter(|row| self.has_failed(row)).collect();

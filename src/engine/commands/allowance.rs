@@ -71,7 +71,7 @@ impl Engine {
             Ordering::Equal | Ordering::Less => String::new(),
         };
         let says = format!("{} of {fleet} nodes may be updated, partition keeps {}{stay}", after.allowed, after.keep);
-        // Step after step, while the canaries still pull, opens the whole fleet to a revision of which nobody knows anything.
+        // Repeated steps, while the canaries still pull, would open the whole fleet to a revision of which nothing is known yet.
         let danger = match raises {
             true if self.unproven_in_words().is_some() => Danger::Serious,
             true => Danger::Bounded,
@@ -91,8 +91,8 @@ impl Engine {
         Err(Refusal::Invalid(format!("{count} nodes are more than the {fleet} that there are; {all}")))
     }
 
-    /// A selector that lets more nodes go at once than the present one is as much as a step, at one key: it is asked about,
-    /// and refused where a step would be.
+    /// A selector that lets more nodes go at once than the present one has the effect of a step. The operator is asked about it, and it
+    /// is refused where a step would be.
     pub(super) fn resolve_select(&self, selector: &Option<Selector>) -> Result<Resolved, Refusal> {
         // A console adopts the DaemonSet as its driver. A one-shot command would leave behind a record of no rollout.
         if self.config().role == Role::OneShot && !self.is_recorded() {
@@ -144,7 +144,7 @@ impl Engine {
         in_fleet.filter_map(labels).filter(|labels| selector.matches(labels)).count()
     }
 
-    /// How many nodes are updated, or on their way, that do not match: under another selector, or beside the plan. They count as updated.
+    /// How many nodes that do not match are updated or on their way, under another selector or outside the plan. They count as updated.
     fn updated_beside(&self, selector: &Selector) -> u32 {
         if !self.is_ready_to_update(&self.intent()) {
             return 0;
@@ -164,7 +164,7 @@ impl Engine {
         self.would_be_free(&after).saturating_sub(self.would_be_free(&intent))
     }
 
-    /// What a step comes to, a sentence a line; `in_line` are those that may go at once then.
+    /// The effect of a step, one sentence per line; `in_line` are the nodes that may go at once then.
     pub(super) fn step_in_words(&self, step: Step, in_line: &[Str], after: &Limits) -> Vec<String> {
         let nodes = in_line.len();
         let intent = self.intent();
@@ -185,7 +185,7 @@ impl Engine {
                 true => "Moves nothing: as many may be updated already.".to_owned(),
                 false => self.fewer_than_are_updated(after.allowed),
             };
-            // Who steps back to stop it is told that it does not.
+            // An operator who steps back to stop the rollout is told that this does not stop it.
             let goes_on = (nodes > 0 && after.allowed < before.allowed).then(|| match intent.paused {
                 Some(_) if nodes == 1 => "1 node is in line still, and waits until it is resumed.".to_owned(),
                 Some(_) => format!("{} in line still, and wait until it is resumed.", counted_are(nodes)),
@@ -235,7 +235,7 @@ impl Engine {
         lines
     }
 
-    /// The steps of the plan that this one leaves out: between so many nodes that may be updated, and so many then.
+    /// The steps of the plan that this one leaves out: those between `before` and `after` nodes that may be updated.
     fn steps_left_out(&self, step: Step, before: u32, after: u32) -> Option<String> {
         let (fleet, intent) = (self.assessment.fleet, self.intent());
         let between = |step: &&IntOrPercent| (before + 1..after).contains(&step.of(fleet, Rounding::Up).min(fleet));
@@ -255,7 +255,7 @@ impl Engine {
         Some(format!("{left_out}{}.", why.unwrap_or_default()))
     }
 
-    /// What it means that only `allowed` nodes may be updated, of which more may be already.
+    /// The effect of a limit of `allowed` nodes, of which more may be updated already.
     fn fewer_than_are_updated(&self, allowed: u32) -> String {
         match self.updated_or_on_the_way() {
             updated if updated > allowed => {
@@ -300,7 +300,7 @@ impl Engine {
         }
     }
 
-    /// What a selector comes to, a sentence a line; `in_line` are those that may go at once then.
+    /// The effect of a selector, one sentence per line; `nodes` is how many nodes may go at once then.
     pub(super) fn select_in_words(&self, selector: Option<&Selector>, nodes: usize, after: &Limits) -> Vec<String> {
         let pace = self.pace_of_updates(after);
         let intent = self.intent();

@@ -1,4 +1,4 @@
-//! What every command needs before it is resolved: something to judge by, and the rights for what it writes.
+//! Conditions of every command before it is resolved: facts to judge by, and the rights for its writes.
 
 use crate::engine::machine::Engine;
 use crate::engine::model::command::{Command, PrewarmCommand, Refusal};
@@ -21,7 +21,7 @@ impl Engine {
                 };
                 return Err(Refusal::NotLoaded(why));
             }
-            // Its Lease may outlive it, as under `--cascade=orphan`: who holds it gives it back.
+            // The Lease may outlive its DaemonSet, as under `--cascade=orphan`: its holder may give it back.
             Presence::Absent if matches!(command, Command::StopDriving | Command::GiveUpDriving { .. }) => {}
             Presence::Absent => {
                 let name = format!("no DaemonSet {}/{}", self.config().namespace, self.config().name);
@@ -50,7 +50,7 @@ impl Engine {
         let lease = if self.lock.resource_version().is_some() { Right::UpdateLease } else { Right::CreateLease };
         let brakes = matches!(command.inner(), Command::Pause { .. }) && self.pause_brakes();
         let rights: &[Right] = match command.writes() {
-            // The brake must work even where the record cannot be written.
+            // The brake must work even if the record cannot be written.
             _ if brakes => &[Right::PatchDaemonSet],
             Writes::Nothing => &[],
             Writes::Record => &[lease],

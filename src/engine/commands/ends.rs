@@ -1,4 +1,4 @@
-//! What stands before a command is given, and ends with it or goes on: a pause, a halt, a roll back.
+//! The states that stand before a command is given, and that end with it or go on: a pause, a halt, a roll back.
 
 use crate::engine::machine::Engine;
 use crate::engine::model::command::Command;
@@ -6,8 +6,8 @@ use crate::engine::model::record::{Direction, Intent, Paused};
 use crate::engine::model::time::ShortDuration;
 
 impl Engine {
-    /// What `command` ends, or leaves as it is although somebody may think otherwise, one sentence a line; `after`: what is asked for once
-    /// it is recorded.
+    /// The states that `command` ends, or leaves as they are although an operator may expect otherwise, one sentence per line. `after`
+    /// is the intent once the command is recorded.
     pub(super) fn ends_in_words(&self, command: &Command, after: &Intent) -> Vec<String> {
         let before = self.intent();
         let halted = self.is_halted(&before);
@@ -44,10 +44,10 @@ impl Engine {
         lines
     }
 
-    /// The pause by a person that `command` lifts though it asks for something else, and that has to be agreed to: see [`Preview::lifts_pause`].
+    /// The pause by a person that `command` lifts beside its own purpose, and that has to be agreed to: see [`Preview::lifts_pause`].
     ///
-    /// Whoever rolls back is in a hurry, and may end a pause of their own by that at once, unless somebody else has given a reason for it.
-    /// Whoever changes the image may have forgotten it.
+    /// An operator who rolls back is in a hurry: the roll back may end a pause of their own at once, unless somebody else has given a reason
+    /// for it. An operator who changes the image may have forgotten the pause.
     ///
     /// [`Preview::lifts_pause`]: crate::engine::model::command::Preview::lifts_pause
     pub(super) fn lifts_pause(&self, command: &Command, after: &Intent) -> Option<Paused> {
@@ -65,7 +65,7 @@ impl Engine {
         if !under_way || before.direction() == Direction::Back {
             return None;
         }
-        // Somebody else may have changed the template meanwhile: what is updated are the nodes at the rollout's own target.
+        // Somebody else may have changed the template meanwhile: the updated nodes are those at the rollout's own target.
         let (updated, left) = (self.count_rows(|row| row.committed), self.count_rows(|row| !row.committed));
         let down = match self.budget.charged {
             0 => String::new(),

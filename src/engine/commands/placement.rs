@@ -15,10 +15,10 @@ use crate::engine::model::record::{Change, Intent};
 use crate::engine::model::template::Template;
 use crate::engine::rules::eligibility::{eligibility, ineligible_because};
 
-/// As many nodes are named in a sentence.
+/// The most nodes that are named in a sentence.
 const NAMED: usize = 5;
 
-/// What a template's placement changes, against the present one; nodes in natural order.
+/// The changes that a template's placement makes to the present one; nodes in natural order.
 #[derive(Debug, Default)]
 pub(crate) struct Placement {
     /// Nodes that get a pod.
@@ -35,7 +35,7 @@ impl Placement {
         if self.loses.is_empty() { Danger::None } else { Danger::ExceedsBudget }
     }
 
-    /// A sentence a line; none where nothing changes.
+    /// The changes in words, one sentence per line; empty if nothing changes.
     pub(crate) fn in_words(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if !self.loses.is_empty() {
@@ -83,7 +83,7 @@ fn named(nodes: &[(Str, Option<Ineligible>)]) -> String {
 }
 
 impl Engine {
-    /// What the placement of the revision that is gone back to changes; nothing where the template is not known.
+    /// The changes that the placement of the revision that is gone back to makes; none if the template is not known.
     pub(super) fn placement_of(&self, intent: &Intent) -> Placement {
         let mut placement = Placement::default();
         let Some(template) = self.template_gone_back_to(intent) else { return placement };
@@ -132,7 +132,8 @@ impl Engine {
         })
     }
 
-    /// The fleet as it would be with the target of `intent`: whoever resumes after somebody else has changed the template rolls that out.
+    /// The fleet as it would be with the target of `intent`. A resume after somebody else has changed the template rolls that template
+    /// out.
     pub(super) fn retargeted(&self, intent: &Intent) -> Cow<'_, Assessment> {
         let Some(target) = intent.target.as_ref().filter(|target| self.intent().target.as_ref() != Some(*target))
         else {
@@ -191,7 +192,7 @@ mod tests {
                     n5, n6, n7, n8 (node selector zone=canary does not match).";
         assert!(preview.effects.iter().any(|line| line == said), "{:?}", preview.effects);
 
-        // Nodes on which it cannot run now, and could then.
+        // Nodes on which it cannot run now, and could run then.
         let (tolerant, mut console) = moved(json!({"tolerations": [{"operator": "Exists"}]}));
         fake = tolerant;
         fake.set_taints("n7", &[("m", "x", TaintEffect::NoExecute)]);

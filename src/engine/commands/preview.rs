@@ -1,4 +1,4 @@
-//! What a command would do, in words and in API calls, before it is given.
+//! Previews of commands: their effects in words, and their API calls, before they are given.
 
 use std::borrow::Cow;
 
@@ -27,15 +27,15 @@ use crate::engine::rules::commands::{LetsGo, Writes};
 use crate::engine::rules::holds::HoldKind;
 use crate::engine::writes::pending::Needs;
 
-/// Said wherever pods are deleted.
+/// Shown wherever pods are deleted.
 const PASSES_DISRUPTION_BUDGETS: &str =
     "Pods are deleted, not evicted: PodDisruptionBudgets are bypassed, as its own controller does.";
 
-/// Of a rollout that is paused or halted.
+/// Shown for a rollout that is paused or halted.
 const UNTIL_RESUMED: &str = "nothing moves until it is resumed";
 
 impl Engine {
-    /// Says what a command would do.
+    /// The preview of a command.
     pub(crate) fn preview_of(&self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
         let resolved = self.resolve(command, now)?;
         let unprotected = self.left_unprotected(command);
@@ -44,7 +44,7 @@ impl Engine {
         let mut intent = self.recorded_intent();
         resolved.edits.iter().for_each(|edit| edit.apply(&mut intent));
         let mut intent = intent.map(Cow::into_owned).unwrap_or_default();
-        // As it is once the template is written.
+        // The intent as it will be once the template is written.
         if let (Command::Undo { .. }, Some(Change::Revision(hash))) = (command, &intent.change) {
             (intent.target, intent.back_to) = (Some(hash.clone()), Some(hash.clone()));
         }
@@ -62,7 +62,7 @@ impl Engine {
         let nodes = self.would_go(if carries_on { by_driving } else { by_command }, &intent);
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let mut effects = self.effects_in_words(command, &intent, &nodes, &limits, now);
-        // Nobody who asks for something else expects it.
+        // Nobody who gives another command expects this.
         let carries_on_besides = carries_on && !takes_over && !nodes.is_empty();
         if carries_on_besides {
             let pace = self.pace_in_words(&limits, &nodes);
@@ -76,7 +76,7 @@ impl Engine {
         effects.extend(pending.map(|by| self.pending_release_in_words(by, now)).unwrap_or_default());
         if let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) {
             if let Some(later) = self.goes_back_later(&intent, &nodes) {
-                // Where none goes at once, the first line says that all are there.
+                // If no node goes at once, the first line says that every node is there: `later` replaces it.
                 let at = usize::from(!nodes.is_empty());
                 effects.splice(at..1, [later]);
             }
@@ -186,7 +186,7 @@ impl Engine {
         })
     }
 
-    /// Which nodes whoever drives lets go by what is recorded.
+    /// Which nodes a driver lets go by the recorded intent.
     fn goes_on(&self, intent: &Intent) -> LetsGo {
         let rests = !self.is_recorded()
             || intent.paused.is_some()
@@ -200,14 +200,14 @@ impl Engine {
         }
     }
 
-    /// Whether the template as it is now is the one that this edit asks for.
+    /// Whether the template is already the one that this edit asks for.
     fn leaves_the_template(&self, edit: &Edit) -> bool {
         let Edit::Change { change, .. } = edit else { return false };
         let wanted = self.template_wanted(change).ok();
         wanted.is_some() && self.view.daemonset.as_ref().map(|daemonset| &daemonset.template) == wanted.as_ref()
     }
 
-    /// What a change would change in the template as it is now.
+    /// The fields that a change would change in the present template.
     fn template_changes(&self, change: &Change) -> Vec<FieldChange> {
         match (&self.view.daemonset, self.template_wanted(change)) {
             (Some(daemonset), Ok(wanted)) => diff::changes(&daemonset.template, &wanted),
@@ -388,7 +388,7 @@ impl Engine {
         }
     }
 
-    /// What moves once it is resumed: `nodes` are in line then.
+    /// What moves once the rollout is resumed; `nodes` are in line then.
     fn what_moves_then(&self, nodes: &[Str], limits: &Limits, intent: &Intent) -> String {
         let count = nodes.len();
         let all_updated = || !self.retargeted(intent).rows().any(|row| row.in_fleet && !row.at_target);
@@ -402,7 +402,7 @@ impl Engine {
         }
     }
 
-    /// `at most 2 down and 2 pulling at a time`, and whose limit that is where pre-warming has another one.
+    /// `at most 2 down and 2 pulling at a time`. If pre-warming has another limit, the text tells that limit as well.
     pub(super) fn pace_of_updates(&self, limits: &Limits) -> String {
         let pace = limits.pace_in_words();
         let by_pods = self.recorded_prewarm().filter(|asked| asked.cancelled.is_none());
@@ -415,8 +415,8 @@ impl Engine {
         }
     }
 
-    /// `at most 2 down at a time`; where as many are down already, which of `nodes` go at once as they are among those, and that the
-    /// others wait for one of those.
+    /// `at most 2 down at a time`. If as many nodes are down already, the text names those of `nodes` that are down themselves and go
+    /// at once, and says what the others wait for.
     pub(super) fn pace_in_words(&self, limits: &Limits, nodes: &[Str]) -> String {
         let (charged, most) = (self.budget.charged, limits.max_unavailable);
         if charged < most || limits.lacks_budget {
@@ -447,7 +447,7 @@ impl Engine {
     }
 
     /// Warnings about tools that manage the DaemonSet and may set back what this command changes. A command that changes neither
-    /// template nor strategy gets none, and a tool whose source does not name the update strategy will not set that back.
+    /// template nor strategy gets none. A tool whose source does not name the update strategy does not set the strategy back.
     fn warnings(&self, command: &Command) -> Vec<String> {
         let brakes = matches!(command, Command::Pause { .. }) && self.pause_brakes();
         let writes = if brakes { Writes::OnDelete } else { command.writes() };
@@ -470,8 +470,8 @@ impl Engine {
         }
     }
 
-    /// Who sets back what an adoption or another template changes, once somebody asks for that: `kubectl apply`. No warning: most
-    /// DaemonSets are managed so.
+    /// The tools that set back an adoption or another template only when somebody asks for it, as `kubectl apply` does. This is no
+    /// warning, because most DaemonSets are managed in this way.
     fn set_back_on_request(&self) -> impl Iterator<Item = String> {
         let owners = self.view.gitops_owners.iter();
         let owners = owners.filter(|owner| owner.reverts == RevertTrigger::OnRequest && !owner.interferes());
@@ -534,7 +534,7 @@ impl Engine {
         let writes = command.writes();
         let drives = matches!(command, Command::Drive(_));
         let restores = drives && self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
-        // Where there is no rollout, driving only pre-warms.
+        // Without a rollout, driving only pre-warms.
         let of_rollout = !drives || (self.is_recorded() && !restores);
         let adopts = resolved.brake || (resolved.drive && !self.is_adopted() && writes.may_adopt() && of_rollout);
         if adopts {
@@ -560,9 +560,9 @@ impl Engine {
     }
 }
 
-/// `updated` is how many nodes are updated already, or on their way.
+/// The title of a preview. `updated` is how many nodes are updated already, or on their way.
 ///
-/// `selected`: only so many nodes may be updated, by their labels. Others may be updated already.
+/// `selected`: how many nodes may be updated by their labels. Other nodes may be updated already.
 fn title_of(command: &Command, limits: &Limits, updated: u32, selected: Option<usize>) -> String {
     match command {
         Command::Adopt => "Adopt".into(),

@@ -1,4 +1,4 @@
-//! Pre-warming as it is asked for: what it changes, why it is refused, and what is said of it before.
+//! Commands about pre-warming: their changes, the reasons for which they are refused, and their previews.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ use crate::engine::rules::warm_set::request_key;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
-    /// Refuses while a release is recorded: what is pre-warmed is deleted together with the rollout's record.
+    /// Refuses while a release is recorded: the release deletes the request for pre-warming together with the rollout's record.
     fn check_not_handed_back(&self) -> Result<(), Refusal> {
         let intent = self.recorded_intent();
         let Some(by) = intent.as_ref().and_then(|intent| intent.releasing.as_ref()) else { return Ok(()) };
@@ -123,8 +123,8 @@ impl Engine {
         Ok(Resolved { drive, ..Resolved::new(vec![Edit::Prewarm(edit)], Needs::Saved, says, Danger::Bounded) })
     }
 
-    /// With a rollout recorded there is one site label, the rollout's.
-    /// The limits with the site label of the operator's own defaults, where neither they nor a rollout name one.
+    /// The limits with the site label of the operator's own defaults, if neither the limits nor a rollout name one. A recorded rollout
+    /// decides the site label alone.
     fn with_default_site_label(&self, limits: &PrewarmLimits) -> PrewarmLimits {
         let default = self.config().defaults.site_label.clone().filter(|_| !self.is_recorded());
         PrewarmLimits { site_label: limits.site_label.clone().or(default), ..limits.clone() }
@@ -142,7 +142,8 @@ impl Engine {
         }
     }
 
-    /// Into how many sites a label tells the fleet apart; `None` where no node has it, of which [`Self::label_of_no_node`] warns.
+    /// The number of sites into which a label divides the fleet; `None` if no node has the label, of which [`Self::label_of_no_node`]
+    /// warns.
     pub(super) fn sites_in_words(&self, label: &SiteLabel) -> Option<String> {
         let mut nodes: BTreeMap<Str, u32> = BTreeMap::new();
         for labels in self.labels_of_fleet() {
@@ -166,7 +167,7 @@ impl Engine {
         fleet.filter_map(|row| self.view.nodes[row.node].fact.as_ref()).map(|fact| &fact.labels)
     }
 
-    /// Whether what is being pre-warmed is by StatefulSets.
+    /// Whether the present pre-warming is by StatefulSets.
     fn warms_by_sets(&self) -> bool {
         self.recorded_prewarm().is_some_and(|asked| asked.method == PrewarmMethod::StatefulSet)
     }
@@ -180,7 +181,7 @@ impl Engine {
         if method == PrewarmMethod::Pods {
             return Ok(());
         }
-        // Settings of sites would have no effect.
+        // A StatefulSet knows no sites, so settings of sites would have no effect.
         let PrewarmLimits { max_pulling: _, max_pulling_per_site, site_label, pace } = limits;
         let of_sites = [
             (!max_pulling_per_site.is_default(), "--max-pulling-per-site"),
@@ -221,7 +222,8 @@ impl Engine {
         }
     }
 
-    /// Whether anything failed that could be tried again. What another driver holds back after a failure is known to that driver alone.
+    /// Refuses a retry if nothing failed that could be tried again. If another process drives, the retry is not refused for that, because
+    /// only the driver knows what it holds back after a failure.
     fn check_prewarm_retry(&self) -> Result<(), Refusal> {
         let Some(job) = &self.warming.job else { return Ok(()) };
         if let Err(why) = &job.template {
@@ -338,7 +340,7 @@ impl Engine {
         format!("At most {nodes} at a time{of_site}, updates included{whose}.{by_pace}")
     }
 
-    /// That no pod is made at first, because the rollout holds all pull slots.
+    /// Says that no pod is made at first, because the rollout holds all pull slots.
     fn waits_for_slots(&self, asked: &PrewarmLimits, rollouts: &Limits) -> Option<String> {
         let most = self.prewarm_limit_of(asked.max_pulling, PrewarmMethod::Pods, rollouts);
         if most == 0 || self.budget.pulling_of_rollout() < most {
@@ -351,7 +353,7 @@ impl Engine {
         Some(format!("At first it {waits}."))
     }
 
-    /// Which of the images some node could not get because the registry does not have them, or does not give them.
+    /// Names an image that some node could not get because the registry does not have it, or does not give it.
     pub(super) fn prewarms_in_vain(&self, command: &Command) -> Option<String> {
         let Command::Prewarm(PrewarmCommand::Start { source, .. }) = command else { return None };
         let images = self.template_to_prewarm(source).ok()?.images();
@@ -386,7 +388,7 @@ impl Engine {
         Some(format!("{cause}: {image} could not be pulled on {on}. The other nodes ask the same registry for it."))
     }
 
-    /// Who has paused it before, and when.
+    /// Who has paused pre-warming already, and when.
     fn paused_already(&self) -> Option<String> {
         let prewarm = self.recorded_prewarm()?;
         let paused = prewarm.paused.as_ref()?;
@@ -429,7 +431,7 @@ impl Engine {
         ]
     }
 
-    /// The calls that whoever drives then makes about pods.
+    /// The calls about pods and StatefulSets that the driver then makes.
     pub(super) fn prewarming_calls(
         &self,
         asked: &PrewarmCommand,
@@ -459,7 +461,7 @@ impl Engine {
         if job.request.stateful_sets {
             calls.push("GET statefulsets; DELETE those that are not needed then, and their pods with them".to_owned());
         }
-        // What a retry does not change is no call of it.
+        // A retry without a failure makes no pod.
         let idle = *asked == PrewarmCommand::Retry && !self.prewarming_has_failed(&job);
         let made = if idle { 0 } else { self.pods_to_make(&job, renews) };
         if job.request.method == PrewarmMethod::StatefulSet {
@@ -474,8 +476,8 @@ impl Engine {
         calls
     }
 
-    /// How many pods are deleted at once, as things are, beside those that go with a StatefulSet. `renews`: those whose pull
-    /// failed, too.
+    /// How many pods are deleted at once, as things are, besides those that go with a StatefulSet. With `renews`, those whose pull
+    /// failed count, too.
     fn pods_to_delete(&self, job: &PrewarmJob, renews: bool) -> usize {
         let ours = self.view.warm.iter().filter(|warm| {
             let node = warm.fact.pod.node.as_ref().filter(|_| !self.is_of_a_set(warm));
@@ -488,7 +490,8 @@ impl Engine {
             .count()
     }
 
-    /// On how many nodes a pod is made, sooner or later, as things are; by StatefulSet: on those that none is for.
+    /// On how many nodes a pod is made, sooner or later, as things are. By StatefulSet, only nodes that no StatefulSet covers yet
+    /// count.
     fn pods_to_make(&self, job: &PrewarmJob, renews: bool) -> usize {
         let stands = job.request.paused.is_some() || job.request.cancelled.is_some();
         let by_sets = job.request.method == PrewarmMethod::StatefulSet;
@@ -514,7 +517,7 @@ impl Engine {
                 PrewarmWait::Paused | PrewarmWait::Cancelled | PrewarmWait::NodeDown | PrewarmWait::Pressure(_) => {
                     false
                 }
-                // Once its own pod is there, a node that pulls other images for it has its turn.
+                // A node whose own pod pulls other images has its turn once that pod is there.
                 PrewarmWait::Updating => !self.own_pod_brings(node, job),
             },
             PrewarmState::Failed { again_at, .. } => !by_sets && (renews || again_at.is_some()),
@@ -530,7 +533,7 @@ impl Engine {
         let row = self.assessment.row(node);
         let pod = row.filter(|row| row.at_target).and_then(|row| self.view.pod(row.pod?));
         let revision = pod.and_then(|pod| self.view.revision(pod.fact.revision.as_ref()?));
-        // A pod that is replaced is followed by one of the present template.
+        // A pod that is being replaced is followed by one of the present template.
         let present = || self.view.daemonset.as_ref().map(|daemonset| &daemonset.template);
         let template = revision.map(|revision| &revision.template).or_else(present);
         let has = template.map(Template::images).unwrap_or_default();
@@ -538,7 +541,7 @@ impl Engine {
     }
 }
 
-/// That pods are made on so many nodes.
+/// The call that makes pods on so many nodes.
 fn pods_for(nodes: usize) -> Option<String> {
     match nodes {
         0 => None,
@@ -547,7 +550,7 @@ fn pods_for(nodes: usize) -> Option<String> {
     }
 }
 
-/// That StatefulSets are made for so many nodes, as many as may be at work.
+/// The call that makes StatefulSets for so many nodes, at most `at_once` of them.
 fn sets_to_make(at_once: u32, nodes: usize) -> Option<String> {
     match usize::try_from(at_once).unwrap_or(usize::MAX).min(nodes) {
         0 => None,

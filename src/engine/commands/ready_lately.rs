@@ -1,4 +1,4 @@
-//! Updated nodes that have been ready for a moment only: what they say for the next step is little.
+//! Updated nodes that have been ready for a moment only, and so say little for the next step.
 //!
 //! A container that crashes some seconds after its start is Ready until then, and a readiness probe is optional. With a
 //! short soak time a node counts as updated soon after.
@@ -11,12 +11,12 @@ use crate::engine::model::Str;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 
-/// A pod that has been ready for less than this is named before a step. Most containers that cannot run end sooner.
+/// A pod that has been ready for a shorter time is named before a step. Most containers that cannot run end sooner.
 const LATELY: Duration = Duration::from_secs(30);
 
 impl Engine {
-    /// What speaks against the next step: `n1 has been ready for 4s only (and 3 more for less than 30s): …`. Nothing where a
-    /// longer soak time or `minReadySeconds` keeps a node from counting as updated so early.
+    /// The reasons against the next step: `n1 has been ready for 4s only (and 3 more for less than 30s): …`. Empty if a longer soak
+    /// time or `minReadySeconds` keeps a node from counting as updated so early.
     pub(super) fn ready_lately_in_words(&self, now: Timestamp) -> Vec<String> {
         let server_now = self.view.server_time(now);
         let updated = self.assessment.rows().filter(|row| row.updated && row.state == NodeState::Updated);
@@ -45,8 +45,8 @@ impl Engine {
         )]
     }
 
-    /// A warning if no node is updated yet although some are being updated, or are in line and their pods have not been replaced: then nothing shows
-    /// whether the new revision works.
+    /// A warning if no node is updated yet, although some are being updated, or are in line with pods that have not been replaced:
+    /// nothing then shows whether the new revision works.
     pub(super) fn unproven_in_words(&self) -> Option<String> {
         let fleet = || self.assessment.rows().filter(|row| row.in_fleet);
         if fleet().any(|row| row.state == NodeState::Updated) {

@@ -1,4 +1,4 @@
-//! Handing a DaemonSet back because an operator asks for it: what is refused, and what is said before.
+//! Handing a DaemonSet back because an operator asks for it: the refusals and the preview.
 
 use super::resolved::Resolved;
 use crate::engine::lease::edit::Edit;
@@ -44,12 +44,12 @@ impl Engine {
         Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, danger))
     }
 
-    /// Whether its controller replaces or removes pods once it is handed back.
+    /// Whether the DaemonSet's controller replaces or removes pods once the DaemonSet is handed back.
     pub(super) fn release_costs_pods(&self) -> bool {
         self.original_is_rolling() && (self.left_to_the_controller() > 0 || !self.removed_by_release().is_empty())
     }
 
-    /// What driving does besides while a release is recorded that nobody has carried out yet, one sentence a line.
+    /// The further effects of driving while a release is recorded that nobody has carried out yet, one sentence per line.
     pub(super) fn pending_release_in_words(&self, by: &By, now: Timestamp) -> Vec<String> {
         let asked = match by.is_rolldeck() {
             true => "Hands the DaemonSet back, as every node was updated.".to_owned(),
@@ -67,9 +67,9 @@ impl Engine {
         self.old_pods().filter(|pod| !matches!(pod.then, Then::Removed(_))).count()
     }
 
-    /// What a release does, one sentence a line, for the preview.
+    /// The effects of a release, one sentence per line, for the preview.
     pub(super) fn release_in_words(&self) -> Vec<String> {
-        // What it costs goes before what it is.
+        // The costs come before the other effects.
         let mut lines = self.release_costs_in_words();
         lines.extend(self.figure_that_is_not_kept());
         lines.push("Restores the original update strategy and drops the rollout's record.".to_owned());
@@ -78,7 +78,7 @@ impl Engine {
         lines
     }
 
-    /// That somebody has set another `maxUnavailable` in the DaemonSet since it was adopted, which a release does not keep.
+    /// A line that a release does not keep another `maxUnavailable` that somebody has set in the DaemonSet since it was adopted.
     fn figure_that_is_not_kept(&self) -> Option<String> {
         let daemonset = self.view.daemonset.as_ref().filter(|_| self.is_adopted())?;
         let (set, saved) = (daemonset.strategy.max_unavailable?, saved_strategy(daemonset)?.max_unavailable?);
@@ -87,7 +87,7 @@ impl Engine {
         })
     }
 
-    /// Which pods its controller deletes or replaces once it is handed back.
+    /// The pods that the DaemonSet's controller deletes or replaces once the DaemonSet is handed back.
     fn release_costs_in_words(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if !self.original_is_rolling() {

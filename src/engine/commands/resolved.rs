@@ -5,20 +5,20 @@ use crate::engine::model::Str;
 use crate::engine::model::danger::Danger;
 use crate::engine::writes::pending::Needs;
 
-/// A command, understood: what it changes and when it is done.
+/// A command that was understood: its changes, and when it is done.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) edits: Vec<Edit>,
     pub(crate) needs: Needs,
     /// Set `OnDelete` at once, whoever drives.
     pub(crate) brake: bool,
-    /// It takes a driver to carry it out.
+    /// Whether a driver is needed to carry it out.
     pub(crate) drive: bool,
-    /// In words, for the answer when it is done.
+    /// The answer in words when it is done.
     pub(crate) says: String,
     /// How much it can break.
     pub(crate) danger: Danger,
-    /// The identifier of the change of the template that it asks for.
+    /// The identifier of the change of the template that the command asks for.
     pub(crate) change: Option<Str>,
 }
 

@@ -1,4 +1,4 @@
-//! What restarts since the update say against the next step.
+//! Restarts since the update that speak against the next step.
 
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
@@ -6,9 +6,9 @@ use crate::engine::model::Str;
 use crate::engine::model::node::{NodeState, RestartsView};
 
 impl Engine {
-    /// What speaks against the next step: `n1 restarted 2× since its update (and 3 more): no serving pod is replaced …`.
+    /// The reason against the next step: `n1 restarted 2× since its update (and 3 more): no serving pod is replaced …`.
     pub(super) fn restarts_in_words(&self) -> Vec<String> {
-        // One that has failed counts toward the threshold instead: once an operator has accepted that, it holds nothing up.
+        // A node that has failed counts toward the threshold instead. Once an operator has accepted its failure, it holds nothing up.
         let holds = |row: &Row| row.state != NodeState::Failed;
         let mut watched: Vec<(bool, RestartsView, Str)> =
             self.assessment.rows().filter_map(|row| Some((holds(row), row.restarted?, self.name(row)))).collect();

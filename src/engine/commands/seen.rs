@@ -1,6 +1,7 @@
-//! The template that an operator saw as they asked.
+//! The template that an operator saw when giving a command.
 //!
-//! A record that a one-shot command begins has no target: nobody has asked for another template, and no driver has looked at the present one.
+//! A record that a one-shot command begins has no target: nobody has asked for another template, and no driver has looked at the
+//! present one.
 //!
 //! ```text
 //!  bob: step --to 12 ── the template is v2 ─▶ the target is v2
@@ -14,16 +15,16 @@ use super::super::model::Str;
 use super::super::model::command::Command;
 
 impl Engine {
-    /// The edit that notes the present template as the target, where `command` lets nodes go or pauses, the record has no target, and it is
-    /// certain which revision the template has.
+    /// The edit that notes the present template as the target. There is one if `command` lets nodes go or pauses, the record has no
+    /// target, and the revision of the template is certain.
     pub(super) fn first_target(&self, command: &Command) -> Option<Edit> {
         match command.inner() {
             Command::Step(_) | Command::Pause { .. } | Command::Resume => {}
-            // They ask for a template of their own.
+            // These ask for a template of their own.
             Command::SetImage(_) | Command::Undo { .. } => return None,
-            // They let no node go. An adoption notes the target once it is made.
+            // These let no node go. An adoption notes the target once it is made.
             Command::Adopt | Command::Select(_) | Command::Tune(_) | Command::Tuned { .. } => return None,
-            // They are not about which template is rolled out.
+            // These do not depend on the template that is rolled out.
             Command::Release(_) | Command::Prewarm(_) => return None,
             // A driver notes the target itself.
             Command::Drive(_) | Command::StopDriving | Command::GiveUpDriving { .. } => return None,

@@ -1,19 +1,19 @@
-//! Refuses to take down nodes of a DaemonSet that surges before an operator has said how many.
+//! Refusals of commands that take down nodes of a DaemonSet that surges before an operator has said how many may be down.
 
 use crate::engine::machine::Engine;
 use crate::engine::model::command::{Command, Refusal};
 use crate::engine::model::facts::StrategyKind;
 
 impl Engine {
-    /// Refuses what would begin to take down nodes of a DaemonSet that surges, as long as nobody has said how many may be.
-    /// Setting `OnDelete` again, and the brake, are not refused, nor is driving what is only to be released: that takes nothing
-    /// down.
+    /// Refuses commands that would begin to take down nodes of a DaemonSet that surges, as long as nobody has said how many may be
+    /// down. Setting `OnDelete` again and the brake are not refused, nor is driving a rollout that is only to be released: these take
+    /// nothing down.
     pub(super) fn check_surge(&self, command: &Command) -> Result<(), Refusal> {
         let Some(surge) = self.surge() else { return Ok(()) };
         let begins = match command.inner() {
             Command::Adopt => !self.takes_back(command.inner()),
             Command::SetImage(_) | Command::Step(_) | Command::Resume | Command::Undo { .. } => true,
-            // Who drives for pre-warming alone takes nothing down.
+            // A driver that only pre-warms takes nothing down.
             Command::Drive(_) => self.is_recorded() && self.intent().releasing.is_none(),
             Command::Select(_)
             | Command::Pause { .. }
@@ -40,7 +40,7 @@ impl Engine {
         )))
     }
 
-    /// What is lost, for whoever is about to take over or to let nodes go; `None` where it does not surge.
+    /// The loss of the surge, for commands that take over or let nodes go; `None` if the DaemonSet does not surge.
     pub(super) fn surge_in_words(&self, command: &Command, max_unavailable: u32) -> Option<String> {
         let surge = self.surge()?;
         match command {

@@ -1,4 +1,4 @@
-//! What a change of settings comes to: each that changes, and what that means for what is under way.
+//! The effects of a change of settings: each setting that changes, and the consequences for nodes that are under way.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use crate::engine::model::step_ahead::NothingRecorded;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::rules::strategy_drift::{FIGHT, ROUNDS};
 
-/// Said where another budget changes the limit of pulls.
+/// Shown if another budget changes the limit of pulls.
 pub(super) const PULLS_FOLLOW: &str = "max pulling is not set: it follows max unavailable";
 
 impl Engine {
-    /// How much may go on at once, where a command changes that; and that what goes on beyond it finishes.
+    /// The limits from now on, if a command changes them, and a note that nodes under way beyond a limit go on.
     pub(super) fn limits_from_now_on(&self, command: &Command, limits: &Limits) -> Vec<String> {
         let tuning = command.tuning();
         let before = self.intent().settings();
@@ -41,7 +41,7 @@ impl Engine {
         lines
     }
 
-    /// What a change of budgets and gates comes to, a line each.
+    /// The effects of a change of budgets and gates, one line each.
     pub(super) fn tuning_in_words(&self, tuning: &Tuning, limits: &Limits) -> Vec<String> {
         if tuning.is_empty() {
             return Vec::new();
@@ -59,7 +59,7 @@ impl Engine {
             };
             lines.push(line.into());
         }
-        // What was not asked for, and changes with it.
+        // The pull limit changes as well, although nobody asked for that.
         let pulled = Limits::of(&self.view, &intent, &self.assessment).max_pulling;
         if self.pulls_follow(tuning) && pulled != limits.max_pulling {
             lines.push(format!("pull limit: {pulled} → {} (follows max unavailable)", limits.max_pulling));
@@ -83,7 +83,7 @@ impl Engine {
         lines
     }
 
-    /// Whether another budget changes how many may pull at once, for which no limit of its own is set.
+    /// Whether another budget changes how many may pull at once, because no limit of pulls is set.
     pub(super) fn pulls_follow(&self, tuning: &Tuning) -> bool {
         let before = self.intent();
         let mut after = before.clone();
@@ -91,7 +91,7 @@ impl Engine {
         after.budgets.max_pulling.is_default() && after.budgets.max_unavailable != before.budgets.max_unavailable
     }
 
-    /// What changed gates mean for nodes that are on their way, or that have failed.
+    /// The consequences of changed gates for nodes that are on their way, or that have failed.
     fn gates_from_now_on(&self, tuning: &Tuning, intent: &Intent) -> Vec<String> {
         if !self.is_recorded() {
             return Vec::new();

@@ -73,15 +73,16 @@ impl Engine {
             return Err(NoRollBack::NotLoaded);
         }
         let intent = self.intent();
-        // The revision before is the one that it comes from: a second `undo` would lead back to what was given up.
+        // The revision before is the one that the rollout goes back from: a second `undo` would lead to the revision that was given
+        // up.
         let number = |hash: &Str| {
             self.view.revision(hash).map_or_else(|| hash.clone(), |revision| revision.number.to_string().into())
         };
         if let (Some(back_to), None) = (&intent.back_to, &intent.change) {
             return Err(NoRollBack::GoesBackAlready { to: number(back_to) });
         }
-        // It may be that of the template already, where somebody else put that back in the middle of the rollout: the newest other one is
-        // the one that is given up then.
+        // The template may be that of this revision already, if somebody else put it back in the middle of the rollout. The newest
+        // other revision is then the one that is given up.
         let came_from = self.revision_before(&intent).filter(|_| self.is_recorded());
         if let Some(came_from) = came_from.and_then(|hash| self.view.revision(&hash)) {
             return Ok(came_from);
@@ -107,17 +108,16 @@ impl Engine {
         usual.copied().ok_or(NoRollBack::OnlyHalted { number: newest.number })
     }
 
-    /// Whether all nodes run a revision that is older than this one, though this one was current before it: whoever rolled back
-    /// from it does not want it again because somebody asks for the revision before. Only where no rollout is recorded: under one it is
-    /// known where it came from.
+    /// Whether all nodes run a revision that was made earlier than `before`, because `before` was rolled back from: a request for the
+    /// previous revision does not mean it. Never true if a rollout is recorded, because the record tells where that came from.
     fn came_back_from(&self, before: &RevisionFact) -> bool {
         let current = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
         let is_younger = current.is_some_and(|current| before.created_at > current.created_at);
         is_younger && !self.is_recorded() && self.assessment.rows().all(|row| !row.old)
     }
 
-    /// What a roll back under `intent` comes to beside what it does to `nodes`, whose pods are replaced at once: a sentence on the other nodes that
-    /// are not at its revision.
+    /// The effect of a roll back under `intent` beside that on `nodes`, whose pods are replaced at once: a sentence on the other nodes
+    /// that are not at its revision.
     pub(super) fn goes_back_later(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
         let back = self.going_back(intent);
         let at_once: BTreeSet<&Str> = nodes.iter().collect();
@@ -133,7 +133,8 @@ impl Engine {
         }
     }
 
-    /// What a roll back does to `nodes`, whose pods are replaced: where as many are down already as may be, which of them go at once.
+    /// The effect of a roll back on `nodes`, whose pods are replaced. If as many nodes are down already as may be, the text says which
+    /// of them go at once.
     pub(super) fn going_back_in_words(&self, nodes: &[Str], limits: &Limits) -> String {
         let pace = self.pace_in_words(limits, nodes);
         let are = counted_are(nodes.len());
@@ -159,8 +160,8 @@ impl Engine {
         })
     }
 
-    /// A warning where a roll back leads to a revision of which no node is known to have the images. Where each pod pulls anew, what a
-    /// node has tells nothing.
+    /// A warning if a roll back leads to a revision of which no node is known to have the images. There is none if pods pull their
+    /// images anew each time, because the images on a node then tell nothing.
     pub(super) fn never_ran(&self, command: &Command, intent: &Intent) -> Option<String> {
         let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) else { return None };
         let revision = self.view.revision(hash).filter(|revision| !self.view.pulls_any_again(&revision.template))?;
@@ -172,8 +173,8 @@ impl Engine {
         })
     }
 
-    /// A warning where a command leads to a revision at which the rollout halted, as far as Events still tell: the record forgets it. That
-    /// is a roll back, or an image with which the template becomes that of a revision that is known already.
+    /// A warning if a command leads to a revision at which the rollout halted, as far as Events still tell: the record forgets the
+    /// halt. The command is a roll back, or an image that makes the template equal to that of a known revision.
     pub(super) fn halted_before(&self, command: &Command, intent: &Intent, now: Timestamp) -> Option<String> {
         let revision = match (command, &intent.target, &intent.change) {
             (Command::Undo { .. }, Some(hash), _) => self.view.revision(hash)?,
@@ -189,7 +190,8 @@ impl Engine {
         Some(format!("{told} rollout halted at revision {}, at {when}: {why}.", revision.number))
     }
 
-    /// A warning where a roll back replaces pods though what failed is in no template: the new pods of the earlier revision get it too.
+    /// A warning if a roll back replaces pods although the container that fails is in no template: the new pods of the earlier revision
+    /// get it, too.
     pub(super) fn rolls_back_in_vain(&self, command: &Command) -> Option<String> {
         let Command::Undo { .. } = command.inner() else { return None };
         let failed = || self.assessment.rows().filter(|row| row.in_fleet && row.failure);

@@ -1,4 +1,4 @@
-//! What a preview says of nodes that are down already: which they are, and when those among them go whose turn it is.
+//! The lines of a preview about nodes that are down already: their names, and when those whose turn it is are updated.
 
 use crate::engine::assess::plan::{costs_nothing, is_charged};
 use crate::engine::assess::rows::Row;
@@ -9,7 +9,7 @@ use crate::engine::model::node::Blame;
 use crate::engine::model::record::Direction;
 
 impl Engine {
-    /// Those of `nodes` that go although the budget is used up: they are down, and count against it already.
+    /// Those of `nodes` that go although the budget is used up, because they are down and count against it already.
     pub(super) fn down_already<'a>(&self, nodes: &'a [Str], strict: bool) -> Vec<&'a Str> {
         let row = |name: &&Str| self.view.node(name).and_then(|node| self.assessment.row(node));
         nodes.iter().filter(|name| row(name).is_some_and(|row| costs_nothing(row, strict))).collect()
@@ -34,7 +34,7 @@ impl Engine {
         Some(format!("{named} {are} not available as it is: {they} {when}."))
     }
 
-    /// ` (ipc-1, ipc-2, …)`: nodes of the fleet that are down and count against the budget; empty where none is.
+    /// ` (ipc-1, ipc-2, …)`: nodes of the fleet that are down and count against the budget; empty if there are none.
     pub(super) fn down_in_words(&self, strict: bool) -> String {
         let charged = |row: &&Row| row.in_fleet && is_charged(row, strict);
         let mut down: Vec<&Row> = self.assessment.rows().filter(charged).collect();

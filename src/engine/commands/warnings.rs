@@ -1,4 +1,4 @@
-//! Warnings of a preview that say which protection a command leaves without effect.
+//! Warnings of a preview about protections that a command leaves without effect.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::engine::model::time::ShortDuration;
 use crate::engine::rules::site::site_of;
 
 impl Engine {
-    /// Which protection does not hold any more: a threshold that cannot be reached, budget and gates where the controller goes on.
+    /// The protections that no longer hold: a threshold that cannot be reached, budget and gates if the DaemonSet's controller goes on.
     pub(super) fn left_unprotected(&self, command: &Command) -> Vec<String> {
         let early =
             matches!(command, Command::Release(Early::Accept)).then(|| self.released_early_in_brief()).flatten();
@@ -26,15 +26,16 @@ impl Engine {
             .collect()
     }
 
-    /// With which limits a command goes on with a rollout whose own are not known, as its record is gone or of an earlier DaemonSet.
+    /// The limits with which a command goes on with a rollout whose own limits are not known, because its record is gone or is of an
+    /// earlier DaemonSet.
     pub(super) fn begins_unrecorded(&self, command: &Command) -> Option<String> {
         let soaks = match command.inner() {
             Command::Adopt | Command::SetImage(_) | Command::Step(_) | Command::Select(_) | Command::Resume => true,
-            // It begins a record as well.
+            // A pause begins a record as well.
             Command::Pause { .. } => true,
             // Nothing soaks on the way back.
             Command::Undo { .. } => false,
-            // These begin no record, or name what it is to have.
+            // These begin no record, or name the settings that it is to have.
             Command::Release(_) | Command::Prewarm(_) | Command::Tune(_) | Command::Tuned { .. } => return None,
             Command::Drive(_) | Command::StopDriving | Command::GiveUpDriving { .. } => return None,
         };
@@ -61,7 +62,8 @@ impl Engine {
         ))
     }
 
-    /// A label for sites that no node has, and which one is probably meant: the limits of each site then hold for all nodes together.
+    /// A warning about a label for sites that no node has, and the label that is probably meant: the limits of each site then hold for
+    /// all nodes together.
     fn label_of_no_node(&self, command: &Command) -> Option<String> {
         let label = match command.inner() {
             Command::Prewarm(PrewarmCommand::Start { limits, .. }) => limits.site_label.clone(),
@@ -80,7 +82,7 @@ impl Engine {
         ))
     }
 
-    /// A failure threshold above the number of nodes: so many cannot fail.
+    /// A warning about a failure threshold above the number of nodes: so many nodes cannot fail.
     fn never_halts(&self, command: &Command) -> Option<String> {
         let threshold = command.tuning().failure_threshold?;
         let (desired, at) = (self.assessment.desired, threshold.of(self.assessment.desired, Rounding::Up));
@@ -89,7 +91,7 @@ impl Engine {
         })
     }
 
-    /// How many pods the controller then replaces and removes by itself.
+    /// A warning about the pods that the controller then replaces and removes by itself.
     fn released_early_in_brief(&self) -> Option<String> {
         if !self.original_is_rolling() {
             return None;

@@ -1,9 +1,9 @@
-//! Edits of a rollout's record. Each is absolute and idempotent, so that it can be applied again to whatever record a
-//! conflict turned up, and twice when an answer was lost.
+//! Edits of a rollout's record. Each edit is absolute and idempotent: it can be applied again to another record after a conflict, and twice
+//! after a lost answer.
 //!
-//! An operator's edit applies to whatever the record says by then, unless somebody else has changed what it sets since it was asked
-//! for (`overtaken`). An edit that the driver makes by itself is a reaction to
-//! the record that it saw: if somebody has asked for something else meanwhile, the edit changes nothing.
+//! An operator's edit applies to the record as it is by then, unless somebody else has changed the same setting since it was asked for
+//! (`overtaken`). An edit that the driver makes by itself is a reaction to the record that it saw: if somebody has asked for something else
+//! meanwhile, the edit changes nothing.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,28 +22,29 @@ use crate::engine::model::settings::{PrewarmAhead, Tuning};
 pub(crate) enum Edit {
     /// Make sure that a rollout is recorded.
     Begin,
-    /// Make sure that a rollout is recorded; one that is not begins with these settings, and notes who began it where an earlier record was lost.
+    /// Make sure that a rollout is recorded. A rollout that begins now gets these settings, and notes who began it if an earlier record was
+    /// lost.
     BeginWith { settings: Tuning, anew: Option<BegunAnew> },
-    /// Ask for another template. Nothing is updated until it is there; with a new image everything is held again.
+    /// Ask for another template. No node is updated until the template is made; with a new image everything is held again.
     Change { change: Change, id: Str },
-    /// By itself: this is the revision that nodes are to have, as the change that was asked for is `made`, or none was.
-    /// Halts up to this number are past then.
+    /// By itself: make this revision the one that nodes are to have, because the change that was asked for is `made`, or because none was
+    /// asked for. Halts up to this number are past then.
     Target { target: Str, made: Option<ChangeRequest>, acknowledged: u32 },
-    /// With a command that lets nodes go, or that pauses: its operator saw this revision, so it is the target of a record that has none yet
-    /// and for which no other template is asked. What somebody else makes of the template afterwards is theirs.
+    /// With a command that lets nodes go, or that pauses: make the revision that its operator saw the target, if the record has no target
+    /// yet and no other template is asked for. A template that somebody else makes afterwards does not become the target.
     FirstTarget(Str),
-    /// By itself: give up this change, which cannot be made, or which somebody else undid, and pause.
+    /// By itself: give up this change and pause, because the change cannot be made or somebody else undid it.
     Refuse { request: ChangeRequest, paused: Paused },
-    /// By itself: ask to go back from the `failed` revision; not where somebody paused.
+    /// By itself: ask to go back from the `failed` revision. Nothing changes if somebody paused.
     GoBack { to: Str, failed: Option<Str>, id: Str },
-    /// By itself: pause. A pause that is there already stays as it is, and nothing is paused while it is handed back.
+    /// By itself: pause. A pause that is there already stays as it is, and a rollout that is being released is not paused.
     Hold(Paused),
-    /// By itself: pause because somebody else changed the template, and note what they made of it. A pause for an earlier change of theirs
-    /// gets this reason; one for anything else keeps its own. Nothing is paused while it is handed back.
+    /// By itself: pause because somebody else changed the template, and note their template. A pause for an earlier change of theirs gets
+    /// this reason; a pause for anything else keeps its own. A rollout that is being released is not paused.
     HoldTemplate(Paused),
     /// By itself: hand the DaemonSet back, as every node has this revision.
     Complete { target: Option<Str>, by: By },
-    /// By itself: do not hand it back (yet) after all, if this is the request that asked for it.
+    /// By itself: call off the release, if this is the request that asked for it.
     CallOffRelease(By),
     /// How many pods stay at the old revision.
     Partition(IntOrPercent),
@@ -51,43 +52,42 @@ pub(crate) enum Edit {
     Select(Option<Selector>),
     /// Pause; nothing is handed back then either.
     Pause(Paused),
-    /// Go on: halts up to this number are acknowledged, these nodes that failed since are accepted, and so is a template that somebody
-    /// else changed.
+    /// Go on. Halts up to this number are acknowledged, these nodes that failed since are accepted, and so is a template that somebody else
+    /// made.
     Resume { acknowledged: u32, accepted: BTreeSet<Str>, target: Option<Str> },
     /// Hand the DaemonSet back.
     Release(By),
     /// Ask the holder to hand over the lease.
     Handover(By),
-    /// Change budgets, gates, what a drift does, or the end.
+    /// Change settings of the rollout.
     Tune(Tuning),
     /// By itself: the release is done, so the record is removed.
     End,
-    /// Of what is to be pre-warmed, which stands beside the record.
+    /// An edit of the request for pre-warming, which stands beside the record.
     Prewarm(PrewarmEdit),
 }
 
-/// One edit of what is to be pre-warmed.
+/// One edit of the request for pre-warming.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum PrewarmEdit {
-    /// This, instead of what there is.
+    /// Make this the request, instead of the present one.
     Start(Box<Prewarm>),
     /// Make no more pods.
     Pause(By),
     /// Go on.
     Resume,
-    /// Try again what failed.
+    /// Try failed pulls again.
     Retry(By),
-    /// Delete its pods, and end.
+    /// Delete the pods for pre-warming, and end.
     Cancel(By),
-    /// Ask the holder to hand over the lease, where no rollout is recorded.
+    /// Ask the holder to hand over the Lease, if no rollout is recorded.
     Handover(By),
-    /// By itself: what was cancelled is cleaned up.
+    /// By itself: remove a cancelled request, because its pods are cleaned up.
     End,
 }
 
 impl Edit {
-    /// Whether it is decided by the holder of the lease only, as a reaction to the record that it read, where no command
-    /// asked for it.
+    /// Whether only the holder of the Lease decides on this edit, as a reaction to the record that it read, if no command asked for it.
     pub(super) fn is_the_drivers_own(&self) -> bool {
         match self {
             Self::Begin
@@ -116,7 +116,7 @@ impl Edit {
                 | PrewarmEdit::End,
             )
             | Self::End => true,
-            // Who asks for the lease does not hold it.
+            // A process that asks for the Lease does not hold it.
             Self::Handover(_) | Self::Prewarm(PrewarmEdit::Handover(_)) => false,
         }
     }
@@ -134,7 +134,7 @@ impl Edit {
                     Cow::Owned(begun)
                 });
             }
-            // Who cancels does not want it to begin again by itself.
+            // An operator who cancels does not want pre-warming to begin again by itself.
             Self::Prewarm(PrewarmEdit::Cancel(by)) if !by.is_rolldeck() => {
                 if let Some(intent) = intent.as_mut().filter(|intent| !intent.prewarm.is_default()) {
                     intent.to_mut().prewarm = PrewarmAhead::Off;
@@ -145,7 +145,7 @@ impl Edit {
         }
     }
 
-    /// Applies the edit to what is to be pre-warmed; `None`: nothing is.
+    /// Applies the edit to the request for pre-warming; `None`: there is none.
     pub(crate) fn apply_to_prewarm(&self, prewarm: &mut Option<Cow<'_, Prewarm>>) {
         let Self::Prewarm(edit) = self else { return };
         match (edit, prewarm.as_mut()) {
@@ -157,7 +157,7 @@ impl Edit {
             }
             (PrewarmEdit::End, _) => drop(prewarm.take_if(|known| known.cancelled.is_some())),
             (_, None) => {}
-            // Who pauses it a second time changes nothing: it is paused since the first.
+            // A second pause changes nothing: the first one stands.
             (PrewarmEdit::Pause(by), Some(known)) => {
                 known.to_mut().paused.get_or_insert_with(|| by.clone());
             }
@@ -178,7 +178,7 @@ impl Edit {
         match self {
             Self::Begin | Self::BeginWith { .. } | Self::End | Self::Prewarm(_) => {}
             Self::Change { change, id } => {
-                // If the record has this edit already, the partition in it is the one that the edit set: the one before stays.
+                // If the record has this edit already, its partition is the one that the edit set: the earlier `partition_before` stays.
                 let replaced = intent.requested_change.take().and_then(|asked| asked.partition_before);
                 let before = replaced.or_else(|| matches!(change, Change::Images(_)).then_some(intent.partition));
                 intent.requested_change = Some(RequestedChange { id: id.clone(), partition_before: before });
@@ -263,7 +263,7 @@ impl Edit {
     }
 }
 
-/// Takes a change that is made, or `refused`, out of the record, if it is still the one that is asked for.
+/// Takes a change that is made, or `refused`, out of the record, if that change is still asked for.
 fn take_request(intent: &mut Intent, request: &ChangeRequest, refused: Option<Str>) -> Option<RequestedChange> {
     if intent.request().as_ref() != Some(request) {
         return None;

@@ -18,7 +18,7 @@ pub(crate) struct Edits {
 pub(crate) struct Unsaved {
     /// Counts the edits of this engine.
     serial: u64,
-    /// The command it belongs to; `None` for the driver's own.
+    /// The command to which the edit belongs; `None` for the driver's own.
     pub(crate) command: Option<CommandId>,
     pub(crate) edit: Edit,
     /// When it was made.
@@ -26,14 +26,14 @@ pub(crate) struct Unsaved {
     pub(super) requested_under: RequestedUnder,
 }
 
-/// What the record said, with the edits before this one, when an edit was asked for.
+/// The state of the record, with all earlier edits applied, when an edit was asked for.
 #[derive(Debug)]
 pub(super) enum RequestedUnder {
-    /// Nobody asked for it: it is the driver's own.
+    /// Nobody asked for the edit: it is the driver's own.
     NotRequested,
     /// No rollout was recorded.
     NoRecord,
-    /// Its operator saw this intent.
+    /// The operator saw this intent.
     Intent(Box<Intent>),
 }
 
@@ -62,7 +62,7 @@ impl Edits {
         self.unsaved.iter().any(|unsaved| unsaved.command == Some(command))
     }
 
-    /// When one becomes late, if it is not saved by then.
+    /// When each edit becomes late, if it is not saved by then.
     pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
         self.unsaved.iter().map(|unsaved| unsaved.made_at + LATE)
     }
@@ -72,33 +72,33 @@ impl Edits {
         self.next_serial
     }
 
-    /// A write that carried every edit below `serial` took effect.
+    /// Takes in that a write took effect which carried every edit below `serial`.
     pub(crate) fn saved_below(&mut self, serial: u64) {
         self.unsaved.retain(|unsaved| unsaved.serial >= serial);
     }
 
-    /// Drops those of a command that failed.
+    /// Drops the edits of a command that failed.
     pub(crate) fn drop_those_of(&mut self, command: CommandId) {
         self.unsaved.retain(|unsaved| unsaved.command != Some(command));
     }
 
-    /// Drops what was decided here without a command.
+    /// Drops the edits that were decided here without a command.
     pub(crate) fn drop_our_own(&mut self) {
         self.unsaved.retain(|unsaved| unsaved.command.is_some());
     }
 
-    /// Drops what was decided here without a command and may be decided by the holder of the lease only.
+    /// Drops the edits that were decided here without a command and that only the holder of the Lease may decide.
     pub(crate) fn drop_the_drivers_own(&mut self) {
         self.unsaved.retain(|unsaved| unsaved.command.is_some() || !unsaved.edit.is_the_drivers_own());
     }
 
-    /// The same of what changes the record; what is pre-warmed stands beside that.
+    /// Drops the same edits, but only those that change the record: edits of pre-warming stay.
     pub(crate) fn drop_the_drivers_own_of_the_record(&mut self) {
         let kept = |edit: &Edit| matches!(edit, Edit::Prewarm(_)) || !edit.is_the_drivers_own();
         self.unsaved.retain(|unsaved| unsaved.command.is_some() || kept(&unsaved.edit));
     }
 
-    /// Drops all.
+    /// Drops all edits.
     pub(crate) fn clear(&mut self) {
         self.unsaved.clear();
     }

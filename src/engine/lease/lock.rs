@@ -1,9 +1,9 @@
 //! The lock: who drives, by client-go's rules of leader election, without its clock and its network.
 //!
-//! A lease runs out when it has not *changed* for its duration on the observer's own clock; its times are never compared
-//! with a local one. A holder may act for a shorter while ([`Timing::act`]) after its last successful renewal, counted from
-//! when that was sent. In between nobody acts. Taking over from a living driver goes through the record
-//! ([`crate::engine::model::record::Intent::handover`]): it stops, and gives the lease back.
+//! A Lease runs out when it has not *changed* for its duration on the observer's own clock. The times in it are never compared with a local
+//! clock. A holder may act for a shorter while ([`Timing::act`]), counted from when its last successful renewal was sent. Between the two
+//! ends nobody acts. To take over from a living driver, a process asks for the Lease in the record
+//! ([`crate::engine::model::record::Intent::handover`]): the driver stops, and gives the Lease back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,32 +22,32 @@ use crate::engine::model::version::{is_behind, is_older};
 use crate::engine::rules::distance::Proof;
 use crate::engine::rules::holder::{HolderLiveness, SeenHolder};
 
-/// How long we wait for news after a conflict before we try again with what we know.
+/// How long we wait after a conflict for a newer version, before we try again with the version that we know.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Whether we want to drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Want {
-    /// No; a lease we hold is given back.
+    /// We do not want to drive; a Lease that we hold is given back.
     No,
-    /// Yes, if nobody else does.
+    /// We want to drive if nobody else does.
     IfFree,
-    /// Yes; the present driver is asked to hand over.
+    /// We want to drive; the present driver is asked to hand over.
     Ask,
 }
 
-/// What is known of the lease object.
+/// The knowledge about the Lease object.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum KnownLease {
-    /// Nothing yet.
+    /// Nothing is known yet.
     Nothing,
-    /// There is none.
+    /// There is no Lease.
     Absent,
-    /// This.
+    /// The Lease was seen in this state.
     Present(Box<LeaseFact>),
 }
 
-/// What the Lease keeps beside the lock.
+/// The contents of the Lease beside the lock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeaseContents {
     pub(crate) record: Option<Record>,
@@ -62,18 +62,18 @@ pub(crate) struct InFlight {
     pub(crate) id: EffectId,
     pub(crate) sent_at: Timestamp,
     pub(crate) write: LeaseWrite,
-    /// The version that it was written against; `None` created.
+    /// The version that the write replaces; `None` if it creates the Lease.
     pub(crate) against: Option<Str>,
     /// The write carries every edit whose serial number is below this.
     pub(crate) edits_before: u64,
-    /// The write's identifier, which the record keeps; `None` where it carries no edit.
+    /// The write's identifier, which the record keeps; `None` if the write carries no edit.
     pub(crate) write_id: Option<Str>,
-    /// Up to which age the write proves that the record is as it was when the write was sent.
+    /// The age up to which the write proves that the record is as it was when the write was sent.
     pub(crate) good_for: Duration,
 }
 
 impl InFlight {
-    /// Whether this Lease came of it, as one of the lists of write ids says.
+    /// Whether this Lease contains the write, as its lists of write ids show.
     fn is_in(&self, fact: &LeaseFact) -> bool {
         let record = fact.record.as_ref().ok().and_then(Option::as_ref).map(|record| &record.write_ids);
         let prewarm = fact.prewarm.as_ref().ok().and_then(Option::as_ref).map(|prewarm| &prewarm.write_ids);
@@ -91,14 +91,14 @@ pub(crate) struct Lock {
     pub(crate) known: KnownLease,
     /// `metadata.uid` of the DaemonSet that was seen last, even if it is gone. A record that names another uid is not used.
     pub(crate) daemonset: Option<Str>,
-    /// The uid of the last one that was gone.
+    /// The uid of the last Lease that was seen to be gone.
     gone: Option<Str>,
     pub(crate) in_flight: Option<InFlight>,
-    /// Writes whose answer was lost, oldest first: the record may show that they arrived all the same.
+    /// Writes whose answer was lost, oldest first. The record may show that they arrived all the same.
     lost: Vec<InFlight>,
-    /// When its holder was last known to be alive.
+    /// When the holder was last known to be alive.
     holder_liveness: HolderLiveness,
-    /// What was known of it before the Lease was seen here.
+    /// The knowledge about the holder from before the Lease was seen here.
     seen_before: Option<SeenHolder>,
     /// When our last successful renewal was sent, by our clock.
     renewed_at: Option<Timestamp>,
@@ -106,11 +106,11 @@ pub(crate) struct Lock {
     proof: Option<Proof>,
     /// Nothing is written before this instant.
     pub(crate) retry_at: Timestamp,
-    /// Resource version that a conflict was about, and until when the next write waits for a newer one.
+    /// The resource version at which a write met a conflict, and until when the next write waits for a newer one.
     outdated: Option<(Option<Str>, Timestamp)>,
-    /// The resource version at which one was seen to be deleted last.
+    /// The resource version at which a Lease was last seen to be deleted.
     gone_at: Option<u64>,
-    /// Since when the record of a rollout that was to end is not there any more.
+    /// Since when the record of a rollout that was to end is gone.
     pub(super) record_dropped_at: Option<Timestamp>,
 }
 
@@ -136,12 +136,12 @@ impl Lock {
         }
     }
 
-    /// Takes in how the Lease was seen before, by the same clock. It counts until the Lease is seen here.
+    /// Takes in an earlier observation of the Lease, by the same clock. It counts until the Lease is seen here.
     pub(crate) fn remember(&mut self, seen: SeenHolder) {
         self.seen_before = Some(seen);
     }
 
-    /// The Lease as it is seen here, for whoever sees it later; nothing where there is none.
+    /// The Lease as it is seen here, for a later observer; `None` if there is no Lease.
     pub(crate) fn seen_holder(&self) -> Option<SeenHolder> {
         match &self.known {
             KnownLease::Present(fact) => Some(SeenHolder::new(fact, self.holder_liveness)),
@@ -155,13 +155,13 @@ impl Lock {
             return;
         }
         if let KnownLease::Present(known) = &self.known {
-            // Also of another uid: a watch that is late still tells of the one that was deleted before this one was made.
+            // This holds also for another uid: a late watch still tells of the Lease that was deleted before this one was made.
             if is_older(&fact.resource_version, &known.resource_version) {
                 return;
             }
             self.holder_liveness = self.holder_liveness.next(known, &fact, now);
         } else {
-            // Where it was missing before, we saw it being made.
+            // If the Lease was missing before, we saw it being made.
             let seen = self.seen_before.take().and_then(|seen| seen.liveness(&fact));
             let first = || HolderLiveness::first(now, self.known == KnownLease::Absent);
             self.holder_liveness = seen.unwrap_or_else(first);
@@ -177,8 +177,8 @@ impl Lock {
         }
     }
 
-    /// Takes in the lease from the answer to a request. A late answer is ignored if the lease is gone, or known at a newer
-    /// version: the watch would not report that a second time.
+    /// Takes in the Lease from the answer to a request. A late answer is ignored if the Lease is gone or known at a newer version, because
+    /// the watch would not report that a second time.
     pub(crate) fn learn(&mut self, fact: LeaseFact, now: Timestamp) {
         let gone = self.gone.as_ref() == Some(&fact.uid);
         let old = matches!(&self.known, KnownLease::Present(known) if is_older(&fact.resource_version, &known.resource_version));
@@ -187,9 +187,9 @@ impl Lock {
         }
     }
 
-    /// The answer to a write was lost.
+    /// Notes a write whose answer was lost.
     pub(crate) fn lose(&mut self, write: InFlight) {
-        // The record keeps no more write ids than that.
+        // The record keeps no more write ids than this.
         if self.lost.len() == Record::WRITE_IDS {
             self.lost.remove(0);
         }
@@ -206,8 +206,8 @@ impl Lock {
         Some(self.lost.remove(arrived))
     }
 
-    /// A write took effect. Of the writes before it whose answer was lost, each has failed or is included in this one: none can take
-    /// effect any more.
+    /// Takes in that a write took effect. Every earlier write whose answer was lost has failed or is included in this one, so that none can
+    /// take effect any more.
     pub(crate) fn written(&mut self, write: &InFlight) {
         self.lost.retain(|lost| lost.id > write.id);
         self.retry_at = Timestamp::default();
@@ -219,9 +219,9 @@ impl Lock {
         }
     }
 
-    /// Takes in that it was deleted, as of this resource version where that is a number.
+    /// Takes in that the Lease was deleted, as of this resource version if it is a number.
     pub(crate) fn observe_gone(&mut self, version: Option<u64>, now: Timestamp) {
-        // One that was made since is there: a watch that is late tells of the one before it.
+        // A newer Lease is there: a late watch tells of the one before it.
         if is_behind(version, self.resource_version().and_then(|known| known.parse().ok())) {
             return;
         }
@@ -242,7 +242,7 @@ impl Lock {
         self.lost.clear();
     }
 
-    /// What is to be pre-warmed, as far as it can be read and is not of another DaemonSet.
+    /// The request for pre-warming, if it can be read and is not of another DaemonSet.
     pub(crate) fn prewarm(&self) -> Option<&Prewarm> {
         let prewarm = match &self.known {
             KnownLease::Present(fact) => fact.prewarm.as_ref().ok()?.as_ref()?,
@@ -252,7 +252,7 @@ impl Lock {
         (!foreign).then_some(prewarm)
     }
 
-    /// The pace of sites, as the holder told it.
+    /// The pace of sites, as the holder reported it.
     pub(crate) fn reported_pace(&self) -> Arc<[PacedSite]> {
         match &self.known {
             KnownLease::Present(fact) => fact.pace.clone(),
@@ -260,7 +260,7 @@ impl Lock {
         }
     }
 
-    /// The nodes that fail, as the holder told it.
+    /// The nodes that fail, as the holder reported them.
     pub(crate) fn reported_failing(&self) -> Option<FailingNodes> {
         match &self.known {
             KnownLease::Present(fact) => fact.failing.clone(),
@@ -268,7 +268,7 @@ impl Lock {
         }
     }
 
-    /// Why the record, or what is to be pre-warmed, cannot be read.
+    /// Why the record, or the request for pre-warming, cannot be read.
     pub(crate) fn record_error(&self) -> Option<&Str> {
         match &self.known {
             KnownLease::Present(fact) => fact.record.as_ref().err().or(fact.prewarm.as_ref().err()),
@@ -289,13 +289,13 @@ impl Lock {
         self.holder() == Some(&self.identity)
     }
 
-    /// The instant until which we may act, when we hold the lease.
+    /// The instant until which we may act, if we hold the Lease.
     pub(crate) fn may_act_until(&self) -> Option<Timestamp> {
         let renewed_at = self.renewed_at.filter(|_| self.holds())?;
         Some(renewed_at + self.timing.act)
     }
 
-    /// Until when a deletion that was decided behind the last proof may be sent. A process that was suspended in between must
+    /// The instant until which a deletion that was decided behind the last proof may be sent. A process that was suspended in between must
     /// not act on an old record.
     pub(crate) fn proof_is_good_until(&self) -> Option<Timestamp> {
         Some(self.proof?.sends_until().min(self.may_act_until()?))
@@ -340,7 +340,7 @@ impl Lock {
         self.in_flight.is_none() && now >= self.retry_at && !patient && self.known != KnownLease::Nothing
     }
 
-    /// The lease as it would be written to keep its holder and change only the record.
+    /// The write that keeps the Lease's holder and changes only its contents.
     pub(crate) fn keep_holder(&self, kept: LeaseContents) -> LeaseWrite {
         let LeaseContents { record, prewarm, pace, failing } = kept;
         match &self.known {
@@ -369,14 +369,14 @@ impl Lock {
         }
     }
 
-    /// The lease as it would be written to make us its holder, or keep us.
+    /// The write that makes us the holder of the Lease, or keeps us.
     pub(crate) fn hold(&self, kept: LeaseContents, now: Timestamp) -> LeaseWrite {
         let mut write = self.keep_holder(kept);
         if write.holder.as_ref() != Some(&self.identity) {
             write.transitions += u32::from(!matches!(self.known, KnownLease::Absent));
             write.acquired_at = Some(now);
             write.holder = Some(self.identity.clone());
-            // What another has measured and seen is another's.
+            // The pace and the failing nodes that another holder has measured are not ours to keep.
             (write.pace, write.failing) = (Arc::default(), None);
         }
         write.duration_secs = u32::try_from(self.timing.lease.as_secs()).unwrap_or(15);
@@ -384,12 +384,12 @@ impl Lock {
         write
     }
 
-    /// The lease as it would be written to give it back.
+    /// The write that gives the Lease back.
     pub(crate) fn give_back(&self, kept: LeaseContents) -> LeaseWrite {
         LeaseWrite { holder: None, duration_secs: 1, pace: Arc::default(), failing: None, ..self.keep_holder(kept) }
     }
 
-    /// The resource version to write against; `None` creates.
+    /// The resource version to write against; `None` if the write is to create the Lease.
     pub(crate) fn resource_version(&self) -> Option<Str> {
         match &self.known {
             KnownLease::Present(fact) => Some(fact.resource_version.clone()),
@@ -397,19 +397,19 @@ impl Lock {
         }
     }
 
-    /// A write that was sent at `sent_at` and made or kept us the holder has succeeded.
+    /// Takes in the success of a write that was sent at `sent_at` and made us the holder or kept us.
     pub(crate) fn renewed(&mut self, sent_at: Timestamp) {
         if self.holds() {
             self.renewed_at = Some(self.renewed_at.map_or(sent_at, |known| known.max(sent_at)));
         }
     }
 
-    /// A write met a conflict: the next one waits until the newer version is seen, but only for so long.
+    /// Takes in that a write met a conflict: the next write waits until the newer version is seen, but for [`PATIENCE`] at most.
     pub(crate) fn is_outdated(&mut self, now: Timestamp) {
         self.outdated = Some((self.resource_version(), now + PATIENCE));
     }
 
-    /// Whether a write of ours succeeded so lately that nobody can have paused or taken over without our knowing.
+    /// Whether a write of ours succeeded so lately that nobody can have paused or taken over without our knowledge.
     ///
     /// Every write of the lease is a compare-and-swap on the whole object, so a success proves that the record is what we
     /// think it is. Deletions are sent only behind such a proof.
@@ -422,14 +422,14 @@ impl Lock {
         Some(self.proof?.decides_until())
     }
 
-    /// The longest for which a proof is good that is in use, or may come of the write that is on its way.
+    /// The longest time for which a proof is good: either the one in use, or the one that the write on its way may bring.
     pub(crate) fn longest_proof(&self, now: Timestamp) -> Duration {
         let used = self.proof.filter(|proof| now <= proof.sends_until()).map(|proof| proof.good_for);
         let comes = self.in_flight.as_ref().map(|write| write.good_for);
         used.max(comes).unwrap_or_default()
     }
 
-    /// When the lock has something to do by itself, or time alone changes who may act.
+    /// When the lock has something to do by itself, or when time alone changes who may act.
     pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
         let renewal = self.renewed_at.filter(|_| self.holds()).map(|renewed_at| renewed_at + self.timing.renew);
         let end = self.may_act_until();
@@ -442,7 +442,7 @@ impl Lock {
     /// Who drives, in words for a front end.
     pub(crate) fn view(&self, now: Timestamp) -> DriverView {
         let waiting = self.want != Want::No;
-        // Nothing is handed over by who has not renewed for a whole lease.
+        // A holder that has not renewed for a whole lease duration hands nothing over.
         let living = || self.living_other(now).cloned();
         match (&self.known, self.holder()) {
             (KnownLease::Nothing, _) => DriverView::Unknown,

@@ -1,4 +1,4 @@
-//! An operator's edit that came too late: since it was asked for, somebody else has changed what it sets.
+//! An operator's edit that came too late: somebody else has changed the same setting since it was asked for.
 //!
 //! ```text
 //!  ada: step to 50% ── NOT SENT ───────────────────── link is back ─▶ the record says 10% now: not made, and said
@@ -19,13 +19,13 @@ use crate::engine::model::record::{Intent, Paused};
 use crate::engine::model::settings::{Setting, Tuning};
 
 impl Edits {
-    /// The commands whose edits came too late for the record as it is saved now, and what was changed since they were asked for.
-    /// `None`: no rollout is recorded.
+    /// The commands whose edits came too late for the record as it is saved now, each with the change that was made since it was asked for.
+    /// `saved`: `None` if no rollout is recorded.
     pub(crate) fn overtaken(&self, saved: Option<&Intent>) -> Vec<(CommandId, String)> {
         let mut intent = saved.map(Cow::Borrowed);
         let mut found: Vec<(CommandId, String)> = Vec::new();
         for unsaved in self.iter() {
-            // What the driver decides by itself says in `Edit::apply` under which condition it still holds.
+            // For the driver's own edits, `Edit::apply` checks whether they still hold.
             let before = match &unsaved.requested_under {
                 RequestedUnder::NotRequested | RequestedUnder::NoRecord => None,
                 RequestedUnder::Intent(before) => Some(&**before),
@@ -43,8 +43,8 @@ impl Edits {
         found
     }
 
-    /// Whether no rollout was recorded when this command was asked for. Its first edit says so: a later one finds the record that the
-    /// first one begins.
+    /// Whether no rollout was recorded when this command was asked for. Only its first edit shows that: a later edit finds the record that
+    /// the first one begins.
     fn found_no_record(&self, command: CommandId) -> bool {
         let first = self.iter().find(|unsaved| unsaved.command == Some(command));
         first.is_some_and(|first| matches!(first.requested_under, RequestedUnder::NoRecord))
@@ -53,8 +53,8 @@ impl Edits {
 
 const OTHER_CHANGE: &str = "another change of the template was asked for";
 
-/// What was changed since the edit was asked for, if that was what it sets. `before`: the intent that the operator saw; `begun`: no rollout
-/// was recorded then, and somebody else has begun one since.
+/// The change that somebody else made since the edit was asked for, if it concerns what the edit sets. `before`: the intent that the
+/// operator saw. `begun`: no rollout was recorded then, and somebody else has begun one since.
 fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, begun: bool) -> Option<String> {
     let nothing = Intent::default();
     let ended = before.is_some() && now.is_none();
@@ -63,7 +63,7 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
         Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Tune(_) if ended => {
             Some("the rollout has ended".into())
         }
-        // It would let nodes go to a template that its operator has not seen.
+        // The edit would let nodes go to a template that its operator has not seen.
         Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } if begun => {
             Some(paused_anew(None, now.paused.as_ref()).unwrap_or_else(|| "a rollout was begun".into()))
         }
@@ -81,10 +81,10 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
         Edit::Change { id, change } => {
             (is_other_change(before, now, Some(id)) && now.change.as_ref() != Some(change)).then(|| OTHER_CHANGE.into())
         }
-        // Whoever resumes has not seen what the later pause is about.
+        // An operator who resumes or releases has not seen the reason of a later pause.
         Edit::Resume { .. } | Edit::Release(_) => paused_anew(before.paused.as_ref(), now.paused.as_ref()),
         Edit::Tune(tuning) => tuned_otherwise(tuning, before, now),
-        // A pause is right at any time, and so is a request for the lease. The rest is the driver's own, or lets no node go.
+        // A pause is right at any time, and so is a request for the Lease. The other edits are the driver's own, or let no node go.
         Edit::Pause(_)
         | Edit::Handover(_)
         | Edit::Begin
@@ -119,7 +119,7 @@ fn paused_anew(before: Option<&Paused>, now: Option<&Paused>) -> Option<String> 
     Some(format!("{} paused it{why}", person_of(&paused.by)))
 }
 
-/// Whether another change of the template than that with the id `own` was asked for since, and perhaps made.
+/// Whether another change of the template than the one with the id `own` was asked for since, and perhaps made.
 fn is_other_change(before: &Intent, now: &Intent, own: Option<&str>) -> bool {
     let of_request = |intent: &Intent| intent.request().and_then(|request| request.id);
     let of_outcome = |intent: &Intent| intent.outcome.as_ref().map(|outcome| outcome.id.clone());

@@ -1,16 +1,16 @@
-//! The record on the Lease: whether there is one, whose it is, and since when one that was seen is gone.
+//! The record on the Lease: whether there is one, whose it is, and since when a record that was seen is gone.
 
 use super::lock::{KnownLease, Lock};
 use crate::engine::model::record::Record;
 use crate::engine::model::time::Timestamp;
 
 impl Lock {
-    /// The lease's record, as far as it can be read and is not of another DaemonSet.
+    /// The record on the Lease, if it can be read and is not of another DaemonSet.
     pub(crate) fn record(&self) -> Option<&Record> {
         self.any_record().filter(|record| !self.is_foreign(record))
     }
 
-    /// The lease's record, where it is of another DaemonSet of the same name.
+    /// The record on the Lease, if it is of another DaemonSet of the same name.
     pub(crate) fn foreign_record(&self) -> Option<&Record> {
         self.any_record().filter(|record| self.is_foreign(record))
     }
@@ -26,7 +26,7 @@ impl Lock {
         self.daemonset.as_ref().zip(record.daemonset_uid.as_ref()).is_some_and(|(seen, named)| seen != named)
     }
 
-    /// Whether the record is that of a rollout which ends: a release drops it next.
+    /// Whether the record belongs to a rollout that ends, so that a release drops it next.
     pub(super) fn has_record_that_ends(&self) -> bool {
         self.record().is_some_and(|record| record.intent.releasing.is_some() || record.progress.completed.is_some())
     }

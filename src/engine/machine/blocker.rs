@@ -1,4 +1,4 @@
-//! What a rollout waits for while it is prepared or released, and since when.
+//! The obstacle that a rollout waits for while it is prepared or released, and since when.
 
 use super::Engine;
 use crate::engine::model::pod_wait::Blocker;
@@ -7,7 +7,7 @@ use crate::engine::model::record::{Intent, ORIGINAL_STRATEGY};
 use crate::engine::model::time::Timestamp;
 
 impl Engine {
-    /// Takes note of since when the same is waited for.
+    /// Notes since when the rollout has waited for the same obstacle.
     pub(crate) fn note_blocker(&mut self, intent: &Intent, now: Timestamp) {
         let by = self.blocker(intent, now);
         if self.blocked_since.as_ref().map(|(known, _)| known) != by.as_ref() {
@@ -15,7 +15,7 @@ impl Engine {
         }
     }
 
-    /// What the rollout waits for now; `None` if it is neither prepared nor released.
+    /// The obstacle that the rollout waits for now; `None` if it is neither prepared nor released.
     pub(crate) fn blocker(&self, intent: &Intent, now: Timestamp) -> Option<Blocker> {
         if !self.is_recorded() && self.lock.record().is_none() {
             return None;

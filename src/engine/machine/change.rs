@@ -1,4 +1,4 @@
-//! A change of the template: its identifier, what it is called, and the template that it asks for.
+//! A change of the template: its identifier, its name in words, and the template that it asks for.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -10,10 +10,10 @@ use crate::engine::model::rollout_event::ImageChanged;
 use crate::engine::model::template::{Template, diff};
 use crate::engine::model::time::Timestamp;
 
-/// As many fields of a template are named in a sentence.
+/// The greatest number of template fields that a sentence names.
 const FIELDS_NAMED: usize = 3;
 
-/// Why it is paused where the template is that of the target again. By whom is not told: managedFields do not name who takes a field away.
+/// Why a rollout is paused once the template is that of its target again. The text names nobody: managedFields do not tell who removed a field.
 pub(crate) const PUT_BACK: &str = "the template was changed, and put back to the target of the rollout";
 
 impl Engine {
@@ -24,8 +24,8 @@ impl Engine {
         format!("{:016x}", hash.finish()).into()
     }
 
-    /// Which images of which containers differ between two revisions, as far as those are known: the images that the second needs, then the
-    /// containers that it has no more.
+    /// The images that differ between two revisions, by container, as far as both revisions are known. Images that the second revision needs come
+    /// first, then the containers that it no longer has.
     pub(crate) fn images_changed(&self, from: Option<&Str>, to: Option<&Str>) -> Vec<ImageChanged> {
         let images = |hash: Option<&Str>| {
             let revision = hash.and_then(|hash| self.view.revision(hash));
@@ -51,8 +51,8 @@ impl Engine {
         changed
     }
 
-    /// Whether somebody else changed the template in the middle of the rollout: it is not that of the recorded target, and nobody asked for
-    /// that.
+    /// Whether somebody else changed the template in the middle of the rollout: it differs from that of the recorded target, and nobody asked
+    /// rolldeck for a change.
     pub(crate) fn is_template_of_others(&self, intent: &Intent) -> bool {
         intent.change.is_none()
             && self.is_observed()
@@ -61,14 +61,14 @@ impl Engine {
             && intent.target != self.view.current
     }
 
-    /// Why it pauses where somebody else changed the template.
+    /// Why a rollout pauses after somebody else changed the template.
     pub(crate) fn template_changed_words(&self) -> String {
         let by = self.who_set_the_template();
         format!("the template was changed{}", by.map(|by| format!(" by {by}")).unwrap_or_default())
     }
 
-    /// The recorded pause; where rolldeck paused because somebody else had changed the template, with what they made of it since. As long
-    /// as nobody drives, nobody records that.
+    /// The recorded pause. Where rolldeck paused because somebody else had changed the template, its reason is brought up to what they made of the
+    /// template since: while nobody drives, nobody records that.
     pub(crate) fn pause_as_it_stands(&self, paused: &Paused, intent: &Intent) -> Paused {
         let told = paused.template.as_ref().filter(|_| paused.is_by_rolldeck() && self.is_observed());
         let why = match (told, &self.view.current) {
@@ -81,8 +81,8 @@ impl Engine {
         Paused { why: Some(why.into()), ..paused.clone() }
     }
 
-    /// What somebody else made of the template, in words: `: agent v2 → v1, where the rollout came from`. Fields that are no images are named
-    /// without their values: `: annotations[kubectl.kubernetes.io/restartedAt]`. Empty where the revision of the target is gone.
+    /// The change that somebody else made to the template, in words: `: agent v2 → v1, where the rollout came from`. Fields other than images are
+    /// named without their values: `: annotations[kubectl.kubernetes.io/restartedAt]`. Empty where the revision of the target is gone.
     pub(crate) fn template_of_others_in_words(&self, intent: &Intent) -> String {
         let images = self.images_changed(intent.target.as_ref(), self.view.current.as_ref());
         let came_from = self.progress.origin.is_some() && self.progress.origin == self.view.current;

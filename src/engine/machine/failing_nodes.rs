@@ -1,4 +1,4 @@
-//! How many nodes fail, and why, as the driver tells it in the Lease for those who watch no pods.
+//! How many nodes fail, and why. The driver writes this into the Lease for processes that watch no pods.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,7 +11,8 @@ use crate::engine::model::failing_nodes::{FAILING_CAUSES, FailingCause, FailingN
 use crate::engine::model::node::{Blame, NodeState};
 
 impl Engine {
-    /// The nodes that fail now, for as long as we hold the lease of a rollout. `None` where pods or nodes are not seen: then it is not known.
+    /// The nodes that fail now, while we hold the lease of a rollout. `None` as well where pods or nodes are not seen, as the number is not known
+    /// then.
     pub(super) fn failing_nodes(&self) -> Option<FailingNodes> {
         let seen = [Watched::Pods, Watched::Nodes].into_iter().all(|watched| self.health(watched) == WatchHealth::Live);
         let intent = self.recorded_intent().filter(|_| seen && self.lock.holds() && !self.catches_up())?;
@@ -21,7 +22,7 @@ impl Engine {
             told.nodes += 1;
             told.accepted += u32::from(self.is_accepted(&self.name(row), &intent));
             let cause = row.cause.as_ref().map(|cause| cause.kind.to_string());
-            // Between two crashes its container runs.
+            // Between two crashes the container runs, and the row has no cause.
             let restarts = || (row.restarts > 0).then(|| "restarts".to_owned());
             let down = || row.is_down.then(|| NodeState::NodeDown.to_string());
             if let Some(cause) = cause.or_else(down).or_else(restarts) {
@@ -35,8 +36,8 @@ impl Engine {
         Some(FailingNodes { causes, ..told })
     }
 
-    /// Whether the page of the rollout shows the node among those that failed or struggle (`report/trouble.rs`; compared in
-    /// `driver/fleet/agreement.rs`).
+    /// Whether the page of the rollout lists the node as failed or struggling. The same rule is in `report/trouble.rs`; `driver/fleet/agreement.rs`
+    /// compares the two.
     fn is_failing(&self, row: &Row) -> bool {
         if row.state == NodeState::Failed || self.has_failed(row) {
             return true;

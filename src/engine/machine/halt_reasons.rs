@@ -1,4 +1,5 @@
-//! Why a rollout is to halt, as its gates judge what is seen. `act/halt.rs` carries it out; `report` says so where nobody drives who would.
+//! Why a rollout has to halt, as its gates judge what is seen. `act/halt.rs` carries the halt out; `report` shows the reason where no driver is there
+//! to halt.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +17,9 @@ pub(crate) struct HaltReason {
     pub(crate) gate: HaltingGate,
     /// In words.
     pub(crate) why: String,
-    /// Where, in the order of the nodes; empty where it is about the whole rollout.
+    /// The nodes concerned, in the order of the nodes; empty where the reason concerns the whole rollout.
     pub(crate) nodes: Vec<Str>,
-    /// Whether another revision may help: it does not where containers fail that no template names.
+    /// Whether another revision may help. It does not help where containers fail that no template names.
     pub(crate) other_helps: bool,
 }
 
@@ -28,18 +29,18 @@ impl Engine {
         self.progress.halt.as_ref().filter(|_| self.is_halted(intent)).map(|halt| halt.gate)
     }
 
-    /// Whether gates are asked: what goes back does not halt, and neither does what is not rolled out yet.
+    /// Whether gates are asked: a rollout that goes back does not halt, nor does one that has no target yet or whose change is still to be made.
     pub(crate) fn may_halt(intent: &Intent) -> bool {
         intent.direction() == Direction::Forward && intent.target.is_some() && intent.change.is_none()
     }
 
-    /// The halt that a driver would make at once, where nobody is seen alive who could make it; the worst first.
+    /// The halt that a driver would carry out at once, where no living driver is seen. Of several, the first in the order of the gates.
     pub(crate) fn halt_without_driver(&self, intent: &Intent, now: Timestamp) -> Option<HaltReason> {
         let driver = self.lock.view(now);
         let undriven = match driver {
             DriverView::Nobody | DriverView::Lost { .. } => true,
             DriverView::Unconfirmed { .. } => driver.is_silent(self.view.server_time(now), Timing::default().lease),
-            // Where it is our turn, we halt once we have it.
+            // Where it is our turn to take the lease, we halt as soon as we have it.
             DriverView::Waiting { ref holder } => holder.is_none(),
             DriverView::Unknown | DriverView::You { .. } | DriverView::Other { .. } => false,
         };
@@ -50,16 +51,16 @@ impl Engine {
         self.reasons_to_halt(intent).into_iter().flatten().find(stands)
     }
 
-    /// What each gate that halts has to say now, in their order. Gates on single nodes are carried out in `assess/rows/failure.rs`,
-    /// `assess/rows/absence.rs` and `rules/suspects.rs`; that each gate that halts is a [`HaltingGate`], `engine/tests/gates.rs` tests.
+    /// The verdict of each halting gate now, in the order of the gates. Gates on single nodes are carried out in `assess/rows/failure.rs`,
+    /// `assess/rows/absence.rs` and `rules/suspects.rs`. `engine/tests/gates.rs` tests that each gate that halts is a [`HaltingGate`].
     pub(crate) fn reasons_to_halt(&self, intent: &Intent) -> [Option<HaltReason>; HaltingGate::ALL.len()] {
         HaltingGate::ALL.map(|gate| match gate {
             HaltingGate::FailureThreshold => self.too_many_failed(intent.gates.failure_threshold, intent),
         })
     }
 
-    /// Whether an operator has accepted that this node failed. Until a driver takes in what was resumed past, the record tells it by the
-    /// halt and by the operator's intent.
+    /// Whether an operator has accepted that this node failed. The record names the accepted nodes by the halt and by the operator's intent until a
+    /// driver has taken them in.
     pub(super) fn is_accepted(&self, node: &Str, intent: &Intent) -> bool {
         let at_halt = self.progress.failed_at_halt();
         let not_taken_in = !at_halt.is_empty() && !self.is_halted(intent);
@@ -67,7 +68,7 @@ impl Engine {
             || not_taken_in && (at_halt.contains(node) || intent.accepted.contains(node))
     }
 
-    /// Nodes failed at the new revision, as many as the threshold says, leaving out those that an operator resumed past.
+    /// Halts once as many nodes as the threshold have failed at the new revision. Nodes past which an operator resumed are not counted.
     fn too_many_failed(&self, threshold: IntOrPercent, intent: &Intent) -> Option<HaltReason> {
         let mut failed: Vec<_> = self
             .assessment
@@ -76,7 +77,7 @@ impl Engine {
             .collect();
         failed.sort_by_key(|row| self.natural_ranks().get(row.node));
         let threshold = threshold.of(self.assessment.desired, Rounding::Up).max(1);
-        // As long as any node is failed, its own halt, if that stands, keeps naming the nodes that are failed now.
+        // A halt of this gate that stands keeps naming the nodes that are failed now, until none is.
         let stands = match self.halting_gate(intent) {
             Some(HaltingGate::FailureThreshold) => !failed.is_empty(),
             None => false,
@@ -94,7 +95,7 @@ impl Engine {
     }
 }
 
-/// What failed and where, most frequent cause first: `image not found on ipc-017, ipc-018 and 3 more`.
+/// The failures by cause, most frequent first: `image not found on 2 nodes, failed on 1 node`.
 fn failure_words(failed: &[&Row], of: impl Fn(&Row) -> Option<String>) -> String {
     let mut causes: BTreeMap<String, u32> = BTreeMap::new();
     for row in failed {

@@ -1,4 +1,4 @@
-//! At which revisions a rollout halted, as far as is known: from the events that are kept, and from the record while a halt stands.
+//! The revisions at which a rollout halted, as far as known: from the events that are kept, and from the record while a halt stands.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ impl Engine {
         let mut told = halts(self.event_log.kept());
         let mut known = HashMap::new();
         if !told.is_empty() {
-            // Events name a revision by the number that it had then. A number that a revision had is never that of another one.
+            // Events name a revision by the number that it had at that time. No other revision ever gets that number.
             let current = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
             let earlier = earlier_numbers(self.event_log.kept(), current.map(|revision| revision.number));
             for revision in self.view.own_revisions() {
@@ -24,7 +24,7 @@ impl Engine {
                 }
             }
         }
-        // An Event of it need not have come, or cannot be read.
+        // The Event of a halt that stands may not have come yet, or may not be readable.
         if let Some((target, halt)) = intent.target.as_ref().zip(self.progress.halt.as_ref())
             && self.is_halted(&intent)
             && halt.gate.speaks_against_revision()

@@ -1,7 +1,7 @@
-//! Watch health as the engine as a whole judges it: what `view/watch_states.rs` observed of each watch, and what only other parts know of
-//! it, such as a deletion that the API server confirmed and the watch of pods has not shown.
+//! Watch health as the whole engine judges it. The verdict combines the observations of each watch (`view/watch_states.rs`) with facts from other
+//! parts, such as a deletion that the API server confirmed and the watch of pods has not shown.
 //!
-//! Nothing is started on a watch that *lags*, as if it were down. How lagging is recognised is described in `view/watch_states.rs`.
+//! A watch that *lags* counts as down: nothing is started on it. `view/watch_states.rs` describes how lagging is recognised.
 
 use super::Engine;
 use crate::engine::model::Str;
@@ -15,7 +15,7 @@ const MISSES_REVISION: &str =
     "the revision of the present template, which the controller says it recorded, does not come";
 
 impl Engine {
-    /// Takes in that `event` came by its watch. A watch that lagged has to catch up from there on.
+    /// Takes in that `event` came by its watch. A watch that lagged has to catch up from then on.
     pub(crate) fn hear(&mut self, event: &Event, now: Timestamp) {
         let lagging = |watched: &Watched| matches!(self.health(*watched), WatchHealth::Lagging { .. });
         let lagged = event.watched().filter(lagging);
@@ -25,18 +25,18 @@ impl Engine {
         }
     }
 
-    /// Whether a complete list of this version shows that the one object that the watch is about does not exist.
+    /// Whether a complete list of this version proves that the single object of this watch does not exist.
     pub(crate) fn is_gone_by(&self, watched: Watched, version: Option<u64>) -> bool {
         let known = match watched {
             Watched::DaemonSet => self.view.daemonset.as_ref().map(|daemonset| daemonset.resource_version.clone()),
             Watched::Lease => self.lock.resource_version(),
-            // They are about many objects.
+            // These watches are about many objects.
             Watched::Revisions | Watched::Pods | Watched::Nodes | Watched::Events | Watched::WarmPods => return false,
         };
         !self.view.watches.seen_since_list(watched) && !is_behind(version, known.and_then(|known| known.parse().ok()))
     }
 
-    /// How well a kind can be seen: as its watch says, unless it lags.
+    /// The health of a watch: as reported by the watch itself, except that a live watch may lag.
     pub(crate) fn health(&self, watched: Watched) -> WatchHealth {
         let watches = &self.view.watches;
         match watches.reported(watched) {
@@ -45,7 +45,7 @@ impl Engine {
         }
     }
 
-    /// What a watch should have shown, beside our pending writes.
+    /// The change that a watch should have shown by now, besides our pending writes.
     fn overdue(&self, watched: Watched) -> Option<Overdue> {
         match watched {
             Watched::Pods => self.deletions.unseen_since().map(|since| (since, MISSES_DELETION)),
@@ -54,7 +54,7 @@ impl Engine {
         }
     }
 
-    /// When time alone makes a watch lag.
+    /// The next time at which the health of a watch changes although nothing happens.
     pub(crate) fn watch_health_changes_at(&self) -> Option<Timestamp> {
         let live =
             Watched::ALL.into_iter().filter(|watched| *self.view.watches.reported(*watched) == WatchHealth::Live);
@@ -63,20 +63,19 @@ impl Engine {
         lags.filter(|at| *at > self.now).chain(caught_up).min()
     }
 
-    /// Whether the DaemonSet that is shown is the present one, as far as can be told.
+    /// Whether the DaemonSet that is shown is up to date, as far as can be told.
     pub(crate) fn sees_daemonset(&self) -> bool {
         let catches_up = self.view.watches.catches_up_until(Watched::DaemonSet, self.now);
         self.health(Watched::DaemonSet) == WatchHealth::Live && catches_up.is_none()
     }
 
-    /// Whether a watch has come back so lately that what it missed may still be on its way: for so long, nothing is
-    /// replaced on what it shows.
+    /// Whether a watch came back so recently that changes it missed may still arrive. Meanwhile nothing is replaced.
     pub(crate) fn catches_up(&self) -> bool {
         Watched::NEEDED.into_iter().any(|watched| self.view.watches.catches_up_until(watched, self.now).is_some())
     }
 
-    /// What cannot be seen that must be seen before anything is started, and why; `None` when all is well. Where no watch comes through for
-    /// one reason, the whole cluster is named.
+    /// The first watch that must be seen before anything is started and cannot be, and why; `None` when all can. If all of these watches are down for
+    /// the same reason, the text names the whole cluster.
     pub(crate) fn blindness(&self) -> Option<Str> {
         let down = |watched| match self.health(watched) {
             WatchHealth::Down { why, .. } => Some(why),
@@ -119,8 +118,8 @@ impl Engine {
     }
 }
 
-/// Whether a command cannot be judged where this may not be read. Without the right to read nodes nothing is replaced, but a
-/// command can be recorded.
+/// Whether commands cannot be judged without permission to watch this. Without permission for nodes nothing is replaced, but a command can be
+/// recorded.
 fn is_needed_to_judge(watched: Watched) -> bool {
     match watched {
         Watched::DaemonSet | Watched::Revisions | Watched::Pods | Watched::Lease => true,

@@ -1,4 +1,4 @@
-//! What holds the whole rollout, and whether it is complete.
+//! The hold on the whole rollout, and whether the rollout is complete.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl Engine {
         held.map_or(RolloutHold::None, RolloutHold::Held)
     }
 
-    /// Adopted, template as it is to be, and its revision recorded.
+    /// Whether the rollout can update nodes: it is adopted, the template is the target's, and its revision is recorded.
     pub(crate) fn is_ready_to_update(&self, intent: &Intent) -> bool {
         self.is_adopted()
             && self.is_observed()
@@ -45,7 +45,7 @@ impl Engine {
         self.progress.halt.as_ref().is_some_and(|halt| halt.number > intent.acknowledged_halt)
     }
 
-    /// The revision that most nodes have, `but` one left aside.
+    /// The revision of most nodes of the fleet, not counting the revision `but`.
     pub(crate) fn majority_revision(&self, but: Option<&Str>) -> Option<Str> {
         let mut counts: BTreeMap<&Str, u32> = BTreeMap::new();
         for row in self.assessment.rows().filter(|row| row.in_fleet) {
@@ -59,7 +59,7 @@ impl Engine {
         counts.into_iter().max_by_key(|(_, count)| *count).map(|(revision, _)| revision.clone())
     }
 
-    /// Whether every node of the fleet is at the target and available, after a rollout that began.
+    /// Whether a rollout that began has every node of the fleet at the target and available.
     pub(crate) fn is_complete(&self, intent: &Intent) -> bool {
         self.progress.started_at.is_some()
             && intent.paused.is_none()
@@ -74,9 +74,8 @@ impl Engine {
             && !self.awaits_vanished_nodes()
     }
 
-    /// Whether a pod of another revision than the target is left of a node whose object is gone. A kubelet that registers its node again
-    /// goes on with its pods: then that node was never updated. If it does not, the cluster deletes the pod about a minute after
-    /// the node.
+    /// Whether a pod of another revision than the target remains of a node whose object is gone. If the kubelet registers its node again, its pods
+    /// run on, and that node was never updated. If it does not, the cluster deletes the pod about a minute after the node.
     pub(crate) fn awaits_vanished_nodes(&self) -> bool {
         let stays = |row: &Row| {
             let pod = row.pod.and_then(|pod| self.view.pod(pod));
@@ -86,7 +85,7 @@ impl Engine {
         self.assessment.rows().any(|row| vanished(row) && row.old && stays(row))
     }
 
-    /// Whether the DaemonSet is being deleted: then no pod of it is made any more.
+    /// Whether the DaemonSet is being deleted, so that its controller makes no more pods.
     pub(crate) fn is_being_deleted(&self) -> bool {
         self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.deleting)
     }

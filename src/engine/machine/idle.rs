@@ -1,6 +1,6 @@
 //! An idle controller: it is overdue to observe the DaemonSet's spec or to create a missing pod, and has not said why.
 //!
-//! The driver records since when, so that consoles that only look, or have just been opened, know it too.
+//! The driver records since when the controller is idle, so that consoles without the lease, or just opened, know it too.
 
 use super::Engine;
 use crate::engine::model::cause::CauseKind;
@@ -9,10 +9,10 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::view::IDLE_AFTER;
 
 impl Engine {
-    /// Since when the controller has something to do and does nothing, by our clock, once that is long enough to count as idle.
+    /// Since when, by our clock, the controller has had work and done nothing; `None` until that has lasted long enough to count as idle.
     pub(crate) fn idle_since(&self, now: Timestamp) -> Option<Timestamp> {
         let creation = &self.view.creation;
-        // What cannot be seen may have happened: an idle controller is only assumed while both watches are live.
+        // An event on a watch that is not live may go unseen, so a controller counts as idle only while both watches are live.
         let visible =
             [Watched::DaemonSet, Watched::Pods].iter().all(|watched| self.health(*watched) == WatchHealth::Live);
         let deleting = self.view.daemonset.as_ref().is_none_or(|daemonset| daemonset.deleting);

@@ -1,4 +1,4 @@
-//! Whether the nodes still have the images that they may go back to. It is worked out when somebody asks, not with every snapshot.
+//! Whether the nodes still have the images of the revisions that they may go back to. This is computed on request, not for every snapshot.
 //!
 //! ```text
 //!   a container of the node's pods has its imageID ─┐
@@ -23,10 +23,10 @@ use crate::engine::rules::pulls::{has_image_of, images_present};
 use crate::engine::rules::warm_pod::images_key;
 use crate::engine::view::{LastPullEvent, PodEntry};
 
-/// What is looked for.
+/// The revision whose images are looked for on the nodes.
 struct WantedRevision<'a> {
     hash: &'a Str,
-    /// Tells the images from others, as pods for pre-warming carry it.
+    /// Identifies the set of images; pods for pre-warming carry it.
     key: Str,
     needed: &'a [NeededImage],
     /// The images as nodes list them.
@@ -35,7 +35,7 @@ struct WantedRevision<'a> {
     shared: HashMap<&'a Str, Vec<Option<&'a NeededImage>>>,
 }
 
-/// What is known of images on a node, from the worst to the best.
+/// What is known of images on a node, from worst to best.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Known {
     Absent,
@@ -93,7 +93,7 @@ impl Engine {
 
     fn on_node(&self, row: &Row, wanted: &WantedRevision<'_>) -> Known {
         let entry = &self.view.nodes[row.node];
-        // A pod of this revision stays where it is.
+        // A pod of this revision that is not being deleted.
         let stays = |pod: &PodEntry| {
             let fact = &pod.fact;
             fact.revision.as_ref() == Some(wanted.hash) && fact.deletion_at.is_none()

@@ -1,4 +1,4 @@
-//! Nodes that fail of a container that no revision names.
+//! Nodes that fail because of a container that no revision names.
 
 use super::Engine;
 use crate::engine::assess::rows::Row;
@@ -7,14 +7,14 @@ use crate::engine::model::cause::Cause;
 use crate::engine::rules::injected::{injected_container, only_injected_fails};
 
 impl Engine {
-    /// The container that the cause of this node is about, where the template of the pod's revision does not name it.
+    /// The container that is the cause of this node's failure, if the template of the pod's revision does not name it.
     pub(crate) fn injected<'a>(&self, row: &'a Row) -> Option<&'a Str> {
         let pod = row.pod.and_then(|pod| self.view.pod(pod))?;
         let revision = self.view.revision(pod.fact.revision.as_ref()?)?;
         injected_container(row.cause.as_ref()?, &revision.template)
     }
 
-    /// Whether a node fails of nothing but a container that the template of the pod's revision does not name: pods of every revision get it.
+    /// Whether only containers that the template of the pod's revision does not name make a node fail. Pods of every revision get such containers.
     pub(crate) fn fails_of_injected(&self, row: &Row) -> bool {
         let Some(cause) = &row.cause else { return false };
         let Some(pod) = row.pod.and_then(|pod| self.view.pod(pod)) else { return false };
@@ -22,7 +22,7 @@ impl Engine {
         revision.is_some_and(|revision| only_injected_fails(&pod.fact, cause, &revision.template))
     }
 
-    /// What a node failed of, with the container where the template does not name it.
+    /// The cause of a node's failure, with the container if the template does not name it.
     pub(crate) fn cause_in_words(&self, row: &Row, cause: &Cause) -> String {
         match self.injected(row) {
             Some(container) => format!("{cause} ({container}, not in the template)"),

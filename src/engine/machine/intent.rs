@@ -22,14 +22,14 @@ impl Engine {
         Some(Record { version: Record::VERSION, daemonset_uid, intent, progress, write_ids, ..saved })
     }
 
-    /// What the Lease is to keep beside the lock, once all edits are saved.
+    /// The contents that the Lease is to have besides the lock, once all edits are saved.
     pub(crate) fn kept(&self) -> LeaseContents {
         let prewarm = self.recorded_prewarm().map(Cow::into_owned).map(|mut prewarm| {
             prewarm.write_ids.extend(self.write_id());
             prewarm.write_ids.drain(..prewarm.write_ids.len().saturating_sub(Record::WRITE_IDS));
             prewarm
         });
-        // Whoever edits the record for another driver leaves what that one tells as it is.
+        // A process that edits the record for another driver leaves the reports of that driver unchanged.
         let pace = if self.lock.holds() { self.pacing.view() } else { self.lock.reported_pace() };
         let failing = if self.lock.holds() { self.failing_nodes() } else { self.lock.reported_failing() };
         LeaseContents { record: self.record(), prewarm, pace, failing }
@@ -40,7 +40,7 @@ impl Engine {
         self.is_recorded() || self.recorded_prewarm().is_some()
     }
 
-    /// An identifier for the next write of the Lease, if that carries any edit.
+    /// An identifier for the next write of the Lease; `None` if that write carries no edit.
     pub(crate) fn write_id(&self) -> Option<Str> {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut mark = DefaultHasher::new();
@@ -58,7 +58,7 @@ impl Engine {
         self.recorded_intent().is_some()
     }
 
-    /// What is said where [`Self::is_recorded`] says no.
+    /// The message for where [`Self::is_recorded`] is false.
     pub(crate) fn nothing_recorded(&self) -> NothingRecorded {
         match self.lock.foreign_record() {
             Some(_) => NothingRecorded::OfThisDaemonSet,
@@ -84,19 +84,19 @@ impl Engine {
         intent
     }
 
-    /// The intent by which nodes are assessed. The driver uses the intent that it is about to write; any other process uses
-    /// the saved one, as the driver does not know of its unsaved edits.
+    /// The intent by which nodes are assessed. The driver uses the intent that it is about to write. Any other process uses the saved intent, because
+    /// the driver does not know of that process's unsaved edits.
     pub(crate) fn assessed_intent(&self) -> Option<Cow<'_, Intent>> {
         if self.lock.holds() { self.recorded_intent() } else { self.saved_intent() }
     }
 
-    /// Who asks the holder for the lease, ourselves included.
+    /// Who asks the holder for the lease; this process may be the one.
     pub(crate) fn handover(&self) -> Option<By> {
         let of_rollout = self.recorded_intent().and_then(|intent| intent.handover.clone());
         of_rollout.or_else(|| self.recorded_prewarm().and_then(|prewarm| prewarm.handover.clone()))
     }
 
-    /// The edit that asks the holder for the lease. Pre-warming needs no rollout, and such a request begins none.
+    /// The edit that asks the holder for the lease. Where only pre-warming is recorded, the request is part of that and begins no rollout.
     pub(crate) fn request_for_the_lease(&self, by: By) -> Edit {
         if !self.is_recorded() && self.recorded_prewarm().is_some() {
             Edit::Prewarm(PrewarmEdit::Handover(by))

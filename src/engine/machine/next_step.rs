@@ -1,4 +1,4 @@
-//! What the next step of the plan would let go, or why there is none.
+//! The nodes that the next step of the plan would free, or why there is no next step.
 
 use super::Engine;
 use crate::engine::assess::plan::Limits;
@@ -29,7 +29,7 @@ impl Engine {
         }
         let fleet = self.assessment.fleet;
         let allowed = Limits::of(&self.view, intent, &self.assessment).allowed;
-        // Before the new revision is there, nobody knows what is at it.
+        // Before the new revision is recorded, nobody knows which nodes are at it.
         let settled = self.is_ready_to_update(intent);
         let committed = if settled { self.count_rows(|row| row.committed) } else { 0 };
         let selected = self.count_rows(|row| self.selects(intent, row) && !(settled && row.committed));
@@ -63,8 +63,8 @@ impl Engine {
         })
     }
 
-    /// Whether it is adopted, no rollout began, no change is asked for, and every node has the present template, whether a driver has
-    /// recorded that as the target or not.
+    /// Whether every node has the present template and nothing else is to be done: the DaemonSet is adopted, no rollout began, and no change is asked
+    /// for. A driver need not have recorded the present template as the target.
     pub(crate) fn has_nothing_to_roll(&self, intent: &Intent) -> bool {
         let current = self.view.current.as_ref();
         self.is_adopted()
@@ -95,13 +95,13 @@ impl Engine {
         }
     }
 
-    /// What halted the rollout, where that still stands and no other template was asked for since.
+    /// The reason of a halt that still stands, unless another template was asked for since.
     pub(crate) fn halted_by(&self, intent: &Intent) -> Option<crate::engine::model::Str> {
         let halt = self.progress.halt.as_ref().filter(|_| self.is_halted(intent) && intent.change.is_none())?;
         Some(halt.why.clone())
     }
 
-    /// How many nodes the partition would let go at once under `intent`, with no regard to budgets.
+    /// How many nodes the partition would free at once under `intent`, regardless of budgets.
     pub(crate) fn would_be_free(&self, intent: &Intent) -> u32 {
         let allowed = Limits::of(&self.view, intent, &self.assessment).allowed;
         let committed = self.count_rows(|row| row.committed);
@@ -114,7 +114,7 @@ impl Engine {
         intent.selector.as_ref().is_none_or(|selector| labels.is_some_and(|labels| selector.matches(labels)))
     }
 
-    /// Whether this node could go now, as far as it and the selector are concerned.
+    /// Whether this node could be updated now, judged by the node itself and the selector only.
     fn may_go(&self, intent: &Intent, row: &Row) -> bool {
         row.replaceable && !row.cordoned && row.state != NodeState::NodeDown && self.selects(intent, row)
     }

@@ -4,7 +4,7 @@ use super::release::{OldPod, Service, Then};
 use crate::engine::assess::rows::LATELY;
 use crate::engine::model::time::ShortDuration;
 
-/// As many nodes are named in a sentence.
+/// The greatest number of nodes that a sentence names.
 const NAMED: usize = 5;
 
 /// `1 serving pod`, `5 serving pods`, `2 pods that serve or did within 5m`.
@@ -23,7 +23,7 @@ pub(crate) fn pods_are(count: usize) -> String {
     if count == 1 { "1 pod is".to_owned() } else { format!("{count} pods are") }
 }
 
-/// `n1, n2 and 3 more (taint m=x:NoSchedule not tolerated)`; several reasons: the first is named.
+/// `n1, n2 and 3 more (taint m=x:NoSchedule not tolerated)`. Of several reasons, only the first is named.
 pub(crate) fn where_and_why(pods: &[OldPod]) -> String {
     let named: Vec<&str> = pods.iter().take(NAMED).map(|pod| &*pod.node).collect();
     let mut words = named.join(", ");

@@ -1,7 +1,7 @@
-//! The pace of sites: where operators want it, the limit of each site follows what its link bears, as pulls that end tell.
+//! The pace of sites. Where operators choose it, the limit of each site follows the capacity of its link, as the pulls that end show it.
 //!
-//! Whoever drives measures. Nothing of it is kept: the next driver begins with one pull per site. The others see in the Lease
-//! what the limits are, and why.
+//! The driver measures. Nothing of that is saved: the next driver begins with one pull per site. The other processes read the limits, and the reasons
+//! for them, from the Lease.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use crate::engine::rules::pace::{EndedPull, SitePace};
 /// The limits of sites that follow what their links bear; empty where limits are fixed, or nobody drives.
 #[derive(Debug, Default)]
 pub(crate) struct Pacing {
-    /// What was measured of each site since we drive.
+    /// The measurements of each site since we drive.
     sites: BTreeMap<Str, PacedLink>,
-    /// What the driver tells, where that is somebody else.
+    /// The limits that another driver reports in the Lease.
     reported: Arc<[PacedSite]>,
-    /// By node: how it was when it was looked at last.
+    /// By node index: its state when it was last looked at.
     nodes: Vec<NodeWas>,
 }
 
@@ -36,11 +36,11 @@ struct PacedLink {
     pace: SitePace,
     /// How many of its nodes pull.
     pulling: u32,
-    /// How many operators allow.
+    /// The limit that operators allow.
     most: u32,
 }
 
-/// How a node was.
+/// The state of a node when it was last looked at.
 #[derive(Clone, Debug, Default)]
 struct NodeWas {
     up: bool,
@@ -59,7 +59,7 @@ struct SiteUse {
 }
 
 impl Pacing {
-    /// Whether any limit follows what a link bears.
+    /// Whether any limit follows the capacity of a link.
     pub(crate) fn is_on(&self) -> bool {
         !self.sites.is_empty() || !self.reported.is_empty()
     }
@@ -79,13 +79,13 @@ impl Pacing {
 }
 
 impl Engine {
-    /// Whether limits of sites follow what their links bear.
+    /// Whether the intent or pre-warming asks for limits that follow the capacity of links.
     fn is_paced(&self, intent: &Intent) -> bool {
         let prewarming = || self.recorded_prewarm().is_some_and(|asked| asked.limits.pace == Pace::Auto);
         intent.budgets.pace == Pace::Auto || prewarming()
     }
 
-    /// Takes in the pulls that ended and the nodes that flapped since it was called last.
+    /// Takes in the pulls that ended and the nodes that flapped since the last call.
     pub(crate) fn pace_sites(&mut self, intent: &Intent, limits: &Limits, now: Timestamp) {
         let ended = self.view.take_finished_pulls();
         if !self.lock.holds() || !self.is_paced(intent) {
@@ -131,7 +131,7 @@ impl Engine {
         self.pacing = pacing;
     }
 
-    /// How many nodes of a site operators let pull at once, for pre-warming or for updates, whichever is more.
+    /// How many nodes of a site operators let pull at once: the larger of the limits for pre-warming and for updates.
     fn most_in_site(&self, nodes: u32, limits: &Limits) -> u32 {
         let at = |limit: Limit| limit.at().map_or(u32::MAX, |limit| limit.of(nodes, Rounding::Up));
         let of_rollout = at(limits.max_pulling_per_site);
@@ -142,8 +142,8 @@ impl Engine {
         updates.max(warming).max(1)
     }
 
-    /// The nodes that went down, or whose pod did, since they were looked at last, while others of their site pulled; and those
-    /// whose registry began to refuse their pulls because there were too many.
+    /// The nodes that went down, or whose pod did, since the last look while other nodes of their site pulled. Added are the nodes whose registry
+    /// began to refuse their pulls because there were too many.
     fn flapped(&mut self, uses: &BTreeMap<Str, SiteUse>) -> Vec<(Str, Str, Flap)> {
         let mut was = std::mem::take(&mut self.pacing.nodes);
         was.resize(self.view.nodes.len(), NodeWas::default());
@@ -182,14 +182,15 @@ impl Engine {
         }
     }
 
-    /// Whether a node's pod is this one, and nobody takes it away.
+    /// Whether a node's pod has this uid and is not being deleted.
     fn is_still_there(&self, row: &Row, uid: &Str) -> bool {
         let pod = row.pod.and_then(|pod| self.view.pod(pod));
         row.state != NodeState::Terminating
             && pod.is_some_and(|pod| pod.fact.uid == *uid && pod.fact.deletion_at.is_none())
     }
 
-    /// How many nodes of a site may pull by its pace, where operators allow `most`; `None`: as many as those.
+    /// The number of nodes of a site that may pull by its pace, where operators allow `most`; `None` where the site has no pace, so that `most`
+    /// holds.
     pub(crate) fn paced_limit(&self, site: &str, most: u32) -> Option<u32> {
         if let Some(link) = self.pacing.sites.get(site) {
             return Some(link.pace.limit(most));

@@ -1,4 +1,4 @@
-//! Pre-warming: which images, on which nodes, how far each node is, and how many pull.
+//! Pre-warming: which images are brought to which nodes, how far each node is, and how many nodes pull.
 
 mod estimates;
 mod sets;
@@ -33,15 +33,15 @@ use crate::engine::view::{PodIx, WarmPod, WarmState};
 use crate::engine::writes::warm::WarmWrites;
 use crate::engine::writes::warm_sets::WarmSets;
 
-/// On so many nodes the registry has refused the images before no more is tried.
+/// Once this many nodes failed for a reason of [`REFUSED_TO_ALL`] and no node got the images, no further node tries.
 const REFUSED_ON: u32 = 3;
-/// What a registry says of an image, and not of a node.
+/// Causes that concern the image at the registry, and not the node that pulls it.
 const REFUSED_TO_ALL: [CauseKind; 3] = [CauseKind::ImageNotFound, CauseKind::ImageDenied, CauseKind::ImageName];
 
-/// Why nothing is done about pods that nobody asked for.
+/// Why nothing is done about pods for pre-warming that no request asks for.
 const LEFT_OVER: &str = "pods of an earlier pre-warming are left; cancel it to delete them";
 
-/// What is asked for, what is on its way, and what follows from both.
+/// The state of pre-warming: the writes on their way, the StatefulSets, and the job.
 #[derive(Debug, Default)]
 pub(crate) struct Prewarming {
     pub(crate) writes: WarmWrites,
@@ -56,21 +56,21 @@ pub(crate) struct PrewarmJob {
     pub(crate) request: Prewarm,
     /// The template whose images are brought, or why there is none.
     pub(crate) template: Result<Template, Str>,
-    /// Tells these images from others.
+    /// Identifies these images among those of other requests.
     pub(crate) key: Str,
-    /// By node; `None`: it is not about that node.
+    /// By node index; `None` where pre-warming does not concern the node.
     pub(crate) states: Vec<Option<PrewarmState>>,
     /// The nodes on which a pod may be made now, in order.
     pub(crate) next: Vec<NodeIx>,
-    /// The nodes that a StatefulSet has to bring the images to.
+    /// The nodes to which a StatefulSet has to bring the images.
     pub(crate) for_sets: Vec<NodeIx>,
-    /// The registry does not give the images to anybody.
+    /// Set where the registry gives the images to no node.
     unobtainable: Option<Unobtainable>,
     slots: Slots,
 }
 
 impl Engine {
-    /// What is to be pre-warmed, as it will be once all edits are saved.
+    /// The request for pre-warming as it will be once all edits are saved.
     pub(crate) fn recorded_prewarm(&self) -> Option<Cow<'_, Prewarm>> {
         let mut prewarm = self.lock.prewarm().map(Cow::Borrowed);
         for unsaved in self.edits.iter() {
@@ -96,7 +96,7 @@ impl Engine {
     /// The template whose images are pre-warmed.
     ///
     /// # Errors
-    /// Says why there is none: a container or a revision that is not there.
+    /// Says why there is no template: the DaemonSet, a container or a revision does not exist.
     pub(crate) fn template_to_prewarm(&self, source: &PrewarmSource) -> Result<Template, Str> {
         let daemonset = self.view.daemonset.as_ref().ok_or("the DaemonSet is not loaded")?;
         match source {
@@ -125,7 +125,7 @@ impl Engine {
         self.warming.job = job;
     }
 
-    /// How far pre-warming is, or would be, if this were asked for.
+    /// How far pre-warming is with the request `asked`, whether that is recorded or only considered.
     pub(crate) fn job_of(&self, asked: Prewarm, template: Result<Template, Str>, limits: &Limits) -> PrewarmJob {
         let images = template.as_ref().map(Template::images).unwrap_or_default();
         let key = images_key(&images);
@@ -145,7 +145,8 @@ impl Engine {
         job
     }
 
-    /// Whether a pod brings what is asked for: these images, to a node that is meant, and whose own pod does not use them yet.
+    /// Whether a pod for pre-warming is needed: it has the images that are asked for, its node is among those to be pre-warmed, and the DaemonSet's
+    /// own pod there does not use the images yet.
     pub(crate) fn is_needed(&self, warm: &WarmPod, node: &Str, job: &PrewarmJob) -> bool {
         if job.request.cancelled.is_some() || job.template.is_err() || warm.fact.images != job.key {
             return false;
@@ -157,7 +158,7 @@ impl Engine {
         }
         let ix = self.view.node(node);
         let meant = ix.and_then(|ix| job.states.get(ix)).is_some_and(Option::is_some);
-        // Until its own pod has the images in use, the pod that brought them keeps them from being collected.
+        // Until the DaemonSet's own pod uses the images, the pod that brought them keeps the kubelet from collecting them.
         let uses = ix.and_then(|ix| self.assessment.row(ix)).is_some_and(|row| {
             row.available && row.pod.is_some_and(|pod| self.uses_images(pod, job.template.as_ref()))
         });
@@ -169,19 +170,19 @@ impl Engine {
         self.recorded_prewarm().is_some_and(|asked| asked.cancelled.is_some())
     }
 
-    /// Whether nobody needs a pod any more: nothing is asked for, other images are, its node is not meant, or uses the images.
+    /// Whether a pod for pre-warming is no longer needed (see [`Self::is_needed`]), or no pre-warming is asked for any more.
     pub(crate) fn is_left_over(&self, warm: &WarmPod) -> bool {
         let (Some(job), Some(asked)) = (&self.warming.job, self.recorded_prewarm()) else { return true };
         let needed = || warm.fact.pod.node.as_ref().is_some_and(|node| self.is_needed(warm, node, job));
         asked.cancelled.is_some() || !needed()
     }
 
-    /// Whether a StatefulSet is there that makes such a pod anew, or may be.
+    /// Whether the pod belongs to a StatefulSet that exists, or may exist, and would make the pod anew.
     pub(crate) fn is_of_a_set(&self, warm: &WarmPod) -> bool {
         warm.fact.set.as_ref().is_some_and(|set| self.warming.sets.may_have(set))
     }
 
-    /// What stands for pods that are there although nothing is to be pre-warmed: somebody deleted the Lease.
+    /// A stand-in request for pods that exist although no pre-warming is recorded, because somebody deleted the Lease.
     pub(crate) fn left_over(&self) -> Option<Prewarm> {
         let daemonset_uid = self.view.daemonset.as_ref().filter(|_| !self.view.warm.is_empty())?.uid.clone();
         Some(Prewarm {
@@ -196,13 +197,13 @@ impl Engine {
             retried: None,
             handover: None,
             failures: BTreeMap::new(),
-            // Nobody knows when; with the present time every snapshot would differ from the one before.
+            // The time of the request is not known. The present time would make every snapshot differ from the one before.
             by: By { by: OURSELVES.into(), at: Timestamp::default() },
             write_ids: Vec::new(),
         })
     }
 
-    /// What every node's state is, and which come next.
+    /// Fills in the state of every node, and the nodes that come next.
     fn note_states(&self, job: &mut PrewarmJob, template: &Template, images: &[Str]) {
         let wanted: Vec<NodeIx> = self.meant(&job.request.nodes).map(|row| row.node).collect();
         let images: Vec<String> = images.iter().map(|image| normalized(image)).collect();
@@ -217,7 +218,7 @@ impl Engine {
         }
         job.unobtainable = self.unobtainable(job);
         let stopped = self.prewarming_stands(&job.request).or(job.unobtainable.map(PrewarmWait::Unobtainable));
-        // The order of the rollout; nodes that failed before come last.
+        // Nodes are sorted by failed attempts, then in the order of the rollout.
         let natural = self.view.natural();
         line.sort_by_key(|node| {
             let failed = self.warming.writes.attempts(&self.view.nodes[*node].name).map_or(0, |it| it.failed);
@@ -226,7 +227,7 @@ impl Engine {
         });
         let throttled = self.warming.writes.throttle().map(|throttle| throttle.wait(self.now));
         let refused = self.warming.writes.refusal().map(|refusal| refusal.node.clone());
-        // A node whose pod was refused may be the only one that is: another is tried first.
+        // The node whose pod was refused goes last: the refusal may concern that node only.
         line.sort_by_key(|node| Some(&self.view.nodes[*node].name) == refused.as_ref());
         if job.request.method == PrewarmMethod::StatefulSet {
             let pressed = |node: &NodeIx| Some((*node, self.view.nodes[*node].fact.as_ref()?.pressure.clone()?));
@@ -247,20 +248,20 @@ impl Engine {
                 Err(why) => job.states[node] = Some(PrewarmState::Waiting(why)),
             }
         }
-        // Until pods are accepted again, one at a time is tried.
+        // Until the API server accepts pods again, only one is tried at a time.
         if refused.is_some() {
             job.next.truncate(1);
         }
     }
 
-    /// Whether one node tries whether the registry serves again.
+    /// Whether the node that tests if a throttled registry serves again is still queued or pulling.
     fn tries_the_registry(&self, job: &PrewarmJob) -> bool {
         let node = self.warming.writes.throttle().and_then(|throttle| self.view.node(throttle.tries.as_ref()?));
         let state = node.and_then(|node| job.states.get(node)?.as_ref());
         matches!(state, Some(PrewarmState::Queued | PrewarmState::Pulling { .. }))
     }
 
-    /// Whether the registry refuses the images wherever that was tried.
+    /// The registry's refusal, where at least [`REFUSED_ON`] nodes failed for it and no node got the images.
     fn unobtainable(&self, job: &PrewarmJob) -> Option<Unobtainable> {
         let refused = |state: &PrewarmState| match state {
             PrewarmState::Failed { cause, again_at: None, .. } => {
@@ -278,7 +279,7 @@ impl Engine {
     /// The nodes that pre-warming on `nodes` is about.
     pub(crate) fn meant<'a>(&'a self, nodes: &'a PrewarmNodes) -> impl Iterator<Item = &'a Row> {
         let ahead = if *nodes == PrewarmNodes::StepAhead { self.next_steps_nodes() } else { HashSet::new() };
-        // Before it is adopted and has a target no node has a hold, as none is to be updated; and still it is known which ones will not be.
+        // Without adoption or a target the plan holds no node, as none is to be updated. `row.selected` tells then which nodes an update could reach.
         let untargeted = self.recorded_intent().is_some_and(|intent| intent.target.is_none() || !self.is_adopted());
         self.assessment.rows().filter(move |row| {
             let entry = &self.view.nodes[row.node];
@@ -297,8 +298,8 @@ impl Engine {
         })
     }
 
-    /// The nodes that the next step of the plan lets be updated besides those that may be already: the first in line. What halts or
-    /// pauses the rollout changes nothing about them, so that their pods stay.
+    /// The nodes that the next step of the plan frees besides those that are free already: the first in line. A halt or a pause of the rollout does
+    /// not change them, so that their pods stay.
     fn next_steps_nodes(&self) -> HashSet<NodeIx> {
         let Some(intent) = self.recorded_intent() else { return HashSet::new() };
         let fleet = self.assessment.fleet;
@@ -309,7 +310,7 @@ impl Engine {
         self.plan.line.iter().filter(kept).take(more as usize).copied().collect()
     }
 
-    /// What stops pre-warming as a whole.
+    /// The reason why pre-warming as a whole stands still, if it does.
     fn prewarming_stands(&self, asked: &Prewarm) -> Option<PrewarmWait> {
         if asked.cancelled.is_some() {
             return Some(PrewarmWait::Cancelled);
@@ -350,7 +351,7 @@ impl Engine {
         refusal.map(|refusal| PrewarmWait::Refused(refusal.message.clone())).or_else(throttled)
     }
 
-    /// How far a node is. `images`: as runtimes report them.
+    /// How far a node is. `images` are their names as runtimes report them.
     fn state_of(&self, row: &Row, job: &PrewarmJob, template: &Template, images: &[String]) -> PrewarmState {
         let name = &self.view.nodes[row.node].name;
         if self.view.is_warm(name, &job.key) || self.has_images(row, template, images) {
@@ -371,10 +372,10 @@ impl Engine {
             Some(WarmState::Pulling { since: None }) => return PrewarmState::Queued,
             Some(WarmState::Terminating) | None => {}
         }
-        // Where nobody drives none is tried again.
+        // Without a living driver, a node that failed is not tried again.
         let nobody = || match self.lock.view(self.now) {
             DriverView::Nobody | DriverView::Lost { .. } => true,
-            // Whoever looks once cannot see more.
+            // A process that looks only once never sees the lease renewed, so the holder stays unconfirmed.
             driver @ DriverView::Unconfirmed { .. } => {
                 driver.is_silent(self.view.server_time(self.now), Timing::default().lease)
             }
@@ -396,14 +397,14 @@ impl Engine {
         })
     }
 
-    /// Whether the node has these images without a pod that was made for them: its own pod uses them, or its kubelet says so.
+    /// Whether the node has these images without a pod for pre-warming: its own pod uses them, or its kubelet reports them.
     fn has_images(&self, row: &Row, template: &Template, images: &[String]) -> bool {
         let uses = row.pod.is_some_and(|pod| self.uses_images(pod, Ok(template)));
-        // A pod that was made for such a node would not be needed: see `is_needed`.
+        // Such a node needs no pod for pre-warming: see `is_needed`.
         if uses && row.available {
             return true;
         }
-        // A tag that is always pulled again may be another image by now.
+        // A tag that is always pulled again may name another image by now.
         !self.view.pulls_any_again(template) && (uses || self.view.confirms(row.node, images))
     }
 

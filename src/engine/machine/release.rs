@@ -55,7 +55,8 @@ pub(crate) enum Then {
 }
 
 impl Engine {
-    /// The pods that a rolling controller would delete, in no particular order. Those that go anyway are not among them.
+    /// The pods that a rolling controller would delete, in no particular order. Pods that are being deleted, or that every strategy removes, are not
+    /// among them.
     pub(crate) fn old_pods(&self) -> impl Iterator<Item = OldPod> {
         // Where it is not certain which revision is current, every pod may be replaced.
         let current = self.view.current.as_ref().filter(|_| self.view.current_is_certain());
@@ -83,13 +84,13 @@ impl Engine {
         })
     }
 
-    /// Why a node should not run the DaemonSet's pod; `None` where it should, or is not known.
+    /// Why a node should not run the DaemonSet's pod; `None` where it should, or where the node or the DaemonSet is not known.
     pub(crate) fn ineligible_because(&self, node: NodeIx) -> Option<Ineligible> {
         ineligible_because(self.view.nodes[node].fact.as_ref()?, &self.view.daemonset.as_ref()?.template)
     }
 
-    /// The pods that a release would remove for good, and that serve or did lately, by name of their node; none where the
-    /// strategy that it restores is `OnDelete`.
+    /// The pods that a release would remove for good and that serve or served lately, by name of their node. Empty where the strategy that the
+    /// release restores is `OnDelete`.
     pub(crate) fn removed_by_release(&self) -> Vec<OldPod> {
         if !self.original_is_rolling() {
             return Vec::new();
@@ -108,7 +109,7 @@ impl Engine {
         saved.is_none_or(|saved| saved["type"].as_str() != Some("OnDelete"))
     }
 
-    /// Whether a release that was decided without an operator must not be carried out now.
+    /// Whether a release that rolldeck decided on by itself must wait, because it would remove serving pods for good.
     pub(crate) fn release_must_wait(&self, by: &By) -> bool {
         by.is_rolldeck() && !self.removed_by_release().is_empty()
     }

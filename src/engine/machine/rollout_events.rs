@@ -31,14 +31,14 @@ use crate::engine::rules::commands::Reporting;
 use crate::engine::writes::daemonset::PatchPurpose;
 use crate::engine::writes::pending::{Needs, Pending};
 
-/// Who was last said to drive.
+/// The process that the events last named as the driver.
 #[derive(Debug, Default)]
 pub(crate) struct ReportedDriver {
-    /// We drove when this was last looked at.
+    /// We drove at the last look.
     driving: bool,
-    /// Who held the lease when it was last held by somebody else.
+    /// The last other process that held the lease.
     other: Option<Str>,
-    /// `other` held the lease when this was last looked at.
+    /// At the last look, `other` held the lease.
     held_by_other: bool,
     /// We hold the lease, but could not renew it in time.
     lapsed: bool,
@@ -53,12 +53,12 @@ enum Witness {
     Nobody,
     /// It renewed its lease before our eyes.
     Renewing(Str),
-    /// It did, until its lease ran out.
+    /// It renewed its lease before our eyes, until that ran out.
     Silent(Str),
 }
 
 impl Engine {
-    /// Tells what the rollout did by itself. The same event is told again only after [`REPEAT`].
+    /// Reports an action that the rollout took by itself. The same event is reported again only after [`REPEAT`].
     pub(crate) fn happened(&mut self, kind: RolloutEventKind, visibility: Visibility) {
         if !self.event_log.reported_lately(&kind, self.now) {
             self.log_event(None, kind, EventOutcome::Done, visibility, None, None);
@@ -101,7 +101,7 @@ impl Engine {
         self.say(Notice::Happened { event: Box::new(rollout_event), uid });
     }
 
-    /// What a server said, without values from the template that may be secret: environment, arguments, annotations.
+    /// A server's message, without values from the template that may be secret: environment, arguments, annotations.
     pub(crate) fn without_values(&self, said: &str) -> Str {
         let mut values = Values::default();
         if let Some(daemonset) = &self.view.daemonset {

@@ -14,7 +14,7 @@ impl Engine {
         self.deletions.is_unanswered(uid)
     }
 
-    /// Holds everything where we drive and the API server is too far away to do it safely, or does not answer.
+    /// The hold of a driver whose API server is too far away to drive safely, or does not answer. `None` while we do not drive.
     pub(crate) fn too_far_to_drive(&self) -> Option<Hold> {
         let distance = &self.sending.distance;
         let too_far = || distance.too_far().map(|too_far| Hold::ApiLatencyTooHigh { round_trip: rounded(too_far) });
@@ -22,13 +22,13 @@ impl Engine {
         too_far().or_else(silent).filter(|_| self.lock.holds())
     }
 
-    /// For how long after another process has written a pause this one may still send a deletion. The time that the deletion travels to the server is
+    /// For how long this process may still send a deletion after another one has written a pause. The time that the deletion travels to the server is
     /// not included.
     pub fn sends_after_a_pause(&self, now: Timestamp) -> Duration {
         self.sending.distance.proof_age().max(self.lock.longest_proof(now)) + SENDING
     }
 
-    /// When the write of the Lease that is out, and that edits wait for, takes so long that it is shown.
+    /// When the Lease write in flight, for which edits wait, has taken so long that it is shown.
     pub(crate) fn lease_write_is_shown_at(&self) -> Option<Timestamp> {
         let write = self.lock.in_flight.as_ref().filter(|_| !self.edits.is_empty())?;
         Some(write.sent_at + WORTH_A_WORD)

@@ -8,13 +8,13 @@ use crate::engine::model::record::Intent;
 use crate::engine::rules::ownership::writer_words;
 
 impl Engine {
-    /// Whether the strategy was changed back by somebody else, and still is.
+    /// Whether somebody else has changed the strategy back to `RollingUpdate` in an adopted rollout, and it still is.
     pub(crate) fn has_drifted(&self, intent: &Intent) -> bool {
         let there = self.view.daemonset.is_some();
         there && self.progress.adopted && intent.releasing.is_none() && self.strategy() == StrategyKind::RollingUpdate
     }
 
-    /// Whether this command sets `OnDelete` again after a drift: then it does not wait for the holder of the lease.
+    /// Whether this command sets `OnDelete` again after a drift, so that it does not wait for the holder of the lease.
     pub(crate) fn takes_back(&self, command: &Command) -> bool {
         matches!(command, Command::Adopt | Command::Resume)
             && self.recorded_intent().is_some_and(|intent| self.has_drifted(&intent))

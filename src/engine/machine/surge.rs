@@ -13,8 +13,8 @@ impl Engine {
         self.view.daemonset.as_ref().and_then(surge_of)
     }
 
-    /// Whether a node of the fleet has several live pods under `OnDelete`, as a surge that was stopped leaves them. Its
-    /// controller keeps the oldest and deletes the others, be they at the target or not: nothing is settled until it has.
+    /// Whether a node of the fleet has several live pods under `OnDelete`, as an interrupted surge leaves them. The controller keeps the oldest and
+    /// deletes the others, whatever their revision. Until then nothing is settled.
     pub(crate) fn is_crowded(&self) -> bool {
         self.strategy() == StrategyKind::OnDelete && self.assessment.rows().any(|row| row.in_fleet && row.crowded)
     }

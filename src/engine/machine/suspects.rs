@@ -1,9 +1,9 @@
 //! Suspects: nodes that went down after they got the new pod. Whether the update or the network is to blame is judged by
 //! whether they come back, whether they go down again, and how many other nodes of their site went down as well.
 //!
-//! A suspect is charged to the budget at once. Decided here is whether it counts as failed, and whether its whole site is down.
-//! The record keeps what a later driver could not find out again: who went down after its update and how
-//! often, and per site how many others did, each for [`judge::WINDOW`].
+//! A suspect is charged to the budget at once. This module decides whether it counts as failed, and whether its whole site is down. The record keeps
+//! facts that a later driver could not find out again: which nodes went down after their update and how often, and per site how many others did, each
+//! for [`judge::WINDOW`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,20 +18,20 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::rules::suspects::{FLAPPED, FLAPS, Judgement, JudgementInput, NodeHealth, TOGETHER, WINDOW, judge};
 use crate::engine::view::ObservedAt;
 
-/// Others of a site that went down within so long of each other are counted together in the record.
+/// Falls of other nodes of a site within this time of the first share one entry in the record.
 const GROUPED: Duration = Duration::from_secs(120);
 
-/// What was judged of nodes that went down after their update, and what of others is known for that.
+/// The judgement of nodes that went down after their update, and the facts about other nodes that it needs.
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
-    /// Which count as failed, and which sites are down.
+    /// Which nodes count as failed, and which sites are down.
     judgement: Judgement,
     /// Nodes of the fleet whose object is gone, and whether they were updated.
     vanished: BTreeMap<NodeIx, bool>,
 }
 
 impl Suspects {
-    /// Which count as failed, and which sites are down.
+    /// Which nodes count as failed, and which sites are down.
     pub(crate) fn judgement(&self) -> &Judgement {
         &self.judgement
     }
@@ -100,8 +100,8 @@ impl Engine {
         let noted = self.progress.suspects.get(&entry.name);
         let our = |at: Timestamp| self.view.our_time(at);
         let pod = row.pod.and_then(|pod| self.view.pod(pod));
-        // What we saw happen is compared by our clock: what the cluster's says of it is only as good as the difference that was measured
-        // last, and a clock that is set makes a node that fell before its update one that fell after it.
+        // An update that we saw happen is dated by our own clock. The cluster's time of it is only as exact as the clock difference measured last:
+        // when a clock is set, a node that fell before its update would seem to have fallen after it.
         let updated_at = pod.map(|pod| match pod.first_observed {
             ObservedAt::Happen(at) => at,
             ObservedAt::Already(..) => our(pod.fact.created_at),
@@ -165,7 +165,7 @@ impl Engine {
         });
     }
 
-    /// Brings the record of suspects up to what is seen. Returns the nodes with it.
+    /// Brings the record of suspects up to date with what is seen. Returns the nodes with their falls from the record.
     fn keep_suspects(&mut self, mut nodes: Vec<NodeHealth>, now: Timestamp) -> Vec<NodeHealth> {
         let compared_since = self.compared_since();
         let others: Vec<(Str, Timestamp)> = nodes
@@ -208,7 +208,7 @@ impl Engine {
         let fell_at = server(node.fell_at?);
         let fresh = WentDown { fell_at, back_at: None, falls: 1, flaps: false };
         let mut noted = match known {
-            // It had come back, and is down again.
+            // The node had come back, and is down again.
             Some(known) if known.back_at.is_some_and(|back_at| back_at < fell_at) => {
                 WentDown { falls: known.falls + 1, ..fresh }
             }
@@ -219,23 +219,23 @@ impl Engine {
         noted.flaps |= node.flaps;
         if !node.down && noted.back_at.is_none() {
             noted.back_at = Some(server(node.back_at.unwrap_or(now)));
-            // Others of its site went down with it: this time does not count as going down by itself.
+            // Other nodes of its site went down with it, so this fall does not count as going down by itself.
             noted.falls = noted.falls.saturating_sub(u32::from(with_others));
         }
         let remembered = noted.back_at.is_none_or(|back_at| server(now).since(back_at) < WINDOW);
         remembered.then_some(noted)
     }
 
-    /// When something leaves the record of those that went down.
+    /// The times at which entries of the record about nodes that went down expire.
     pub(crate) fn suspects_are_forgotten_at(&self) -> impl Iterator<Item = Timestamp> {
         let Progress { suspects, others_down, .. } = &self.progress;
         let back = suspects.values().filter_map(|noted| noted.back_at);
-        // Those that went down exactly so long ago are still counted.
+        // Nodes that went down exactly `WINDOW` ago still count.
         let fell = others_down.values().flatten().map(|fell| fell.at + Duration::from_millis(1));
         back.chain(fell).map(|at| self.view.our_time(at) + WINDOW)
     }
 
-    /// Counts the others that went down, of sites where an updated node did.
+    /// Counts, for each site in which an updated node went down, the other nodes that did.
     fn keep_others(&mut self, sites: BTreeSet<Str>, nodes: &[NodeHealth], now: Timestamp) {
         let mut others_down: BTreeMap<Str, Vec<Fell>> = BTreeMap::new();
         let server_since = self.view.server_time(now - WINDOW);
@@ -249,7 +249,7 @@ impl Engine {
                 .iter()
                 .filter(|node| node.site == site && !node.fell_updated())
                 .filter_map(|node| node.fell_at)
-                // Those that were down when we began to look may be counted already.
+                // Nodes that were down when we began to look may be in the record already.
                 .filter(|at| *at >= now - WINDOW && (*at >= looked_since || unnamed == 0))
                 .map(|at| self.view.server_time(at))
                 .collect();
@@ -289,8 +289,8 @@ impl Engine {
         self.suspects.judgement.outages.iter().find(|outage| outage.site == *site).cloned()
     }
 
-    /// What the failures of suspects are called. How updated nodes and others of their site compare is said only where that is why: one node
-    /// is judged by itself, and while it is down it does not count as updated.
+    /// The failure of a suspect in words. The comparison of updated nodes with others of their site is added only where the verdict rests on it. A
+    /// node that is judged by itself does not count as updated while it is down.
     pub(crate) fn suspect_words(&self, row: &Row) -> Option<String> {
         let judgement = &self.suspects.judgement;
         match judgement.verdicts.get(&row.node)? {

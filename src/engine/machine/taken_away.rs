@@ -12,11 +12,12 @@ use crate::engine::model::node::NodeIx;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind, TOLD_TO_ALL, Visibility};
 
-/// Within so long everybody is told of [`TOLD_TO_ALL`] of them, and of more in the timeline and the log only: an autoscaler takes many.
+/// Within this time, [`TOLD_TO_ALL`] such events are told to everybody. Further ones go to the timeline and the log only, as an autoscaler takes many
+/// pods.
 const QUIET: Duration = Duration::from_secs(60);
 
 impl Engine {
-    /// Tells of a pod that `event` shows to be going or gone, and that no rolldeck deleted. Call it before the view takes in the event.
+    /// Reports a pod that `event` shows to be going or gone and that no rolldeck deleted. Must be called before the view takes in the event.
     pub(crate) fn note_taken_away(&mut self, event: &Event) {
         let uid = match event {
             Event::Pod(fact) if fact.deletion_at.is_some() => &fact.uid,
@@ -26,7 +27,7 @@ impl Engine {
         if self.deletions.contains(uid) || !self.lock.holds() || self.strategy() != StrategyKind::OnDelete {
             return;
         }
-        // With its DaemonSet a pod goes for good.
+        // A pod whose DaemonSet is deleted goes for good.
         let is_going = self.view.presence != Presence::Present || self.is_being_deleted();
         if is_going || !self.is_recorded() || !self.is_adopted() || self.intent().releasing.is_some() {
             return;
@@ -38,7 +39,7 @@ impl Engine {
         };
         let failed =
             (fact.phase == PodPhase::Failed).then(|| fact.reason.clone().unwrap_or_else(|| "no reason".into()));
-        // What is going already has been told of.
+        // A pod that was being deleted already has been reported.
         if pod.fact.deletion_at.is_some() || !self.was_to_stay(node, failed.is_some()) {
             return;
         }
@@ -54,7 +55,7 @@ impl Engine {
         self.happened(kind, visibility);
     }
 
-    /// Whether the old pod of this node is where it should be, and nobody is replacing it. Pods that fail do so on nodes that go down, too.
+    /// Whether the old pod of this node is where it should be and is not being replaced. On a node that is down, only a pod that failed counts.
     fn was_to_stay(&self, node: NodeIx, failed: bool) -> bool {
         let Some(row) = self.assessment.row(node) else { return false };
         let name = &self.view.nodes[node].name;

@@ -1,4 +1,4 @@
-//! What holds of a rollout as long as no record tells of it, or nobody has driven it under its record yet.
+//! The state of a rollout that no record describes, or that nobody has driven under its record yet.
 //!
 //! ```text
 //!  the Lease is deleted in the middle ── OnDelete stays, and nothing says with which limits it was to go on
@@ -17,20 +17,20 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::time::Timestamp;
 
-/// A release restores the strategy before the record goes, and the two are told by different watches: for so long the one that is about
-/// the DaemonSet may be late.
+/// A release restores the strategy before it drops the record. Two watches show these changes, and the watch of the DaemonSet may be late by this
+/// much.
 const TOLD_WITHIN: Duration = Duration::from_secs(5);
 
 impl Engine {
-    /// Whether rolldeck has set `OnDelete`, and no record says for which rollout: somebody has deleted its Lease, or the one who braked
-    /// may not write one. What was asked for is not known then, limits and soak time included.
+    /// Whether rolldeck has set `OnDelete` and no record says for which rollout: somebody deleted the Lease, or the operator who braked may not write
+    /// one. The request is then unknown, its limits and soak time included.
     pub(crate) fn record_is_missing(&self) -> bool {
         let there = self.view.presence == Presence::Present && !self.is_being_deleted();
         let late = self.record_missed_at().is_some_and(|at| self.now < at);
         there && !late && self.is_adopted() && !self.is_recorded() && self.lock.shows_no_record()
     }
 
-    /// From when on a record that a release may have dropped is missed.
+    /// From when on a record counts as missing although a release may have dropped it.
     pub(crate) fn record_missed_at(&self) -> Option<Timestamp> {
         self.lock.record_dropped_at().map(|at| at + TOLD_WITHIN)
     }
@@ -44,12 +44,12 @@ impl Engine {
         intent
     }
 
-    /// How nodes stand as long as no rollout has begun.
+    /// How nodes stand before a rollout has begun.
     pub(crate) fn before_begin(&self) -> BeforeBegin {
         if self.progress.started_at.is_some() {
             return BeforeBegin::default();
         }
-        // Only of a node that is down is it asked where the rollout comes from.
+        // The origin matters only for nodes that are down.
         let any_down = self.assessment.rows().any(|row| row.in_fleet && !row.available);
         let direction = self.assessed_intent().map_or(Direction::Forward, |intent| intent.direction());
         let origin = if any_down { self.origin_of_a_beginning(direction) } else { None };
@@ -66,12 +66,12 @@ impl Engine {
         }
     }
 
-    /// Whether the DaemonSet's own controller replaces pods, and no rollout of rolldeck's is recorded.
+    /// Whether the DaemonSet's own controller replaces pods and rolldeck has recorded no rollout.
     pub(crate) fn controller_replaces(&self) -> bool {
         self.lock.record().is_none() && self.strategy() == StrategyKind::RollingUpdate
     }
 
-    /// Whose doing it is that nodes are down for the rollout.
+    /// Who makes the nodes go down that are down for the rollout.
     pub(crate) fn replaced_by(&self) -> Replacer {
         let record = self.lock.record();
         let (begun, rolling) = (self.progress.started_at.is_some(), self.strategy() == StrategyKind::RollingUpdate);
@@ -79,7 +79,7 @@ impl Engine {
             None if rolling => Replacer::Controller,
             None if self.is_adopted() => Replacer::Unrecorded,
             None => Replacer::Rolldeck,
-            // A brake does not make what its controller has done ours.
+            // A brake does not make rolldeck responsible for what the controller did before.
             Some(record)
                 if !begun && (rolling || record.intent.paused.as_ref().is_some_and(|paused| paused.brakes)) =>
             {

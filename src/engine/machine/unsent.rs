@@ -1,7 +1,7 @@
-//! What was asked for here and has not reached the cluster: an intention, not a fact.
+//! Requests made in this process that have not reached the cluster: intentions, not facts.
 //!
-//! While an edit is not saved, nothing is started from here. Another driver, or the native controller, does not know of it and
-//! goes on. So screens show what the cluster has, and beside it what has not reached the cluster and since when.
+//! While an edit is not saved, this process starts nothing. Another driver, or the native controller, does not know of the edit and goes on. Screens
+//! therefore show the state of the cluster, and beside it the unsaved requests and since when they wait.
 
 use super::Engine;
 use crate::engine::lease::edit::Edit;
@@ -28,7 +28,7 @@ impl UnsentKind {
         }
     }
 
-    /// The kind of an edit that a driver decided on by itself. Other such edits only record what the cluster shows anyway.
+    /// The kind of an edit that a driver decided on by itself; `None` for edits that only record what the cluster shows anyway.
     fn of_edit(edit: &Edit) -> Option<Self> {
         match edit {
             Edit::Hold(_) | Edit::HoldTemplate(_) => Some(Self::Pause),
@@ -55,7 +55,7 @@ impl UnsentKind {
 }
 
 impl Engine {
-    /// What is on its way to the cluster, oldest first.
+    /// The requests and decisions on their way to the cluster: first those asked for, then those that the driver decided on.
     pub(crate) fn unsent(&self, now: Timestamp) -> Vec<Unsent> {
         let late = |since: Timestamp| now.since(since) >= LATE;
         let asked = self.pending.iter().filter_map(|pending| {
@@ -75,7 +75,7 @@ impl Engine {
         asked.chain(decided).collect()
     }
 
-    /// Whether something keeps what was asked for from being saved: until it is, nothing is started.
+    /// Whether an edit has waited so long to be saved that nothing is started until it is.
     pub(crate) fn is_late_with_edits(&self, now: Timestamp) -> bool {
         self.edits.iter().any(|unsaved| now.since(unsaved.made_at) >= LATE)
     }

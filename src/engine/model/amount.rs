@@ -4,23 +4,23 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
-/// An amount of a resource, in thousandths. What is finer is rounded up, as a scheduler does.
+/// An amount of a resource, in thousandths. Finer fractions are rounded up, as a scheduler does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Amount(i128);
 
-/// Larger than what any resource comes to, and far from what cannot be added up.
+/// A limit above the amount of any resource, and far below the amounts whose sum overflows.
 const MOST: i128 = 1 << 100;
 const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const DECIMAL: [(&str, i32); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 
 impl Amount {
-    /// So many whole ones.
+    /// An amount of `count` whole units.
     pub fn whole(count: u32) -> Self {
         Self(i128::from(count) * 1000)
     }
 
-    /// Reads a quantity; `None` for what is none.
+    /// Reads a quantity; `None` if `text` is none.
     pub fn parse(text: &str) -> Option<Self> {
         let (negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -29,7 +29,7 @@ impl Amount {
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, suffix) = text.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        // More digits than any resource has; those after the point that do not count at the finest unit.
+        // No resource has more than 20 digits before the point. Of the digits after it, only the first nine are read.
         if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') || whole.len() > 20 {
             return None;
         }
@@ -52,7 +52,7 @@ impl Amount {
         (value <= MOST).then_some(Self(if negative { -value } else { value }))
     }
 
-    /// What of it is left after `other`; nothing where that is more.
+    /// The part of this amount that is left after `other`; zero if `other` is larger.
     pub fn less(self, other: Self) -> Self {
         Self((self.0 - other.0).max(0))
     }
@@ -62,7 +62,7 @@ impl Amount {
         self.0 == 0
     }
 
-    /// In the unit that people use for this resource.
+    /// This amount in the unit that people use for this resource.
     pub fn of(self, resource: &str) -> AmountOf<'_> {
         AmountOf { amount: self, resource }
     }

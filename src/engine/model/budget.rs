@@ -1,28 +1,30 @@
-//! The two budgets in nodes: how many are down, on whose account, and how many may be.
+//! The two budgets in nodes: how many nodes are down, on whose account, and how many may be down.
 
 use serde::Serialize;
 
 use super::quantity::IntOrPercent;
 
-/// The budget, term by term. `charged` = the terms that count.
+/// The budget, term by term. `charged` is the sum of the terms that count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetView {
     /// How many nodes may be down at once.
     pub max_unavailable: u32,
-    /// How that was written.
+    /// The setting from which that number comes.
     #[serde(skip)]
     pub max_unavailable_setting: Option<IntOrPercent>,
-    /// The DaemonSet's own `maxUnavailable` in nodes, where an operator has set a higher one for the rollout.
+    /// The DaemonSet's own `maxUnavailable` in nodes, if an operator has set a higher one for the rollout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_max_unavailable: Option<u32>,
     /// Unavailable because of the rollout: being replaced, or not available at the new revision.
     pub rollout: u32,
-    /// Of `rollout`: had been ready at the new revision, and restarted. They were not down when the next ones were taken down.
+    /// Of `rollout`: nodes that had been ready at the new revision, and restarted. They were not down when the next nodes were taken
+    /// down.
     pub restarted: u32,
-    /// Of `rollout`: rolldeck did not take them down. Somebody deleted the pod, evicted it, or the node is new.
+    /// Of `rollout`: nodes that rolldeck did not take down. Somebody deleted or evicted the pod, or the node is new.
     pub by_others: u32,
-    /// Of `rollout`: ready, and not known since when. They may have been available for long to who saw them become ready.
+    /// Of `rollout`: nodes that are ready since an unknown time. A process that saw them become ready may have counted them as
+    /// available for long.
     #[serde(skip)]
     pub ready_since_unknown: u32,
     /// Unavailable because their node went down after it got the new pod.
@@ -31,37 +33,37 @@ pub struct BudgetView {
     pub node: u32,
     /// Unavailable since before the rollout began, or an old pod that fails on a healthy node.
     pub pre_existing: u32,
-    /// What counts against `max_unavailable`.
+    /// How many nodes count against `max_unavailable`.
     pub charged: u32,
     /// Whether all terms count (`strict`).
     pub strict: bool,
-    /// Who replaces the pods, and so whose doing `rollout` is.
+    /// Who replaces the pods, and so causes `rollout`.
     pub replaced_by: Replacer,
     /// Nodes that hold a pull slot.
     pub pulling: u32,
-    /// Of `pulling`: the pull for their pod fails. The slot is held until the image comes, or the pod goes.
+    /// Of `pulling`: nodes on which the pull for their pod fails. Such a node holds its slot until the image comes, or the pod goes.
     pub pulling_fails: u32,
-    /// Of `pulling`: what is left of another image than the target's, which they have. Kubelets do not break off a pull.
+    /// Of `pulling`: nodes that have the target's images and still pull another one. Kubelets do not break off a pull.
     pub pulling_others: u32,
     /// Of `pulling`: for pre-warming alone.
     pub pulling_ahead: u32,
-    /// Of `pulling_others`: that pull fails. The kubelet tries it again until the pod is replaced or gone.
+    /// Of `pulling_others`: nodes on which that pull fails. The kubelet tries it again until the pod is replaced or gone.
     #[serde(skip)]
     pub pulling_others_fails: u32,
-    /// How many may.
+    /// How many nodes may hold a pull slot.
     pub max_pulling: u32,
 }
 
 impl BudgetView {
-    /// `3 of 4 (2 fail, 1 pre-warms)`: how many pull slots are taken, and by what, where it is not an update that pulls.
+    /// `3 of 4 (2 fail, 1 pre-warms)`: how many pull slots are taken, and by what, as far as it is not an update that pulls.
     pub fn slots_in_words(&self) -> String {
-        // A rollout begins none beyond its limit, and nobody breaks off those that run.
+        // A rollout begins no pull beyond its limit, and nobody breaks off the pulls that run.
         let beyond = self.is_over_pull_limit().then(|| "begun by its controller or under a larger limit".to_owned());
         let by: Vec<String> = self.holders().into_iter().chain(beyond).collect();
         format!("{} of {}{}", self.pulling, self.max_pulling, in_brackets(&by))
     }
 
-    /// ` (2 fail, 1 pre-warms)`: by what pull slots are taken that no update pulls in; empty where there are none.
+    /// ` (2 fail, 1 pre-warms)`: the holders of pull slots other than updates that pull; empty if there are none.
     pub(crate) fn holders_of_slots(&self) -> String {
         in_brackets(&self.holders())
     }
@@ -94,12 +96,13 @@ impl BudgetView {
         self.pulling_of_rollout() > self.max_pulling
     }
 
-    /// How many slots nodes hold whose pods pull, and not pods for pre-warming.
+    /// How many slots are held by nodes whose own pods pull, without those held for pre-warming.
     pub fn pulling_of_rollout(&self) -> u32 {
         self.pulling.saturating_sub(self.pulling_ahead)
     }
 
-    /// That pre-warming waits because the rollout holds all of `limit` slots, and what frees them. `named`: where its pulls fail.
+    /// Says that pre-warming waits because the rollout holds all of `limit` slots, and what frees them. `named`: the nodes on which the
+    /// rollout's pulls fail.
     pub(crate) fn holds_slots_in_words(&self, limit: u32, named: &str, is_halted: bool) -> String {
         let (holds, fails) = (self.pulling_of_rollout(), self.pulling_fails);
         if fails == 0 {
@@ -121,13 +124,15 @@ fn in_brackets(words: &[String]) -> String {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Replacer {
-    /// Whoever drives the rollout that rolldeck recorded.
+    /// The driver of the recorded rollout.
     #[default]
     Rolldeck,
     /// The DaemonSet's own controller: rolldeck only looks on, or has stopped it and replaced no pod yet.
     Controller,
-    /// Nobody who is recorded: the record is gone, or nobody has driven under it yet. An earlier rollout, its controller, or whoever else.
+    /// Nobody who is recorded, because the record is gone or nobody has driven under it yet: an earlier rollout, the DaemonSet's
+    /// controller, or somebody else.
     Unrecorded,
-    /// Whoever drives the recorded rollout, and the controller, which somebody let loose meanwhile: nobody can tell whose doing each pod is.
+    /// The driver of the recorded rollout, and the controller, which somebody let loose meanwhile. Nobody can tell which of the two
+    /// replaced a pod.
     Both,
 }

@@ -8,11 +8,11 @@ use super::with_all::with_all;
 /// Why a pod is not healthy (docs/kubernetes.md, *Why a pod is not healthy*).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cause {
-    /// What kind of trouble.
+    /// The kind of trouble.
     pub kind: CauseKind,
-    /// The container that it is about, where it is about one.
+    /// The container in trouble, if the cause is about one.
     pub container: Option<Str>,
-    /// What the cluster said, word by word.
+    /// The cluster's message, word by word.
     pub message: Option<Str>,
 }
 
@@ -71,7 +71,7 @@ pub enum CauseKind {
     CreationForbidden,
     /// The API server finds the pod invalid.
     PodInvalid,
-    /// The pod is not created, for another reason or for none that is known.
+    /// The pod is not created, for another reason or for an unknown one.
     NotCreated,
     /// The pod is not created, and its controller has not done anything for a while.
     ControllerIdle,
@@ -79,7 +79,7 @@ pub enum CauseKind {
     StuckTerminating,
     /// The pod has ended, and finalizers keep its object.
     HeldByFinalizers,
-    /// It was not available within the progress deadline.
+    /// The pod was not available within the progress deadline.
     Deadline,
     /// Its node went down.
     NodeDown,

@@ -3,7 +3,7 @@
 use super::Str;
 use super::record::{Change, Intent};
 
-/// A change that was asked for, told from another one of the same content by its identifier.
+/// A change that was requested; its identifier tells it from another one of the same content.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ChangeRequest {
     pub(crate) change: Change,

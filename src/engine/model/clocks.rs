@@ -1,4 +1,4 @@
-//! How the clocks of nodes are, as far as they were measured.
+//! The state of the clocks of nodes, as far as they were measured.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use serde::Serialize;
 use super::Str;
 use super::time::ShortDuration;
 
-/// How the clocks of nodes are, all in all.
+/// The state of the clocks of all nodes together.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeClocks {
-    /// How many are notably off.
+    /// How many clocks are notably off.
     pub off: u32,
-    /// The one that is off most, and by how many milliseconds.
+    /// The node whose clock is off most, and by how many milliseconds.
     pub worst: Option<(Str, i64)>,
-    /// How many pods that are available the DaemonSet controller counts as unavailable because of it.
+    /// How many available pods the DaemonSet controller counts as unavailable because of their node's clock.
     pub counted_unavailable: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What an operator can ask of a rollout, what it would do, and why it may be refused.
+//! Commands of an operator to a rollout, their previews, and the reasons for which they are refused.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ use super::danger::Danger;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize)]
 pub struct CommandId(pub u64);
 
-/// What an operator asks.
+/// A command of an operator.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Command {
@@ -50,11 +50,11 @@ pub enum Command {
     Release(Early),
     /// Change budgets and gates, what a drift does, or what happens at the end.
     Tune(Tuning),
-    /// Do this, under these budgets and gates from its first write on.
+    /// Carry out `command` under these settings, which hold from its first write on.
     Tuned {
-        /// What is changed with it.
+        /// The settings that change with it.
         tuning: Tuning,
-        /// What is done; not another one of these.
+        /// The command; never another `Tuned`.
         command: Box<Command>,
     },
     /// Bring images onto nodes before their pods are replaced. Replaces no pod.
@@ -77,7 +77,7 @@ impl Command {
         if tuning.is_empty() { self } else { Self::Tuned { tuning, command: Box::new(self) } }
     }
 
-    /// What is changed with it.
+    /// The settings that the command changes.
     pub fn tuning(&self) -> Tuning {
         match self {
             Self::Tuned { tuning, command } => command.tuning().and(tuning.clone()),
@@ -97,7 +97,7 @@ impl Command {
         }
     }
 
-    /// What is done, whatever it is done under.
+    /// The command without the settings under which it is carried out.
     pub fn inner(&self) -> &Self {
         match self {
             Self::Tuned { command, .. } => command.inner(),
@@ -106,7 +106,7 @@ impl Command {
     }
 }
 
-/// What is done about pre-warming.
+/// A command about pre-warming.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PrewarmCommand {
@@ -126,7 +126,7 @@ pub enum PrewarmCommand {
     Pause,
     /// Go on.
     Resume,
-    /// Try again where it failed.
+    /// Try again on the nodes where it failed.
     Retry,
     /// Delete its pods. Images that were pulled stay until they are collected as garbage.
     Cancel,
@@ -165,7 +165,7 @@ impl fmt::Display for PrewarmCommand {
     }
 }
 
-/// What the answer to [`Command::SetImage`] ends with: whoever lets nodes go in the same breath leaves it out.
+/// The end of the answer to [`Command::SetImage`]. A command that lets nodes go at the same time leaves it out.
 pub const BEFORE_THE_FIRST_STEP: &str = "; no pod is replaced before the first step";
 
 /// How far a rollout may go.
@@ -205,22 +205,22 @@ pub enum Takeover {
 /// What a command would do, before it is done.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Preview {
-    /// One line: what.
+    /// The command in one line.
     pub title: String,
     /// What will happen, a sentence a line: how many nodes, under which budget, what is not undone by itself.
     pub effects: Vec<String>,
-    /// What else manages the DaemonSet and may set it back, and how to hold that meanwhile.
+    /// Other managers of the DaemonSet that may set it back, and how to hold them meanwhile.
     pub warnings: Vec<String>,
     /// The nodes that would be updated, in the order in which they would go.
     pub nodes: Arc<[Str]>,
-    /// What it changes in the template; nothing where it leaves that as it is.
+    /// The changes to the template; empty if the template stays as it is.
     pub changes: Arc<[FieldChange]>,
     /// The API calls it makes, in `kubectl`-like words.
     pub calls: Vec<String>,
     /// How much it can break.
     pub danger: Danger,
-    /// The pause by a person that it lifts beside what it is asked for, and that has to be agreed to: anybody's where the image changes, somebody
-    /// else's where it is rolled back.
+    /// The pause by a person that the command lifts beside its own purpose, and that has to be agreed to: anybody's pause if the image
+    /// changes, somebody else's if the rollout is rolled back.
     pub lifts_pause: Option<Paused>,
 }
 
@@ -230,7 +230,7 @@ pub enum Refusal {
     /// The DaemonSet is not there, or not loaded yet.
     #[error("the DaemonSet is not loaded: {0}")]
     NotLoaded(Str),
-    /// What must be seen to judge cannot be seen, or is too old.
+    /// The facts that the judgement needs cannot be seen, or are too old.
     #[error("the view is too stale to judge: {0}")]
     Stale(Str),
     /// The API server would refuse it.
@@ -242,13 +242,13 @@ pub enum Refusal {
         /// Who.
         holder: Str,
     },
-    /// It makes no sense in the present state; the text says why and what to try.
+    /// The command makes no sense in the present state; the text says why and what to try.
     #[error("{0}")]
     NotNow(String),
-    /// What it names is not there; the text says what there is.
+    /// An object that the command names is not there; the text says what there is.
     #[error("{0}")]
     NotThere(String),
-    /// It could not be understood; the text says what, where and what to try.
+    /// The command could not be understood; the text says what, where and what to try.
     #[error("{0}")]
     Invalid(String),
 }
@@ -256,13 +256,14 @@ pub enum Refusal {
 /// Why a command that was accepted was not carried out.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unsettled {
-    /// The API server refused what it takes, or it cannot be made; nothing was changed, and the rollout is paused.
+    /// The API server refused a write that the command takes, or the change cannot be made; nothing was changed, and the rollout is
+    /// paused.
     #[error("{0}")]
     Refused(String),
-    /// Somebody else has changed what it sets since it was asked for; nothing was changed.
+    /// Somebody else has changed the fields that the command sets since it was given; nothing was changed.
     #[error("{0}")]
     Overtaken(String),
-    /// It could not be written, or was called off.
+    /// The change could not be written, or was called off.
     #[error("{0}")]
     Failed(String),
 }

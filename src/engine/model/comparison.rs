@@ -19,9 +19,9 @@ pub struct Comparison {
     pub updated: u32,
     /// Nodes that went down and were not updated then, whether they are now or not.
     pub others_down: u32,
-    /// Those, and the nodes that are not updated.
+    /// The nodes of `others_down`, and the nodes that are not updated.
     pub others: u32,
-    /// Within how many seconds.
+    /// The length of the window, in seconds.
     pub window_secs: u32,
 }
 

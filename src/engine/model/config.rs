@@ -1,4 +1,4 @@
-//! What an engine is told once, when it is made.
+//! The configuration of an engine, given once when the engine is made.
 
 use std::time::Duration;
 
@@ -6,30 +6,30 @@ use super::Str;
 use super::settings::Tuning;
 use super::time::Timestamp;
 
-/// What an engine is told once, when it is made.
+/// The configuration of an engine.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The DaemonSet's namespace.
     pub namespace: Str,
     /// The DaemonSet's name.
     pub name: Str,
-    /// Who we are, as the Lease's holder: `user@host/1a2b3c`, unique per process.
+    /// The name of this process as the Lease's holder: `user@host/1a2b3c`, unique per process.
     pub identity: Str,
-    /// What this engine is there for.
+    /// The purpose of this engine.
     pub role: Role,
     /// Lease timing.
     pub timing: Timing,
     /// How fast pods may be deleted.
     pub rate: RateLimit,
-    /// With which settings a record begins that this engine makes; the built-in defaults where it names none. They never change a record
-    /// that is there.
+    /// The settings with which a record begins that this engine makes; the built-in defaults for settings that are not named. They
+    /// never change an existing record.
     pub defaults: Tuning,
-    /// When the state of the cluster was found to have gone back to an earlier one, as after a restore from a backup, so that this engine
-    /// took the place of one that knew what is not so any more.
+    /// When the cluster was found to have gone back to an earlier state, as after a restore from a backup. This engine then took the
+    /// place of one whose knowledge was no longer true.
     pub restored_at: Option<Timestamp>,
 }
 
-/// What an engine is there for.
+/// The purpose of an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// It stays, and may replace pods while it holds the lease.

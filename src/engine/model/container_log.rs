@@ -1,4 +1,4 @@
-//! What containers write, as far as it is shown: which log, its lines, how far reading has come.
+//! Logs of containers, as far as they are shown: which log, its lines, and how far it has been read.
 
 use super::Str;
 use super::shell::{shell_flag, shell_word};
@@ -23,15 +23,15 @@ pub struct LogSource {
 /// Which run of a container.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LogRun {
-    /// The present one, and those that follow; while it waits to be started again, the one that ended.
+    /// The present run and those that follow; while the container waits to be started again, the run that ended.
     Current,
-    /// The one before.
+    /// The run before.
     Previous,
 }
 
 impl LogSource {
-    /// The command that prints the same, quoted for a shell; `cluster` are the flags that lead to the cluster, quoted already. `None`
-    /// where a name cannot be pasted safely.
+    /// The command that prints the same log, quoted for a shell. `cluster` holds the flags that lead to the cluster, quoted already.
+    /// `None` if a name cannot be pasted safely.
     pub fn kubectl(&self, cluster: &str) -> Option<String> {
         let Self { namespace, pod, container, run } = self;
         let previous = match run {
@@ -54,7 +54,7 @@ pub struct ContainerLine {
     pub text: Box<str>,
 }
 
-/// What was read since the last time.
+/// The part of a log that was read since the last time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LogNews {
     /// Lines, oldest first.

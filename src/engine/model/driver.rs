@@ -16,7 +16,8 @@ pub enum DriverView {
     You {
         /// When the lease was last renewed, by our clock.
         renewed_at: Timestamp,
-        /// A whole lease has passed since: it starts nothing, and whether somebody else drives it does not know.
+        /// Whether a whole lease duration has passed since: this console then starts nothing, and does not know whether somebody else
+        /// drives.
         lapsed: bool,
     },
     /// This console has asked for the lease and waits for it.
@@ -24,8 +25,8 @@ pub enum DriverView {
         /// Who holds it now, if anybody.
         holder: Option<Str>,
     },
-    /// The Lease names somebody else whom this console has not seen renew it yet. They are alive if they renew it, which a driver does every few
-    /// seconds, and count as gone if they do not for the whole duration of a lease.
+    /// The Lease names somebody else, and this console has not seen them renew it yet. They are alive if they renew it, which a driver
+    /// does every few seconds. They count as gone if they do not renew it for the whole duration of a lease.
     Unconfirmed {
         /// Their identity.
         holder: Str,
@@ -39,25 +40,25 @@ pub enum DriverView {
         /// When we last saw them renew, by our clock.
         renewal_observed_at: Timestamp,
     },
-    /// Somebody else, who has not renewed for a whole lease: their console is gone.
+    /// Somebody else who has not renewed for a whole lease duration: their console is gone.
     Lost {
         /// Their identity.
         holder: Str,
         /// When we last saw them renew, by our clock; when we first saw the Lease, if they never did.
         renewal_observed_at: Timestamp,
-        /// When they renewed it last, by their own clock: only where we never saw them renew it.
+        /// When they renewed it last, by their own clock; set only if we never saw them renew it.
         renewed_at: Option<Timestamp>,
     },
 }
 
 impl DriverView {
-    /// Whether somebody else holds the lease whom we have not seen renew it, and who has not for longer than a lease lasts, by their own
-    /// clock. `at` is the API server's time.
+    /// Whether somebody else holds the lease whom we have not seen renew it, and whose last renewal, by their own clock, is longer ago
+    /// than a lease lasts. `at` is the API server's time.
     pub(crate) fn is_silent(&self, at: Timestamp, lease: Duration) -> bool {
         self.silent_from(lease).is_some_and(|silent| at >= silent)
     }
 
-    /// From when on, by the API server's time, [`DriverView::is_silent`] holds unless they renew it; `None`: it does not, whatever the time.
+    /// From when on, by the API server's time, [`DriverView::is_silent`] holds unless they renew the lease; `None`: it never holds.
     pub(crate) fn silent_from(&self, lease: Duration) -> Option<Timestamp> {
         match self {
             Self::Unconfirmed { renewed_at, .. } => renewed_at.map(|renewed_at| renewed_at + lease),

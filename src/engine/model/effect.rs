@@ -1,4 +1,4 @@
-//! What the engine asks for: the few writes that a rollout consists of, and what came of them.
+//! Effects that the engine asks for, the few writes of a rollout, and their outcomes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use super::record::Record;
 use super::template::Template;
 use super::time::Timestamp;
 
-/// How long the answer to a write is waited for, counted from when it left. With the time for which the holder of the lease
-/// may act it stays below the lease.
+/// How long a write waits for its answer, counted from when it was sent. Together with the time for which the holder of the lease may
+/// act, it stays below the lease duration.
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Tells one requested effect from another; never used twice by one engine.
@@ -60,8 +60,8 @@ pub enum Effect {
     },
     /// List the StatefulSets that were made for pre-warming in the namespace.
     ///
-    /// They are few, only whoever drives needs them, and only while pre-warming has some: a list now and then costs less than
-    /// a watch in every process. That their pods are made and deleted, the watch of those pods shows.
+    /// There are few of them, and only the driver needs them, while pre-warming has some: a list now and then costs less than a watch
+    /// in every process. The watch of their pods shows that these are made and deleted.
     ListWarmSets,
     /// Create a StatefulSet for pre-warming. Must not be sent after `not_after`: by then somebody else may drive.
     CreateWarmSet {
@@ -90,13 +90,13 @@ pub enum Effect {
     WriteLease {
         /// `metadata.resourceVersion` as last seen; `None` creates.
         resource_version: Option<Str>,
-        /// What it shall hold.
+        /// The content that the Lease is to have.
         lease: Box<LeaseWrite>,
     },
 }
 
 impl Effect {
-    /// Whether it must not be sent any more: by then somebody else may drive.
+    /// Whether it must not be sent any more, because somebody else may drive by now.
     pub fn is_too_late(&self, now: Timestamp) -> bool {
         match self {
             Self::DeletePod { not_after, .. }
@@ -118,7 +118,7 @@ pub enum DaemonSetPatch {
     Adopt {
         /// `spec.updateStrategy` as it is now, serialized: the annotation's value.
         original: String,
-        /// Whether it is on `OnDelete` already, so that only the annotation is missing.
+        /// Whether the strategy is `OnDelete` already, so that only the annotation is missing.
         on_delete: bool,
     },
     /// Replace `spec.template`.
@@ -132,19 +132,19 @@ pub enum DaemonSetPatch {
     ForgetChange,
     /// Replace `spec.updateStrategy` by this and drop our annotations, if admission leaves the template as it is.
     ///
-    /// A policy that came into force since the template was written rewrites it with whatever write comes next. Together with
-    /// `RollingUpdate` that is a rollout of the whole fleet by its controller, which nobody asked for: then it is
+    /// A policy that came into force since the template was written rewrites it with the next write of any kind. Together with
+    /// `RollingUpdate` that is a rollout of the whole fleet by its controller, which nobody asked for. In that case the outcome is
     /// [`EffectErrorKind::Invalid`], and nothing is done.
     Release {
         /// `spec.updateStrategy` as it was.
         original: Value,
-        /// `spec.template` as it is and has to stay, where `original` lets the controller replace pods.
+        /// `spec.template` as it is and has to stay, if `original` lets the controller replace pods.
         expected_template: Option<Template>,
     },
 }
 
-/// What admission has to leave as it is in the write of a patch: otherwise the DaemonSet's own controller would roll out by itself what nobody
-/// let go. A dry run shows it before the patch is written.
+/// The part of the DaemonSet that admission has to leave as it is in the write of a patch. Otherwise the DaemonSet's own controller
+/// would roll out by itself what nobody let go. A dry run shows it before the patch is written.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum MustStay<'a> {
     /// `spec.template` stays this.
@@ -154,7 +154,7 @@ pub enum MustStay<'a> {
 }
 
 impl MustStay<'_> {
-    /// Whether it has stayed in what would be stored.
+    /// Whether this part has stayed in the object that would be stored.
     pub fn holds_in(self, stored: &DaemonSetFact) -> bool {
         match self {
             Self::Template(template) => stored.template == *template,
@@ -164,7 +164,7 @@ impl MustStay<'_> {
 }
 
 impl DaemonSetPatch {
-    /// What has to stay; `None`: what this one is for is seen in its answer.
+    /// The part that has to stay; `None`: the answer to this patch itself shows whether it took effect.
     pub fn must_stay(&self) -> Option<MustStay<'_>> {
         match self {
             Self::Release { expected_template: Some(template), .. } => Some(MustStay::Template(template)),
@@ -193,15 +193,15 @@ pub struct LeaseWrite {
     pub transitions: u32,
     /// The record; `None` removes the annotation.
     pub record: Option<Record>,
-    /// What is to be pre-warmed; `None` removes the annotation.
+    /// The request for pre-warming; `None` removes the annotation.
     pub prewarm: Option<Prewarm>,
-    /// The pace of sites; none removes the annotation.
+    /// The pace of sites; an empty list removes the annotation.
     pub pace: Arc<[PacedSite]>,
     /// The nodes that fail; `None` removes the annotation.
     pub failing: Option<FailingNodes>,
 }
 
-/// What came of an effect.
+/// The outcome of an effect.
 pub type Outcome = Result<Done, EffectError>;
 
 /// An effect that the API server confirmed.
@@ -232,15 +232,15 @@ pub enum Done {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct EffectError {
-    /// What kind of failure.
+    /// The kind of failure.
     pub kind: EffectErrorKind,
     /// What was attempted, and what the server or the network said.
     pub message: Str,
-    /// It failed as a dry run: the write itself was not sent.
+    /// Whether it failed as a dry run, so that the write itself was not sent.
     pub dry_run: bool,
 }
 
-/// Kinds of failure, by what they mean for the next decision.
+/// Kinds of failure, by their meaning for the next decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EffectErrorKind {
     /// 409: the object changed, or the precondition did not hold. Nothing was done.
@@ -270,7 +270,7 @@ impl EffectErrorKind {
         matches!(self, Self::Unknown)
     }
 
-    /// Whether it is known that nothing left.
+    /// Whether it is certain that the write was not sent.
     pub fn was_not_sent(self) -> bool {
         matches!(self, Self::NotSent | Self::TooLate)
     }

@@ -1,5 +1,5 @@
-//! How long something took so far, and estimates of how long something will take. Each estimate is a range, and is called an estimate
-//! wherever it is shown.
+//! Durations of steps so far, and estimates of how long steps will take. Each estimate is a range, and is called an estimate wherever
+//! it is shown.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use serde::{Serialize, Serializer};
 
 use super::time::ShortDuration;
 
-/// Of each site so many of the nodes that are done tell how long the next ones take: those that were available last.
+/// The most nodes of a site from which the duration of the next ones is estimated: those that became available last.
 pub const MEASURED_OF_SITE: usize = 24;
 
-/// Between so long and so long.
+/// A range of durations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimeRange {
-    /// If it goes as it does where it goes quickly.
+    /// The duration if it goes as on the quick nodes.
     pub least: Duration,
-    /// If it goes as it does where it goes slowly.
+    /// The duration if it goes as on the slow nodes.
     pub most: Duration,
 }
 
 impl TimeRange {
-    /// Rounded to what can be told of it, so that it does not change all the time: to ten seconds, minutes, five minutes.
+    /// Rounded to a meaningful precision, so that it does not change all the time: to ten seconds, minutes, five minutes.
     pub fn rounded(self) -> Self {
         let grain: u64 = match self.most.as_secs() {
             0..120 => 10,
@@ -29,11 +29,11 @@ impl TimeRange {
             _ => 300,
         };
         let round = |span: Duration| {
-            // What may be over in a minute is not called nothing beside what may take hours.
+            // A bound below a minute is rounded to ten seconds, so that it is not shown as zero beside a bound of hours.
             let grain = if span.as_secs() < 60 { 10 } else { grain };
             Duration::from_secs((span.as_secs() + grain / 2) / grain * grain)
         };
-        // What is left is not called nothing.
+        // A remaining time above zero is never shown as zero.
         let least_said = if self.most.is_zero() { 0 } else { grain };
         Self { least: round(self.least), most: round(self.most).max(Duration::from_secs(least_said)) }
     }
@@ -69,14 +69,14 @@ impl Serialize for TimeRange {
     }
 }
 
-/// How long something took that several nodes did.
+/// How long something took on several nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimeSpread {
-    /// Half of them took at most so long (the median).
+    /// Half of the nodes took at most this long (the median).
     pub p50: Duration,
-    /// 19 of 20 of them took at most so long.
+    /// 19 of 20 nodes took at most this long.
     pub p95: Duration,
-    /// How many they are; at least three.
+    /// How many nodes there are; at least three.
     pub nodes: u32,
 }
 
@@ -98,7 +98,7 @@ impl Serialize for TimeSpread {
 /// `p50 18s p95 41s`
 impl fmt::Display for TimeSpread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // In one unit, so that both can be compared.
+        // Both are in one unit, so that they can be compared.
         let longest = whole_secs(self.p95.max(self.p50));
         let words = |took: Duration| match longest.as_secs() {
             0..600 => format!("{}s", whole_secs(took).as_secs()),
@@ -108,18 +108,18 @@ impl fmt::Display for TimeSpread {
     }
 }
 
-/// Rounded to the nearest; what took some time did not take 0 s.
+/// Rounded to the nearest second; a duration above zero is at least 1 s.
 pub(crate) fn whole_secs(took: Duration) -> Duration {
     let least = u64::from(!took.is_zero());
     Duration::from_secs((took + Duration::from_millis(500)).as_secs().max(least))
 }
 
-/// How long the steps of an update took on the nodes where they are over; `None` where those are too few to tell.
+/// How long the steps of an update took on the nodes that have finished them; `None` if these nodes are too few to tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateTimes {
-    /// Pulls of the target's image; of several images, of the one that takes longest. With the time that a pull waited for others of
-    /// its node.
+    /// Pulls of the target's image; of several images, the one that takes longest. The time for which a pull waited for others of its
+    /// node is included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pull: Option<TimeSpread>,
     /// From the start of the last container until the pod was ready.
@@ -127,10 +127,10 @@ pub struct UpdateTimes {
     pub start: Option<TimeSpread>,
 }
 
-/// `pull p50 18s p95 41s   start p50 4s p95 9s`; empty where neither is known.
+/// `pull p50 18s p95 41s   start p50 4s p95 9s`; empty if neither is known.
 impl fmt::Display for UpdateTimes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Pods without a probe are ready when they run, which is worth no words.
+        // Pods without a probe are ready when they run; a start time that short is left out.
         match (self.pull, self.start.filter(|start| start.p95 >= Duration::from_secs(1))) {
             (Some(pull), Some(start)) => write!(f, "pull {pull}   start {start}"),
             (Some(pull), None) => write!(f, "pull {pull}"),
@@ -149,18 +149,18 @@ pub enum RolloutEstimate {
     None,
     /// The rollout does not move, so nothing can be said.
     Blocked {
-        /// By what.
+        /// The reason.
         by: EstimateBlocker,
     },
-    /// As long as it goes on as it went so far.
+    /// How long it takes if it goes on as it went so far.
     Known {
-        /// What the step lets go; `None` where that is all.
+        /// The time for the nodes that the step lets go; `None` if these are all nodes.
         step: Option<TimeRange>,
-        /// All nodes that can be updated; holds between steps come on top.
+        /// The time for all nodes that can be updated; holds between steps come on top.
         rollout: TimeRange,
-        /// From how many nodes that is computed.
+        /// From how many nodes this is computed.
         nodes: u32,
-        /// In how many sites nodes are left and none is done yet: how long these take is not known, and nothing of it is counted.
+        /// In how many sites nodes are left and none is done yet. How long these take is not known, and they are not counted.
         #[serde(skip_serializing_if = "is_zero")]
         unmeasured_sites: u32,
     },
@@ -179,13 +179,13 @@ pub enum EstimateBlocker {
     Paused,
     /// It halted.
     Halted,
-    /// Nothing more may go under the present partition and selector, or nobody lets it go.
+    /// No further node may go under the present partition and selector, or nobody lets it go.
     Held,
     /// Nobody drives.
     Undriven,
     /// As many nodes are down for good as may be down.
     BudgetUsedUp,
-    /// The new revision is in trouble somewhere, and nothing that serves is replaced until that is over.
+    /// The new revision is in trouble somewhere, and no serving pod is replaced until that is over.
     Trouble,
 }
 

@@ -1,4 +1,4 @@
-//! What the engine is told: facts from the cluster, and how well we can see them.
+//! Events for the engine: facts from the cluster, and how well it can be seen.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use super::with_all::with_all;
 
 /// One fact from the cluster.
 ///
-/// Each watched kind is listed first, as `Listing`, any number of facts, `Listed`: what was not named in between is gone.
+/// Each watched kind is listed first, as `Listing`, any number of facts, `Listed`. An object that was not named in between is gone.
 /// Then facts follow as they happen. Late, repeated and reordered facts are expected.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
     /// The DaemonSet as it is now.
     DaemonSet(Box<DaemonSetFact>),
-    /// The DaemonSet is not there, as of this resource version where that is a number.
+    /// The DaemonSet is not there, as of this resource version if that is a number.
     DaemonSetGone(Option<u64>),
     /// A ControllerRevision as it is now.
     Revision(Box<RevisionFact>),
@@ -30,8 +30,8 @@ pub enum Event {
     NodeGone(Str),
     /// A pod as it is now.
     Pod(Box<PodFact>),
-    /// The pod with this uid is gone from what is watched, as of this resource version where that is a number: it was
-    /// deleted, or a label was taken away from it by which it was selected.
+    /// The pod with this uid has left the watch, as of this resource version if that is a number: the pod was deleted, or it lost a
+    /// label by which it was selected.
     PodGone(Str, Option<u64>),
     /// A pod made for pre-warming as it is now.
     WarmPod(Box<WarmPodFact>),
@@ -49,22 +49,22 @@ pub enum Event {
     Listed(Watched, Option<u64>),
     /// How a watch is doing.
     Watch(Watched, WatchHealth),
-    /// A watch was heard and had nothing to report: a bookmark, or changes that no rule reads. With the resource version that
-    /// it has reached, where that is a number.
+    /// A watch was heard and had nothing to report: it sent a bookmark, or changes that no rule reads. With the resource version that
+    /// the watch has reached, if that is a number.
     Heard(Watched, Option<u64>),
-    /// An object of this kind could not be read and was skipped, with its name and the reason. Only of kinds that are not needed:
-    /// where one of the others cannot be read its watch is down.
+    /// An object of this kind could not be read and was skipped, with its name and the reason. Only kinds that are not needed have this
+    /// event: if an object of a needed kind cannot be read, the watch of that kind is down.
     Skipped(Watched, Str),
     /// What we may do, as the API server answered.
     Rights(Vec<(Right, Permission)>),
     /// The API server's clock minus ours, measured from a response, in milliseconds.
     Skew(i64),
-    /// What requests other than the engine's own writes take from being sent to being answered, at the least.
+    /// The shortest time from sending a request to its answer, among requests other than the engine's own writes.
     RoundTrip(Duration),
 }
 
 impl Event {
-    /// By which watch it comes, if by any.
+    /// The watch that brings this event, if one does.
     pub fn watched(&self) -> Option<Watched> {
         match self {
             Self::DaemonSet(_) | Self::DaemonSetGone(_) => Some(Watched::DaemonSet),
@@ -107,10 +107,10 @@ pub enum Watched {
 }
 
 impl Watched {
-    /// Those that must be seen before anything is started.
+    /// The kinds that must be seen before anything is started.
     pub const NEEDED: [Self; Self::count_needed()] = Self::all_needed();
 
-    /// Whether it must be seen before anything is started. What is not needed only tells more.
+    /// Whether this kind must be seen before anything is started. The other kinds only tell more.
     pub const fn is_needed(self) -> bool {
         match self {
             Self::DaemonSet | Self::Revisions | Self::Pods | Self::Nodes | Self::Lease => true,
@@ -163,24 +163,24 @@ pub enum WatchHealth {
     Loading,
     /// Listed, and the watch is open.
     Live,
-    /// The watch broke; it is being tried again. What is known is as old as the instant.
+    /// The watch broke and is being tried again. The facts of this kind are as old as `since`.
     Down {
         /// Since when.
         since: Timestamp,
-        /// What the server or the network said.
+        /// The message of the server or of the network.
         why: Str,
     },
-    /// The watch is open, but what it shows is old: it has been silent for too long, or does not show what we wrote.
-    /// What is known is as old as the instant. The engine finds this out by itself.
+    /// The watch is open, but its facts are old: it has been silent for too long, or does not show what we wrote. The facts are as old
+    /// as `since`. The engine finds this out by itself.
     Lagging {
-        /// As of when it was known to be true.
+        /// When the facts were last known to be true.
         since: Timestamp,
-        /// What gives it away.
+        /// The sign by which the engine found it out.
         why: Str,
     },
     /// The API server does not let us see it.
     Forbidden {
-        /// What it said.
+        /// The server's message.
         why: Str,
     },
 }
@@ -188,14 +188,14 @@ pub enum WatchHealth {
 /// The objects of a watched kind that could not be read and were skipped since it was listed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SkippedObjects {
-    /// How many times that happened, at least once.
+    /// How many times an object was skipped, at least once.
     pub count: u32,
-    /// The first of them, and why it could not be read.
+    /// The first skipped object, and why it could not be read.
     pub first: Str,
 }
 
 with_all! {
-/// Something that a rollout needs permission for.
+/// A permission that a rollout needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum Right {
     /// `patch daemonsets`: adopt, set image, roll back, release, brake.
@@ -206,9 +206,9 @@ pub enum Right {
     CreateLease,
     /// `update leases`: drive, or edit the intent of a rollout.
     UpdateLease,
-    /// `create pods`: pre-warm. Nothing else is refused for want of it.
+    /// `create pods`: pre-warm. A lack of it refuses nothing else.
     CreatePods,
-    /// `list statefulsets`: find those of pre-warming by StatefulSet. Nothing else is refused for want of it.
+    /// `list statefulsets`: find those of pre-warming by StatefulSet. A lack of it refuses nothing else.
     ListStatefulSets,
     /// `create statefulsets`: pre-warm by StatefulSet. Nothing else is refused for want of it.
     CreateStatefulSets,

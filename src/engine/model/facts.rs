@@ -1,7 +1,7 @@
-//! What the engine is told about a cluster: the few fields of each object that its rules read.
+//! Facts about a cluster: the few fields of each object that the engine's rules read.
 //!
-//! The cluster adapter makes these from watches, the simulated world from its own objects. They are facts as observed,
-//! without judgement: what is eligible, unavailable or to blame is decided elsewhere in the engine.
+//! The cluster adapter makes facts from watches; the simulated world makes them from its own objects. Facts are observations without
+//! judgement: other modules of the engine decide which nodes are eligible, unavailable or to blame.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -40,11 +40,11 @@ pub struct Taint {
     pub key: Str,
     /// Its value, empty when it has none.
     pub value: Str,
-    /// What it does.
+    /// Its effect.
     pub effect: TaintEffect,
 }
 
-/// A kubelet reports no more images than this, unless it is configured otherwise (`nodeStatusMaxImages`): the largest.
+/// The most images that a kubelet reports, unless it is configured otherwise (`nodeStatusMaxImages`). It reports the largest ones.
 pub const REPORTED_IMAGES: usize = 50;
 
 /// A node, as far as rollouts care.
@@ -52,7 +52,7 @@ pub const REPORTED_IMAGES: usize = 50;
 pub struct NodeFact {
     /// Its name, by which pods refer to it.
     pub name: Str,
-    /// Its resource version, where that is a number: a list from a cache that is behind must not bring back an old state.
+    /// Its resource version, if it is a number. It keeps a list from a cache that is behind from bringing back an old state.
     pub version: Option<u64>,
     /// `metadata.creationTimestamp`, where it is told.
     pub created_at: Option<Timestamp>,
@@ -70,17 +70,17 @@ pub struct NodeFact {
     pub ready_reason: Option<Str>,
     /// Whether `DiskPressure`, `MemoryPressure` or `PIDPressure` holds, by name of the first that does.
     pub pressure: Option<Str>,
-    /// Images that the kubelet reported (`status.images`), as far as the cluster adapter kept them. An image that is in the
-    /// list is on the node. One that is not may be there all the same: kubelets report the 50 largest only
+    /// Images that the kubelet reported (`status.images`), as far as the cluster adapter kept them. An image in the list is on the
+    /// node. An image outside the list may be on the node all the same, because kubelets report only the 50 largest
     /// (docs/kubernetes.md, *Image pulls*).
     pub images: Vec<ListedImage>,
-    /// Whether the kubelet reported fewer images than [`REPORTED_IMAGES`], so that one of the repositories that were kept and that
-    /// is not in the list is not on the node.
+    /// Whether the kubelet reported fewer images than [`REPORTED_IMAGES`]. In that case, an image of a kept repository that is not in
+    /// the list is not on the node.
     pub lists_all_images: bool,
     /// The node's clock minus the API server's, in milliseconds, as `rules::clocks::clock_skew` has it; `None` where nothing
     /// tells.
     pub clock_skew_millis: Option<i64>,
-    /// What is only shown.
+    /// Fields that are only shown.
     pub details: NodeDetails,
 }
 
@@ -93,7 +93,8 @@ pub struct ListedImage {
     pub bytes: u64,
 }
 
-/// Without the size: it differs between reports of the same image, and a node of which nothing else changed is not told again.
+/// Hashes without the size: the size differs between reports of the same image, and a node without any other change must not be
+/// reported again.
 impl Hash for ListedImage {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.name.hash(state);
@@ -189,7 +190,7 @@ pub struct PodFact {
     pub deletion_at: Option<Timestamp>,
     /// `metadata.deletionGracePeriodSeconds`.
     pub deletion_grace_secs: Option<u32>,
-    /// `metadata.finalizers`, of a pod that is being deleted: what keeps its object when it has ended.
+    /// `metadata.finalizers` of a pod that is being deleted. They keep its object after the pod has ended.
     pub finalizers: Arc<[Str]>,
     /// `status.phase`.
     pub phase: PodPhase,
@@ -208,13 +209,13 @@ pub struct PodFact {
     pub always_pulled: Arc<[Str]>,
 }
 
-/// The reason of a pod's condition `Ready` where all its containers are ready, and a condition that one of its readiness gates names is not
-/// True.
+/// The reason of a pod's condition `Ready` if all its containers are ready and a condition that one of its readiness gates names is
+/// not True.
 pub const READINESS_GATES: &str = "ReadinessGatesNotReady";
 
 impl PodFact {
-    /// Whether all of it has ended, so that only finalizers keep its object. A kubelet that has ended a pod deletes it with a grace of
-    /// nothing, and so does the API server where there is no node.
+    /// Whether the whole pod has ended, so that only finalizers keep its object. A kubelet that has ended a pod deletes it with a grace
+    /// period of 0, and so does the API server if the pod has no node.
     pub fn is_held_by_finalizers(&self) -> bool {
         let ended = |container: &ContainerFact| matches!(container.state, ContainerState::Terminated { .. });
         let over = !self.containers.is_empty() && self.containers.iter().all(ended);
@@ -236,7 +237,7 @@ pub struct UpdateStrategy {
 }
 
 impl UpdateStrategy {
-    /// Reads `spec.updateStrategy`; what is left out has the API server's defaults, what cannot be read counts as left out.
+    /// Reads `spec.updateStrategy`. A missing field has the API server's default; an unreadable field counts as missing.
     pub fn from_json(raw: Value) -> Self {
         let quantity = |field: &str| IntOrPercent::deserialize(&raw["rollingUpdate"][field]).ok();
         Self {
@@ -303,7 +304,7 @@ pub struct DaemonSetFact {
     pub strategy: UpdateStrategy,
     /// `spec.minReadySeconds`.
     pub min_ready_secs: u32,
-    /// `spec.revisionHistoryLimit`: how many revisions are kept that no pod carries; `None` where it is not told.
+    /// `spec.revisionHistoryLimit`: how many revisions that no pod carries are kept; `None` if it is not known.
     pub revision_history_limit: Option<u32>,
     /// `spec.template`.
     pub template: Template,
@@ -324,9 +325,9 @@ pub struct FieldOwners {
     pub template: Option<Str>,
     /// Who set `spec.updateStrategy.type` as it is now.
     pub strategy: Option<Str>,
-    /// Everybody who owns a field of either, as listed.
+    /// Every manager that owns a field of the template or the strategy, in the order of the list.
     pub writers: Arc<[FieldWriter]>,
-    /// Which of the two fields the manifest names that was last applied by client-side apply, if there was one
+    /// Which of the two fields are named by the manifest that client-side apply applied last; `None` if there is no such manifest
     /// (`kubectl.kubernetes.io/last-applied-configuration`: kubectl's, and Argo CD's unless told otherwise).
     pub applied: Option<Fields>,
 }
@@ -334,11 +335,11 @@ pub struct FieldOwners {
 /// One entry of `metadata.managedFields`, as far as it is about the template and the update strategy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FieldWriter {
-    /// Its name.
+    /// The manager's name.
     pub manager: Str,
     /// How it writes.
     pub operation: WriteOperation,
-    /// Which of the two it owns.
+    /// Which of the two fields it owns.
     pub fields: Fields,
 }
 
@@ -352,7 +353,7 @@ pub enum WriteOperation {
     Update,
 }
 
-/// Which of the two fields that a rollout changes.
+/// A subset of the two fields that a rollout changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fields {
     /// `spec.template`.
@@ -395,7 +396,7 @@ pub struct RevisionFact {
 /// An event of the cluster (`kind: Event`) about a pod or about the DaemonSet.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClusterEvent {
-    /// `metadata.resourceVersion`, where that is a number: of two events the one that was written later has the higher one.
+    /// `metadata.resourceVersion`, if it is a number: of two events, the one written later has the higher number.
     pub version: Option<u64>,
     /// `involvedObject.uid`.
     pub object: Str,
@@ -405,16 +406,16 @@ pub struct ClusterEvent {
     pub container: Option<Str>,
     /// `reason`: `Pulling`, `Pulled`, `Failed`, `BackOff`, `FailedCreate`, …
     pub reason: Str,
-    /// The words. They change between versions, so they decide nothing but the kind: a `FailedCreate` is a refusal whatever it
-    /// says.
+    /// The words. They change between versions, so rules read only the kind of trouble from them: a `FailedCreate` is a refusal,
+    /// whatever its words.
     pub message: Str,
     /// When it last happened.
     pub at: Timestamp,
-    /// When it first happened, where it tells that.
+    /// When it first happened, if the event tells this.
     pub first_at: Option<Timestamp>,
     /// How often it happened.
     pub count: u32,
-    /// Set if a rolldeck process wrote it: about what an operator did, or what a rollout did by itself.
+    /// Set if a rolldeck process wrote the event, about an operator's command or about an action of the rollout.
     pub reported_by: Option<Box<ReportedBy>>,
 }
 
@@ -458,11 +459,11 @@ pub struct LeaseFact {
     pub transitions: u32,
     /// The record in annotation `rolldeck.io/rollout`; `Err` says why it could not be read.
     pub record: Result<Option<Record>, Str>,
-    /// What is to be pre-warmed, in annotation `rolldeck.io/prewarm`; `Err` says why it could not be read.
+    /// The request for pre-warming, in annotation `rolldeck.io/prewarm`; `Err` says why it could not be read.
     pub prewarm: Result<Option<Prewarm>, Str>,
-    /// The pace of sites as its holder told it, in annotation `rolldeck.io/pace`; empty where there is none.
+    /// The pace of sites as the holder of the Lease told it, in annotation `rolldeck.io/pace`; empty if there is none.
     pub pace: Arc<[PacedSite]>,
-    /// The nodes that fail as its holder told it, in annotation `rolldeck.io/failing`; `None`: not known.
+    /// The failing nodes as the holder of the Lease told them, in annotation `rolldeck.io/failing`; `None`: not known.
     pub failing: Option<FailingNodes>,
 }
 
@@ -490,12 +491,12 @@ pub struct WarmSetFact {
     pub daemonset: Str,
     /// Which images its pods bring.
     pub images: Str,
-    /// For which nodes and limits it was made: its label [`super::prewarm::PREWARM_REQUEST`].
+    /// The nodes and limits for which it was made: its label [`super::prewarm::PREWARM_REQUEST`].
     pub request: Str,
     /// The nodes that its pods may be placed on, one each.
     pub nodes: Vec<Str>,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// Why it cannot make its next pod, as it was last told in an event; `None`: it can, as far as is known.
+    /// Why it cannot make its next pod, by the last event about it; `None`: it can, as far as is known.
     pub refused: Option<Str>,
 }

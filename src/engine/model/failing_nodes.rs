@@ -1,4 +1,4 @@
-//! How many nodes of a rollout fail, and why, as whoever drives tells it for those who watch no pods: the list of all DaemonSets.
+//! How many nodes of a rollout fail, and why, as the driver reports it to the list of all DaemonSets, which watches no pods.
 
 use std::fmt;
 
@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use super::Str;
 
-/// Annotation of the Lease: the [`FailingNodes`] that its holder sees, as JSON. Nothing is decided by it. It is written with the writes
-/// that the holder makes anyway, so that it is as old as the last of them at most.
+/// Annotation of the Lease: the [`FailingNodes`] that its holder sees, as JSON. No decision reads it. It goes with the holder's other
+/// writes of the Lease, so that it is at most as old as the last of them.
 pub const FAILING: &str = "rolldeck.io/failing";
-/// Of so many causes it is written on how many nodes they are found, the most frequent ones.
+/// The most causes for which it has the number of nodes: the most frequent ones.
 pub const FAILING_CAUSES: usize = 3;
-/// The most bytes of the annotation that are read; as many causes as there may be take less.
+/// The most bytes of the annotation that are read. The largest number of causes takes less.
 const MOST_BYTES: usize = 2_048;
 
 /// The most characters of a cause that are read.
 const LONGEST_CAUSE: usize = 60;
 
-/// The nodes that fail at what is rolled out: failed ones, and those whose pod has a cause for not being available.
+/// The nodes that fail at the revision that is rolled out: failed nodes, and nodes whose pod has a cause for not being available.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FailingNodes {
-    /// Who tells it: the holder of the Lease. Where another holds it by now, it says nothing.
+    /// Who reports it: the holder of the Lease. If another process holds the Lease by now, the report says nothing.
     pub by: Str,
-    /// How many they are.
+    /// How many nodes fail.
     pub nodes: u32,
-    /// How many of them have failed, and an operator resumed past that.
+    /// How many of them have failed and were accepted by an operator who resumed.
     #[serde(default)]
     pub accepted: u32,
-    /// Why, the most frequent cause first, at most [`FAILING_CAUSES`].
+    /// The causes, the most frequent one first, at most [`FAILING_CAUSES`].
     #[serde(default)]
     pub causes: Vec<FailingCause>,
 }
@@ -37,13 +37,13 @@ pub struct FailingNodes {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FailingCause {
-    /// Which, in words.
+    /// The cause in words.
     pub cause: Str,
     /// On how many nodes.
     pub nodes: u32,
 }
 
-/// Reads the annotation; one that is missing, or cannot be read, says that it is not known.
+/// Reads the annotation; a missing or unreadable one gives `None`: not known.
 pub fn parse_failing(text: Option<&str>) -> Option<FailingNodes> {
     let mut told: FailingNodes = serde_json::from_str(text.filter(|text| text.len() <= MOST_BYTES)?).ok()?;
     told.causes.truncate(FAILING_CAUSES);
@@ -55,13 +55,13 @@ pub fn parse_failing(text: Option<&str>) -> Option<FailingNodes> {
     Some(told)
 }
 
-/// The text of the annotation; `None`: there is none.
+/// The text of the annotation; `None`: there is to be none.
 pub fn failing_text(failing: Option<&FailingNodes>) -> Option<String> {
     failing.and_then(|failing| serde_json::to_string(failing).ok())
 }
 
 impl FailingNodes {
-    /// How many fail without an operator having resumed past that.
+    /// How many fail without having been accepted by an operator who resumed.
     pub fn unaccepted(&self) -> u32 {
         self.nodes.saturating_sub(self.accepted)
     }

@@ -1,6 +1,6 @@
 //! Names within a sentence: a few of them stand for all.
 
-/// How many are named.
+/// The most names that are shown.
 const NAMED: usize = 3;
 
 /// `n1, n2, n3, …`: the first three names, and whether there are more; empty without any.

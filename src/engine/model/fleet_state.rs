@@ -11,18 +11,18 @@ pub enum FleetState {
     StrategyDrifted,
     /// Unavailable pods, with no rollout under way: how many.
     Degraded(u32),
-    /// All that should run are available, with no rollout under way; so many pods are on nodes that should not run them,
-    /// or that are down.
+    /// All pods that should run are available, with no rollout under way. This many pods are on nodes that should not run them, or that
+    /// are down.
     Misscheduled(u32),
-    /// Its partition lets nodes go, and nobody drives: nothing moves.
+    /// Its partition lets nodes go, but nobody drives, so that nothing moves.
     Undriven,
     /// Its rollout is paused; the words say by whom.
     Paused(String),
     /// Its rollout goes back to an earlier revision.
     RollingBack,
-    /// Pods are being replaced, by us or by its controller.
+    /// Pods are being replaced, by rolldeck or by the DaemonSet's controller.
     Rolling,
-    /// A rollout is recorded, nothing may move under its partition and selector.
+    /// A rollout is recorded, but no node may be updated under its partition and selector.
     Held,
     /// Adopted, with no rollout under way.
     Adopted,

@@ -1,4 +1,4 @@
-//! What else manages a DaemonSet, when it sets back what a rollout changes, and how to hold it.
+//! Other managers of a DaemonSet, when they set back the changes of a rollout, and how to hold them.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use serde::Serialize;
 
 use super::Str;
 
-/// Something else that manages the DaemonSet.
+/// Another manager of the DaemonSet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GitOpsOwner {
     /// Which tool.
     pub tool: Tool,
-    /// What the tool calls the thing that the DaemonSet is part of, where that is told.
+    /// The tool's name for the thing that the DaemonSet is part of, if it is known.
     pub application: Option<Application>,
     /// How we know: `annotation argocd.argoproj.io/tracking-id`, `field manager helm`, …
     pub evidence: Vec<String>,
-    /// Whether it sets the update strategy too, or the template only.
+    /// Whether it sets back the update strategy too, or the template only.
     pub strategy: StrategyOwnership,
-    /// When it sets back what differs.
+    /// When it sets back differences.
     pub reverts: RevertTrigger,
 }
 
@@ -43,14 +43,14 @@ pub enum Tool {
     Terraform,
     /// `kubectl apply`.
     KubectlApply,
-    /// Something that wrote these fields under this name.
+    /// Another program that wrote these fields under this name.
     Other {
         /// The field manager.
         manager: Str,
     },
 }
 
-/// What a tool calls the thing that a DaemonSet is part of.
+/// A tool's name for the thing that a DaemonSet is part of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Application {
     /// Its namespace, where that is told.
@@ -62,15 +62,15 @@ pub struct Application {
 /// Whether a tool's own source names a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StrategyOwnership {
-    /// It does, and so it will be set back.
+    /// The source names it, so that the field will be set back.
     Yes,
-    /// It does not, and so it stays as it is.
+    /// The source does not name it, so that the field stays as it is.
     No,
-    /// It is not told.
+    /// It is not known.
     Unknown,
 }
 
-/// When a tool sets back what differs from its source.
+/// When a tool sets back differences from its source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RevertTrigger {
@@ -80,12 +80,13 @@ pub enum RevertTrigger {
     OnRequest,
     /// It has been told to leave the DaemonSet alone.
     Never,
-    /// It is not told.
+    /// It is not known.
     Unknown,
 }
 
 impl GitOpsOwner {
-    /// Whether an operator should hear of it before changing anything: it sets back what a rollout changes, or may.
+    /// Whether an operator should hear of this manager before changing anything, because it sets back the changes of a rollout, or may
+    /// do so.
     pub fn interferes(&self) -> bool {
         match self.reverts {
             RevertTrigger::ByItself | RevertTrigger::Unknown => true,
@@ -94,7 +95,7 @@ impl GitOpsOwner {
         }
     }
 
-    /// What it will do: `sets template and update strategy back at its next sync, …`.
+    /// The manager's reaction in words: `sets template and update strategy back at its next sync, …`.
     pub fn expects(&self) -> String {
         let what = match self.strategy {
             StrategyOwnership::Yes => "template and update strategy",
@@ -108,7 +109,7 @@ impl GitOpsOwner {
         }
     }
 
-    /// When it sets back what differs: `at its next sync, within seconds where it heals itself`.
+    /// When it sets back differences: `at its next sync, within seconds where it heals itself`.
     pub fn when(&self) -> &'static str {
         match (&self.tool, self.reverts) {
             (_, RevertTrigger::Never) => "never",
@@ -125,7 +126,7 @@ impl GitOpsOwner {
         }
     }
 
-    /// How to hold it for as long as a rollout takes, where that is known.
+    /// How to hold it during a rollout, if that is known.
     pub fn suspend_hint(&self) -> Option<String> {
         if self.reverts == RevertTrigger::Never {
             return None;
@@ -165,7 +166,7 @@ impl GitOpsOwner {
         })
     }
 
-    /// All of it in one sentence, as a warning before the DaemonSet is changed.
+    /// The manager, its reaction and how to hold it, as a warning before the DaemonSet is changed.
     pub fn warning(&self) -> String {
         match self.suspend_hint() {
             Some(suspend_hint) => format!("{self} {}. To suspend it: {suspend_hint}.", self.expects()),

@@ -1,4 +1,5 @@
-//! The gates that halt a rollout. What follows from each is in `rules/halting_gates.rs`; when each does, in `Engine::reasons_to_halt`.
+//! The gates that halt a rollout. The consequences of each are in `rules/halting_gates.rs`; its conditions are in
+//! `Engine::reasons_to_halt`.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -11,14 +12,14 @@ with_all! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HaltingGate {
-    /// Too many nodes failed. Records that were written before there were others do not name it, and are not to.
+    /// Too many nodes failed. Records that were written before there were other gates do not name this one, and must not.
     #[default]
     FailureThreshold,
 }
 }
 
 impl HaltingGate {
-    /// Whether the nodes that its halt names have failed: then they count as failed for whoever drives next, and an operator who resumes
+    /// Whether the nodes that its halt names have failed. If so, they count as failed for the next driver, and an operator who resumes
     /// accepts their failures.
     pub(super) fn names_what_failed(self) -> bool {
         match self {
@@ -26,12 +27,12 @@ impl HaltingGate {
         }
     }
 
-    /// Whether a record does not name it.
+    /// Whether a record leaves this gate out.
     pub(super) fn goes_without_saying(&self) -> bool {
         *self == Self::default()
     }
 
-    /// One that this version does not know is read as the first, and stays in the record (see `record/unknown.rs`).
+    /// A gate that this version does not know is read as the first one, and stays in the record (see `record/unknown.rs`).
     pub(super) fn read<'de, D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(text)?;
         Ok(serde_json::from_value(value).unwrap_or_default())

@@ -12,23 +12,23 @@ use super::wait::Wait;
 pub enum Hold {
     /// No rollout is recorded, and the strategy is `OnDelete`: nothing moves by itself.
     NoRollout,
-    /// Rolldeck has set `OnDelete`, and no record is left of the rollout for which it did.
+    /// Rolldeck has set `OnDelete`, and the record of the rollout for which it did so is gone.
     NoRecord,
     /// The native controller decides; rolldeck has not adopted the DaemonSet.
     Native,
     /// The DaemonSet is being adopted or handed back, or its template changed.
     Preparing,
-    /// The DaemonSet is being deleted: what is taken away does not come back.
+    /// The DaemonSet is being deleted: a pod that is taken away does not come back.
     BeingDeleted,
     /// Nobody drives.
     NobodyDrives,
-    /// What was asked for here does not reach the cluster: until it does, nothing is started from here.
+    /// A command given here does not reach the cluster; until it does, this console starts no update.
     NotSent,
     /// Paused.
     Paused,
     /// Halted.
     Halted,
-    /// What must be seen cannot be seen.
+    /// Facts that an update needs cannot be seen.
     ViewStale,
     /// The partition keeps this many pods at the old revision.
     Partition {
@@ -41,18 +41,18 @@ pub enum Hold {
     NodeDown,
     /// Its node is cordoned.
     Cordoned,
-    /// It has two pods, and one of them is going: which one is to be replaced shows when that is gone.
+    /// The node has two pods, and one of them is going. The pod to replace is known once that one is gone.
     OtherPodGoes,
     /// The budget is used up.
     Budget {
-        /// How many are charged.
+        /// How many nodes are charged.
         used: u32,
-        /// How many may be.
+        /// How many nodes may be charged.
         limit: u32,
     },
-    /// The DaemonSet surges, and nobody has said how many of its nodes may be down instead.
+    /// The DaemonSet surges, and nobody has set how many of its nodes may be down instead.
     NoBudget,
-    /// It has several pods, after a surge: its controller keeps one and deletes the others first.
+    /// The node has several pods after a surge: its controller keeps one and deletes the others before the node is updated.
     SeveralPods,
     /// All pull slots are taken.
     PullLimit {
@@ -70,22 +70,22 @@ pub enum Hold {
         /// How many may be.
         limit: u32,
     },
-    /// Its images have to be there first, and are not known to be.
+    /// The node's images have to be present before its update, and are not known to be.
     ImageAbsent,
-    /// The new revision is in trouble on another node: nothing serving is replaced until that is clear.
+    /// The new revision is in trouble on another node: no serving pod is replaced until that trouble is cleared up.
     Unproven {
         /// Where.
         node: Str,
         /// What is wrong there, if that is known.
         cause: Option<CauseKind>,
     },
-    /// The record has no room for another name of a node in progress: it goes when others are done.
+    /// The record has no room for another name of a node in progress: this node is updated when others are done.
     RecordFull,
     /// Its site is down at large, updated nodes and others together.
     SiteOutage(SiteOutage),
-    /// Its old pod is down by itself: it waits until the new revision is available somewhere.
+    /// Its old pod is down by itself: the node waits until the new revision is available somewhere.
     NotProven,
-    /// The API server refuses to delete its pod. It is tried again by itself, ever more seldom.
+    /// The API server refuses to delete its pod. The driver tries again by itself, ever more seldom.
     DeletionRefused {
         /// What the server said.
         why: Str,
@@ -97,7 +97,7 @@ pub enum Hold {
     },
     /// The API server did not answer the last writes of this driver.
     NoAnswer,
-    /// Nothing is in its way, and it waits: in line, or for what becomes of its deletion.
+    /// Nothing is in its way: it waits in line, or for the result of its deletion.
     Waits(Wait),
     /// It is next.
     Next,

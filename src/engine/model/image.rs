@@ -19,14 +19,14 @@ impl ImageRef {
         &self.0
     }
 
-    /// The last part of it that tells versions apart: the tag, else the digest, else `latest`.
+    /// The part of the reference that tells versions apart: the tag, else the digest, else `latest`.
     pub fn version(&self) -> &str {
         version_of(&self.0)
     }
 }
 
-/// `image` without a name and password before its registry. No runtime takes such a reference, but nothing keeps one out of
-/// a template, and then it must not be shown.
+/// `image` without a name and password before its registry. No runtime takes such a reference, but a template may hold one, and the
+/// password must not be shown.
 pub fn without_user(image: &str) -> &str {
     let is_digest = |rest: &str| rest.split_once(':').is_some_and(|(_, sum)| sum.len() >= 32 && !sum.contains('/'));
     match image.rsplit_once('@') {
@@ -50,12 +50,12 @@ pub fn version_of(image: &str) -> &str {
     }
 }
 
-/// Whether the versions of two images alone would hide what changes: `v1 → v1`, or `v1 → latest` of another repository.
+/// Whether the versions alone would hide the change between two images: `v1 → v1`, or `v1 → latest` of another repository.
 pub fn hidden_by_versions(from: &str, to: &str) -> bool {
     repository_of(from) != repository_of(to) || version_of(from) == version_of(to)
 }
 
-/// Whether `image` is named by its digest: what is behind that never changes.
+/// Whether `image` is named by its digest, so that its content never changes.
 pub fn is_by_digest(image: &str) -> bool {
     without_user(image).contains('@')
 }
@@ -91,12 +91,12 @@ pub fn is_same_repository(was: &str, new: &str) -> bool {
     repository_of(&normalized(was)) == repository_of(&normalized(new))
 }
 
-/// What should not change by mistake from one image reference to another: the repository, and that it is named by its digest.
+/// Warnings about changes between two image references that may be mistakes: another repository, or a digest that is no longer named.
 pub fn change_warnings(was: &str, new: &str, arrow: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     if !is_same_repository(was, new) {
         let (from, to) = (registry_of(was), registry_of(new));
-        // Another registry has another repository.
+        // Another registry implies another repository.
         warnings.push(match from == to {
             true => "repository changes!".to_owned(),
             false => format!("registry changes! {from} {arrow} {to}"),

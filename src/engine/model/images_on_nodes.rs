@@ -1,4 +1,4 @@
-//! On how many nodes images still are that nodes may go back to.
+//! On how many nodes the images of a revision still are to which nodes may go back.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ pub struct ImagesOnNodes {
     pub images: Arc<[Str]>,
     /// Nodes of the fleet.
     pub nodes: u32,
-    /// All of the images are there.
+    /// Nodes on which all of the images are.
     pub present: u32,
-    /// One is not there: it would be pulled.
+    /// Nodes on which one of the images is not: it would be pulled.
     pub absent: u32,
-    /// Nothing tells.
+    /// Nodes of which this is not known.
     pub unknown: u32,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for ImagesOnNodes {
 }
 
 impl ImagesOnNodes {
-    /// The same without what the images are, for a column: `14 of 20, 3 would pull, 3 not known`.
+    /// The same without the names of the images, for a column: `14 of 20, 3 would pull, 3 not known`.
     pub fn short(&self) -> String {
         struct ShortCount<'a>(&'a ImagesOnNodes);
         impl fmt::Display for ShortCount<'_> {

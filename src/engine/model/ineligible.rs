@@ -17,7 +17,7 @@ pub enum Ineligible {
     NodeSelector {
         /// The label's key.
         key: Str,
-        /// The value that is asked for.
+        /// The value that the selector asks for.
         value: Str,
     },
     /// No term of the required node affinity matches.

@@ -12,10 +12,10 @@ use super::facts::Severity;
 use super::occupancy::NodeOccupancy;
 use super::time::Timestamp;
 
-/// What became of one question.
+/// The state of one request for data.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Reading<T> {
-    /// It is being asked.
+    /// The request is under way.
     #[default]
     Pending,
     /// The answer.
@@ -45,9 +45,9 @@ pub struct Inspection {
     pub node: Reading<NodeInspection>,
     /// The Events on the pod, newest first.
     pub events: Reading<Vec<PodEvent>>,
-    /// What other pods hold of what the pod lacks on the node; absent where it lacks nothing.
+    /// The resources that the pod lacks on the node, and how much of them other pods hold; absent if the pod lacks none.
     pub occupancy: Reading<NodeOccupancy>,
-    /// Why some of it could not be read again: what is shown of that is what was read before.
+    /// Why a part could not be read again. That part is shown as it was read before.
     pub stale: Option<Str>,
 }
 
@@ -72,14 +72,15 @@ pub struct PodInspection {
     pub conditions: Vec<ConditionInspection>,
     /// Its containers: init containers, containers, ephemeral ones.
     pub containers: Vec<ContainerInspection>,
-    /// Annotation `kubectl.kubernetes.io/default-container`: whose log is meant where none is named.
+    /// Annotation `kubectl.kubernetes.io/default-container`: the container whose log is meant if none is named.
     pub default_container: Option<Str>,
     /// The whole object, without `managedFields`.
     pub raw: Arc<Value>,
 }
 
 impl PodInspection {
-    /// Whose log says most: a container that failed, else one that is not ready, else the default one, else the first.
+    /// The container whose log says most: one that failed, else a running init container, else a running main container that is not
+    /// ready, else the default one, else the first.
     pub fn telling_container(&self) -> Option<&ContainerInspection> {
         let main = || self.containers.iter().filter(|one| one.kind == ContainerKind::Main);
         let named = |name: &Str| self.containers.iter().find(|one| one.name == *name);
@@ -115,7 +116,7 @@ pub struct ContainerInspection {
     pub kind: ContainerKind,
     /// Its image, as the template names it.
     pub image: Str,
-    /// What the runtime calls its image, once it was there.
+    /// The runtime's name for its image, once the image was there.
     pub image_id: Option<Str>,
     /// Whether it is ready.
     pub ready: bool,
@@ -123,7 +124,7 @@ pub struct ContainerInspection {
     pub restarts: u32,
     /// What it does; `None` while the kubelet has not said.
     pub state: Option<ContainerPhase>,
-    /// How it ended the time before.
+    /// How its previous run ended.
     pub last: Option<EndedRun>,
 }
 
@@ -142,7 +143,7 @@ impl ContainerInspection {
         }
     }
 
-    /// The run that is over: the present one if it ended, else the one before.
+    /// Its last run that is over: the present one if it ended, else the previous one.
     pub fn ended(&self) -> Option<&EndedRun> {
         match &self.state {
             Some(ContainerPhase::Ended(run)) => Some(run),
@@ -175,7 +176,7 @@ pub enum ContainerPhase {
 pub struct EndedRun {
     /// `Completed`, `Error`, `OOMKilled`, …
     pub reason: Str,
-    /// Its exit code. 128 and more: a signal ended it, whose number is the rest.
+    /// Its exit code. From 128 on, a signal ended it: the code is 128 plus the signal's number.
     pub exit_code: i32,
     /// Its last words (`terminationMessagePath`).
     pub message: Option<Str>,
@@ -200,7 +201,7 @@ impl fmt::Display for EndedRun {
     }
 }
 
-/// The signal that a shell and container runtimes report by this exit code: 128 and its number (signal(7), Linux).
+/// The signal that a shell or a container runtime reports by this exit code: 128 plus the signal's number (signal(7), Linux).
 fn signal_name(exit_code: i32) -> Option<&'static str> {
     Some(match exit_code.checked_sub(128)? {
         1 => "SIGHUP",
@@ -230,7 +231,7 @@ pub struct NodeInspection {
     pub cordoned: bool,
     /// Its addresses: type, address.
     pub addresses: Vec<(Str, Str)>,
-    /// What of it pods may use: resource, amount.
+    /// The resources that pods may use on it: resource, amount.
     pub allocatable: Vec<(Str, Str)>,
     /// What it runs: operating system, kernel, container runtime.
     pub system: Vec<Str>,
@@ -252,7 +253,8 @@ pub struct ConditionInspection {
 }
 
 impl ConditionInspection {
-    /// Whether it is as it should be: pressure and unavailable networks are bad when they are there, all else when it is not.
+    /// Whether the condition is as it should be: one that names trouble (pressure, an unavailable network, a disruption, a problem, a
+    /// deadlock) is good if it is `False`, any other if it is `True`.
     pub fn is_good(&self) -> bool {
         let bad_when_true = self.kind.ends_with("Pressure")
             || &*self.kind == "NetworkUnavailable"

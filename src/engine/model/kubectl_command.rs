@@ -51,7 +51,7 @@ pub enum PodReading {
 }
 
 impl KubectlCommand {
-    /// The command, quoted for a shell; `cluster` are the flags that lead to the cluster, quoted already. `None` where a name cannot be
+    /// The command, quoted for a shell. `cluster` holds the flags that lead to the cluster, quoted already. `None` if a name cannot be
     /// pasted safely.
     pub fn line(&self, cluster: &str) -> Option<String> {
         let kubectl = if cluster.is_empty() { "kubectl".to_owned() } else { format!("kubectl {cluster}") };

@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for Labels {
     }
 }
 
-/// What a [`Requirement`] asks of its key.
+/// The condition of a [`Requirement`] on its key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Operator {
     /// The label is one of these values.
@@ -97,7 +97,7 @@ pub enum Operator {
 pub struct Requirement {
     /// The label key.
     pub key: Str,
-    /// What it must be.
+    /// The condition on its value.
     pub operator: Operator,
 }
 
@@ -132,12 +132,12 @@ impl Selector {
         self.requirements.iter().all(|requirement| requirement.matches(labels))
     }
 
-    /// Whether it asks for nothing.
+    /// Whether it has no requirement.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// `no node has a label `zone`: is `topology.kubernetes.io/zone` meant?`, for the first key that none of `nodes` has while one has it
+    /// `no node has a label `zone`: is `topology.kubernetes.io/zone` meant?`, for the first key that no node has but that a node has
     /// behind a prefix: filters take such a short name, selectors do not.
     pub fn meant<'a>(&self, nodes: &(impl Iterator<Item = &'a Labels> + Clone)) -> Option<String> {
         self.requirements.iter().find_map(|Requirement { key, .. }| {
@@ -153,7 +153,8 @@ impl Selector {
     /// Reads a Kubernetes `LabelSelector` (`matchLabels` and `matchExpressions`).
     ///
     /// # Errors
-    /// Names the operator that Kubernetes does not have, or the bound of `Gt` or `Lt` that is not an integer. A missing key or value counts as empty.
+    /// The text names the operator that Kubernetes does not have, or the bound of `Gt` or `Lt` that is not an integer. A missing key or
+    /// value counts as empty.
     pub fn from_label_selector(value: &Value) -> Result<Self, String> {
         let mut requirements: Vec<Requirement> = Labels::from_json(&value["matchLabels"])
             .iter()
@@ -170,7 +171,7 @@ impl Requirement {
     /// Reads one `matchExpressions` entry: `{key, operator, values}`.
     ///
     /// # Errors
-    /// Names the operator that Kubernetes does not have, or the bound that is not an integer.
+    /// The text names the operator that Kubernetes does not have, or the bound that is not an integer.
     pub fn from_json(expression: &Value) -> Result<Self, String> {
         let key = Str::from(expression["key"].as_str().unwrap_or_default());
         let values = || -> Vec<Str> {

@@ -1,4 +1,4 @@
-//! How a node stands: where it is in a rollout, whose fault it is that it is unavailable, and whether it has the images.
+//! The state of a node: its place in a rollout, the blame for its unavailability, and whether it has the images.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::time::Timestamp;
 /// Index of a node in [`View::nodes`]; stable for the life of the view.
 pub(crate) type NodeIx = usize;
 
-/// Where a node stands.
+/// The state of a node in a rollout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum NodeState {
     /// Its pod failed at the target revision.
@@ -45,8 +45,8 @@ impl NodeState {
         }
     }
 
-    /// The state, with a failed pull taken for the pull that follows it. Kubelets go to and fro between the two for as long as they
-    /// try, and nobody is told of each try.
+    /// The state, with a failed pull taken for the pull that follows it. Kubelets alternate between the two for as long as they try,
+    /// and a single try is not reported.
     pub fn without_retries(self) -> Self {
         match self {
             Self::PullFailed => Self::Pulling,
@@ -55,21 +55,21 @@ impl NodeState {
     }
 }
 
-/// Whose fault an unavailable node is.
+/// The blame for an unavailable node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Blame {
-    /// At the new revision, or being replaced by us.
+    /// Its pod is at the new revision, or rolldeck is replacing it.
     Rollout,
     /// Its node went down after it got the new pod.
     Suspect,
     /// Its node is down, still at the old revision.
     Node,
-    /// It was down before we began, or its old pod fails by itself.
+    /// It was down before the rollout began, or its old pod fails by itself.
     PreExisting,
 }
 
-/// So many restarts after it was ready speak against the revision.
+/// The number of restarts, after the pod was ready, from which they speak against the revision.
 pub(crate) const AGAINST: u32 = 2;
 
 /// Restarts of a pod at the target revision, after it had been ready, that make it watched.
@@ -83,7 +83,7 @@ pub struct RestartsView {
 }
 
 impl RestartsView {
-    /// Whether nothing serving is replaced until it has shown that it stays up.
+    /// Whether no serving pod is replaced until this pod has shown that it stays up.
     pub fn speaks_against_revision(self) -> bool {
         self.times >= AGAINST
     }
@@ -104,6 +104,6 @@ pub enum ImageState {
     },
     /// The last pull failed.
     Failed,
-    /// One of them is known not to be there: it could not be pulled for a pod that is gone.
+    /// An image is known not to be there: it could not be pulled for a pod that is gone.
     Absent,
 }

@@ -13,12 +13,12 @@ use serde::Serialize;
 
 use super::Str;
 
-/// What is to be known of a detail beside its name.
+/// The texts that belong to a detail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AboutDetail {
     /// The head of its column in `status -o wide`.
     pub wide: &'static str,
-    /// The word before it on the page of its node; empty where it says itself what it is.
+    /// The word before it on the page of its node; empty if the value explains itself.
     pub page: &'static str,
 }
 

@@ -1,24 +1,24 @@
-//! What the engine says once, outside the snapshot.
+//! Messages that the engine gives once, outside the snapshot.
 
 use super::Str;
 use super::command::{CommandId, Unsettled};
 use super::rollout_event::RolloutEvent;
 
-/// Something that the engine has to say once, outside the snapshot.
+/// A message that the engine gives once, outside the snapshot.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Notice {
-    /// A command is done: what it asked for is written, or could not be written.
+    /// A command is done: the change that it asked for is written, or could not be written.
     Settled {
-        /// Which.
+        /// Which command.
         id: CommandId,
-        /// What was written, or why not.
+        /// What was written, in words, or why it was not written.
         result: Result<String, Unsettled>,
     },
     /// Something happened that belongs in the audit log.
     Happened {
-        /// What.
+        /// What happened.
         event: Box<RolloutEvent>,
-        /// To which DaemonSet, by its uid; `None` where it was not there.
+        /// The uid of the DaemonSet that it happened to; `None` if the DaemonSet was not there.
         uid: Option<Str>,
     },
 }

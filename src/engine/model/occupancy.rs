@@ -1,19 +1,19 @@
-//! Which pods hold what a pod lacks on its node, as it was read for somebody who asked.
+//! The pods that hold resources which a pod lacks on its node, read when somebody asks for them.
 
 use super::Str;
 use super::amount::Amount;
 
-/// How many pods are named.
+/// The most pods that are named.
 const NAMED: usize = 5;
 
-/// What the pods of a node hold of the resources that another pod lacks there.
+/// The resources that a pod lacks on a node, and what the pods there hold of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NodeOccupancy {
-    /// Each of those resources.
+    /// The resources that the pod lacks.
     pub resources: Vec<HeldResource>,
     /// How many pods the node has that have not ended.
     pub pods: u32,
-    /// It has more pods than were read.
+    /// Whether the node has more pods than were read.
     pub is_cut: bool,
 }
 
@@ -22,13 +22,13 @@ pub struct NodeOccupancy {
 pub struct HeldResource {
     /// Its name.
     pub name: Str,
-    /// What the pod asks for.
+    /// The amount that the pod asks for.
     pub request: Amount,
-    /// What pods may have of it on the node; `None`: the node could not be read.
+    /// The amount that pods may have on the node; `None`: the node could not be read.
     pub allocatable: Option<Amount>,
-    /// What the pods that are there have asked for.
+    /// The amount that the pods on the node have asked for.
     pub requested: Amount,
-    /// Those that asked for it, most first.
+    /// The pods that asked for it, the largest request first.
     pub holders: Vec<ResourceHolder>,
 }
 
@@ -39,14 +39,14 @@ pub struct ResourceHolder {
     pub namespace: Str,
     /// Its name.
     pub name: Str,
-    /// What it asked for.
+    /// The amount that it asked for.
     pub request: Amount,
-    /// Its priority where that is higher than the pod's, so that the pod never takes its place.
+    /// Its priority if that is higher than the lacking pod's, so that the lacking pod never takes its place.
     pub higher_priority: Option<i64>,
 }
 
 impl NodeOccupancy {
-    /// What is said of it: two lines for each resource.
+    /// The lines about it: two for each resource.
     pub fn lines(&self, node: &str) -> Vec<String> {
         self.resources.iter().flat_map(|resource| resource.lines(node, self)).collect()
     }
@@ -86,7 +86,7 @@ impl ResourceHolder {
 
 /// The resources that the scheduler's message names as too scarce, as in `1 Insufficient cpu, 1 Too many pods`.
 pub fn lacking_resources(message: &str) -> Vec<Str> {
-    // What follows is about preemption, and names them again.
+    // The rest of the message is about preemption, and names the resources again.
     let message = message.split(" preemption: ").next().unwrap_or_default();
     let mut names: Vec<Str> = Vec::new();
     for clause in message.split([',', ':']) {

@@ -1,4 +1,4 @@
-//! The pace of a site: how many of its nodes may pull at once where that follows what its link bears, and why.
+//! The pace of a site: how many of its nodes may pull at once if that follows what its link bears, and why.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::Str;
 use super::site::site_name;
 
-/// Annotation of the Lease: the [`PacedSite`]s of whoever drives, as JSON, for everybody else to see. Nothing is decided by it.
+/// Annotation of the Lease: the [`PacedSite`]s of the driver, as JSON, for other processes to show. No decision reads it.
 pub const PACE: &str = "rolldeck.io/pace";
-/// Of so many sites it is written.
+/// The most sites for which it is written.
 pub const PACED_SITES: usize = 200;
 
 /// How many nodes of a site may pull at once by its pace, and why.
@@ -20,24 +20,24 @@ pub const PACED_SITES: usize = 200;
 pub struct PacedSite {
     /// The site; empty for nodes without the label that names it.
     pub site: Str,
-    /// How many may. Limits that operators set hold beside it.
+    /// How many nodes may pull. Limits that operators set hold beside it.
     pub limit: u32,
-    /// Why so many.
+    /// The reason for this number.
     pub why: PaceReason,
 }
 
-/// Reads the annotation; what cannot be read is as good as nothing.
+/// Reads the annotation; an unreadable one counts as an empty one.
 pub fn parse_pace(text: Option<&str>) -> Arc<[PacedSite]> {
     text.and_then(|text| serde_json::from_str::<Vec<PacedSite>>(text).ok()).unwrap_or_default().into()
 }
 
-/// The text of the annotation; `None`: there is none.
+/// The text of the annotation; `None`: there is to be none.
 pub fn pace_text(sites: &[PacedSite]) -> Option<String> {
     (!sites.is_empty()).then(|| serde_json::to_string(sites).ok()).flatten()
 }
 
 impl PacedSite {
-    /// Those that were halved last before those that were not; then by name.
+    /// The sites in order: first those that were halved last, then the others; each group by name.
     pub fn by_news(sites: &[Self]) -> Vec<&Self> {
         let mut sites: Vec<&Self> = sites.iter().collect();
         sites.sort_by_key(|site| (!site.why.is_halved(), &site.site));
@@ -46,7 +46,7 @@ impl PacedSite {
 }
 
 impl PaceReason {
-    /// Whether it is why the limit was halved.
+    /// Whether this is a reason for which the limit was halved.
     pub fn is_halved(&self) -> bool {
         match self {
             Self::NoFaster { .. } | Self::Slower { .. } | Self::Flapped { .. } => true,
@@ -63,41 +63,41 @@ impl fmt::Display for PacedSite {
     }
 }
 
-/// Why a site has the limit that it has.
+/// The reason for a site's present limit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PaceReason {
     /// Nothing has been measured yet.
     Begins,
-    /// The link bore more.
+    /// The link bore more pulls.
     Raised {
         /// How many pulls showed it.
         finished: u32,
         /// What came over the link.
         throughput: Throughput,
     },
-    /// It is as many as operators allow.
+    /// The limit is as high as operators allow.
     AtMost {
         /// What comes over the link.
         throughput: Throughput,
     },
-    /// One more was tried lately and did not pay.
+    /// A higher limit was tried lately and did not pay.
     Full {
-        /// So many were too many.
+        /// The number of pulls that was too high.
         tried: u32,
         /// What comes over the link.
         throughput: Throughput,
     },
-    /// More pulls brought no more over the link.
+    /// More pulls brought no more data over the link.
     NoFaster {
-        /// So many were no faster.
+        /// The number of pulls that was no faster.
         tried: u32,
         /// What came over the link.
         throughput: Throughput,
     },
     /// Pulls took clearly longer than those before.
     Slower {
-        /// How many tenths as long.
+        /// The duration in tenths of the earlier one.
         tenths: u32,
     },
     /// A node of the site went down, or the pod on it, while others pulled.
@@ -109,7 +109,7 @@ pub enum PaceReason {
     },
 }
 
-/// What happens on a node whose link is overloaded, or whose registry is asked too often.
+/// A sign on a node that its link is overloaded, or that its registry is asked too often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Flap {
@@ -125,16 +125,16 @@ pub enum Flap {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Throughput {
-    /// So many bytes.
+    /// Bytes an hour.
     Bytes(u64),
-    /// So many thousandths of a pull, where kubelets do not say how many bytes that is.
+    /// Thousandths of a pull an hour, if kubelets do not report the bytes.
     MilliPulls(u64),
 }
 
 const HOUR_MILLIS: u64 = 3_600_000;
 
 impl Throughput {
-    /// That of one pull.
+    /// The throughput of one pull.
     pub fn of(bytes: Option<u64>, took: Duration) -> Self {
         let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
         match bytes {
@@ -143,14 +143,14 @@ impl Throughput {
         }
     }
 
-    /// How much it is, in whatever it is counted.
+    /// The amount, in the unit of the variant.
     pub fn amount(self) -> u64 {
         match self {
             Self::Bytes(amount) | Self::MilliPulls(amount) => amount,
         }
     }
 
-    /// That of so many pulls at once.
+    /// The throughput of so many pulls at once.
     #[must_use]
     pub fn times(self, pulls: u32) -> Self {
         match self {
@@ -159,7 +159,7 @@ impl Throughput {
         }
     }
 
-    /// Whether both are counted in the same.
+    /// Whether both have the same unit.
     pub fn is_like(self, other: Self) -> bool {
         matches!((self, other), (Self::Bytes(_), Self::Bytes(_)) | (Self::MilliPulls(_), Self::MilliPulls(_)))
     }

@@ -1,6 +1,6 @@
-//! What something that is under way waits for: a node that moves, or the rollout before any node can.
+//! Waits of nodes that move, and of the rollout before any node can move.
 //!
-//! Instants, not spans: a snapshot does not change because time passes. The words are told as of an instant.
+//! They hold instants, not spans, so that a snapshot does not change because time passes. The words are told as of an instant.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,55 +10,55 @@ use super::Str;
 use super::settings::Secs;
 use super::time::{ShortDuration, Timestamp};
 
-/// What a node that moves waits for. All instants are by our own clock, the measured skew taken out.
+/// The wait of a node that moves. All instants are by our own clock, corrected by the measured skew.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PodWait {
     /// The deletion of its pod was sent, and the API server has not answered.
     DeletionAnswer,
-    /// The API server confirmed the deletion, and the watch has not shown it.
+    /// The API server confirmed the deletion, but the watch has not shown it.
     DeletionShown {
         /// When it was confirmed.
         since: Timestamp,
     },
-    /// The answer to the deletion was lost: the watch shows whether it was carried out, or it is sent again.
+    /// The answer to the deletion was lost: the watch shows that it was carried out, or the deletion is sent again.
     DeletionLost {
         /// When the answer was lost.
         since: Timestamp,
     },
-    /// Its pod is terminating, and the grace of its processes is not over.
+    /// Its pod is terminating, and the grace period of its processes is not over.
     Grace {
-        /// The grace.
+        /// The length of the grace period.
         secs: u32,
         /// When it is over.
         ends_at: Timestamp,
-        /// What keeps the object after that, if anything.
+        /// Finalizers that keep the object after that, if there are any.
         finalizers: Arc<[Str]>,
     },
     /// Its pod has ended, and finalizers keep the object.
     Finalizers(Arc<[Str]>),
-    /// Its pod's grace is over, and its kubelet has not reported the end.
+    /// The grace period of its pod is over, but its kubelet has not reported the end.
     Kubelet {
-        /// When the grace was over.
+        /// When the grace period was over.
         since: Timestamp,
     },
     /// Its pod is being deleted, and nobody ends it while its node is down.
     NodeBack,
     /// It has no pod: its controller has not created one.
     Controller {
-        /// When the last pod went, where we saw that.
+        /// When the last pod went, if this process saw it go.
         since: Option<Timestamp>,
     },
-    /// Its pod is there, and not bound to it.
+    /// Its pod exists, but is not bound to the node.
     Scheduler {
         /// When the pod was created.
         since: Timestamp,
     },
-    /// Its pod is bound, and its kubelet has reported nothing of it.
+    /// Its pod is bound, but its kubelet has reported nothing of it.
     KubeletReport {
         /// When the pod was created.
         since: Timestamp,
     },
-    /// A container does not run: what its kubelet says of it, `ContainerCreating`, `PodInitializing`.
+    /// A container does not run, for the reason that its kubelet reports: `ContainerCreating`, `PodInitializing`.
     Container {
         /// The container.
         name: Str,
@@ -74,14 +74,14 @@ pub enum PodWait {
     },
     /// An image is pulled.
     Pull {
-        /// Since when, where an event told.
+        /// Since when, if an event told.
         since: Option<Timestamp>,
     },
     /// The node is outdated, and its pod pulls images that are no longer the target's. Kubelets do not break off a pull.
     PullOfOther {
         /// The images that are not there, without their registries.
         images: Arc<[Str]>,
-        /// Since when, where an event told. Without one it is only known that they are not there.
+        /// Since when, if an event told. Without an event, only their absence is known.
         since: Option<Timestamp>,
     },
     /// A container runs and is not ready.
@@ -91,21 +91,21 @@ pub enum PodWait {
         /// Since when it runs, as far as known.
         since: Option<Timestamp>,
     },
-    /// Its new pod is up beside the old one, which its controller has not taken away yet.
+    /// Its new pod is up beside the old one, which its controller has not deleted yet.
     OldPod,
-    /// Its containers run, and its pod does not say that it is ready.
+    /// Its containers run, but its pod is not reported as ready.
     PodReady,
-    /// Its pod is ready, and becomes available then if it stays so.
+    /// Its pod is ready, and becomes available at `ends_at` if it stays ready.
     Soak {
         /// How long it has to be ready in all.
         secs: u32,
-        /// When that is over.
+        /// When that time is over.
         ends_at: Timestamp,
-        /// Whether it is known since when it is ready. If not, it is over then at the latest.
+        /// Whether it is known since when the pod is ready. If not, `ends_at` is the latest possible end.
         since_known: bool,
     },
-    /// Its pod is ready, it is not known since when, and it is not this process that drives: each process counts from when it first saw
-    /// it, so that only whoever drives knows when it becomes available.
+    /// Its pod is ready since an unknown time, and another process drives. Each process counts from when it first saw the pod ready, so
+    /// that only the driver knows when the pod becomes available.
     SoakSeenByDriver {
         /// How long it has to be ready in all.
         secs: u32,
@@ -113,7 +113,7 @@ pub enum PodWait {
 }
 
 impl PodWait {
-    /// From when on, or until when, the words count: what a screen has to look at to know when they change.
+    /// The instant from which, or until which, the words count: a screen compares it with the time to know when the words change.
     pub fn instant(&self) -> Option<Timestamp> {
         match self {
             Self::Grace { ends_at: at, .. } | Self::Soak { ends_at: at, .. } => Some(*at),
@@ -164,7 +164,7 @@ impl fmt::Display for PodWaitAsOf<'_> {
             PodWait::Grace { secs: given, ends_at, finalizers } => {
                 match ends_at.since(self.at) {
                     Duration::ZERO => write!(f, "grace {} over", Secs(*given))?,
-                    // Clocks differ by a little: no more is left than was given.
+                    // Clocks differ a little: the words never tell more than the whole grace period.
                     left => {
                         let left = left.min(Duration::from_secs((*given).into()));
                         write!(f, "grace {}, {} left", Secs(*given), ShortDuration(left))?;
@@ -239,19 +239,19 @@ impl fmt::Display for Finalizers<'_> {
     }
 }
 
-/// What the whole rollout waits for, before any node can move or before it is over.
+/// The wait of the whole rollout, before any node can move or before it is over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Blocked {
-    /// What.
+    /// The blocker.
     pub by: Blocker,
     /// Since when, as far as we saw it, by our own clock.
     pub since: Timestamp,
 }
 
-/// What stands in the way of the whole rollout while it is being prepared or released.
+/// The obstacle to the whole rollout while it is being prepared or released.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Blocker {
-    /// A rollout is recorded, and the DaemonSet is not there.
+    /// A rollout is recorded, but the DaemonSet does not exist.
     DaemonSet,
     /// Somebody has to drive.
     Driver,

@@ -1,9 +1,9 @@
 //! Pre-warming: images are brought onto nodes before their pods are replaced, so that a node is down for a restart and not for a
 //! download.
 //!
-//! What operators want of it is a [`Prewarm`], kept in an annotation of the rollout's Lease beside the record. It needs no
+//! The wishes of operators are a [`Prewarm`], kept in an annotation of the rollout's Lease beside the record. Pre-warming needs no
 //! rollout: an image can be pre-warmed before the template has it. The driver makes one pod per node, a few at a time, or has
-//! StatefulSets make them; what has been done is told by these pods alone.
+//! StatefulSets make them. Only these pods tell what has been done.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,11 +21,12 @@ use super::settings::{Limit, Pace};
 use super::site::SiteLabel;
 use super::time::Timestamp;
 
-/// Annotation of the Lease: the [`Prewarm`], as JSON. Label of every pod made for it: the uid of the DaemonSet.
+/// Annotation of the Lease: the [`Prewarm`], as JSON. Also the label of every pod made for it: the uid of the DaemonSet.
 pub const PREWARM: &str = "rolldeck.io/prewarm";
 /// Label of every pod made for pre-warming: which images it brings, see [`crate::engine::rules::warm_pod::images_key`].
 pub const PREWARM_IMAGES: &str = "rolldeck.io/prewarm-images";
-/// Label of every pod that a StatefulSet made for pre-warming, and of that StatefulSet: its name. It is all that it selects by.
+/// Label of every pod that a StatefulSet made for pre-warming, and of that StatefulSet: its name. The StatefulSet selects its pods by
+/// this label alone.
 pub const PREWARM_SET: &str = "rolldeck.io/prewarm-set";
 /// Label of such a StatefulSet: for which nodes and limits it was made, see [`crate::engine::rules::warm_set::request_key`].
 pub const PREWARM_REQUEST: &str = "rolldeck.io/prewarm-request";
@@ -34,14 +35,14 @@ pub const PREWARM_SET_NODES: usize = 1000;
 /// The most a serialized [`Prewarm`] may take, in bytes.
 pub const PREWARM_LIMIT: usize = 16 * 1024;
 
-/// Of how many nodes the failures are recorded: each takes some 100 bytes, and they may take half of [`PREWARM_LIMIT`].
+/// The most nodes whose failures are recorded: each takes some 100 bytes, and they may take half of [`PREWARM_LIMIT`].
 pub const FAILURES_LIMIT: usize = 40;
 
-/// What operators want to be pre-warmed.
+/// A request of operators for pre-warming.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Prewarm {
-    /// `metadata.uid` of the DaemonSet that it is about: of another one of the same name it says nothing.
+    /// `metadata.uid` of the DaemonSet of this request; the request says nothing of another DaemonSet of the same name.
     pub daemonset_uid: Str,
     /// Which images.
     pub source: PrewarmSource,
@@ -54,23 +55,23 @@ pub struct Prewarm {
     /// Who makes the pods.
     #[serde(default, skip_serializing_if = "PrewarmMethod::is_pods")]
     pub method: PrewarmMethod,
-    /// Whether StatefulSets may be there: made for this, or for what it replaced.
+    /// Whether StatefulSets may be there that were made for this request, or for one that it replaced.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stateful_sets: bool,
-    /// Set while no more pods are made: by whom.
+    /// Who paused it; set while no more pods are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<By>,
-    /// Set once it is to end: its pods are deleted, then this goes.
+    /// Who cancelled it; set once it is to end. Its pods are deleted, then this request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<By>,
-    /// The last request to try again what failed: whoever drives and sees it change deletes the pods that failed.
+    /// The last request to try again what failed. A driver that sees it change deletes the pods that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried: Option<By>,
-    /// Who asks the holder for the lease where no rollout is recorded ([`super::record::Intent::handover`]).
+    /// Who asks the holder for the lease if no rollout is recorded ([`super::record::Intent::handover`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<By>,
-    /// Pulls that failed, by node, at most [`FAILURES_LIMIT`]: their pods are deleted, so that nothing else in the cluster tells of them once
-    /// whoever drove has ended. Only the holder of the lease writes it.
+    /// Pulls that failed, by node, at most [`FAILURES_LIMIT`]. Their pods are deleted, so that nothing else in the cluster tells of
+    /// them once the driver has ended. Only the holder of the lease writes them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<Str, PrewarmFailure>,
     /// Who asked for it, and when.
@@ -84,12 +85,12 @@ pub struct Prewarm {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PrewarmFailure {
-    /// Why the last one did. What the kubelet said of it is not kept.
+    /// Why the last pull failed. The kubelet's words are not kept.
     #[serde(default = "CauseKind::of_any_pull", deserialize_with = "CauseKind::read_of_a_pull")]
     pub cause: CauseKind,
-    /// How many in a row.
+    /// How many pulls failed in a row.
     pub times: u32,
-    /// Before that none is tried, by the clock of whoever drove.
+    /// When the next pull is tried at the earliest, by the clock of whoever drove.
     pub again_at: Timestamp,
 }
 
@@ -98,7 +99,7 @@ impl CauseKind {
         Self::ImagePull
     }
 
-    /// One that this version does not know is read as a pull that failed.
+    /// A cause that this version does not know is read as a pull that failed.
     fn read_of_a_pull<'de, D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(text)?;
         Ok(serde_json::from_value(value).unwrap_or_else(|_unknown| Self::of_any_pull()))
@@ -106,10 +107,10 @@ impl CauseKind {
 }
 
 impl Prewarm {
-    /// Reads one.
+    /// Reads the annotation.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// The text says what is wrong with the annotation.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > PREWARM_LIMIT {
             return Err(format!("annotation {PREWARM} takes {} bytes, more than {PREWARM_LIMIT}", text.len()));
@@ -122,11 +123,11 @@ impl Prewarm {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PrewarmSource {
-    /// Those of the DaemonSet's template as it is, whatever it becomes.
+    /// The images of the DaemonSet's template as it is at each time.
     Template,
-    /// Those of the template with these by container name (`*`: all main containers), as `set-image` takes them.
+    /// The images of the template with these by container name (`*`: all main containers), as `set-image` takes them.
     Images(BTreeMap<String, ImageRef>),
-    /// Those of the ControllerRevision with this hash, as when rolling back to it.
+    /// The images of the ControllerRevision with this hash, as when rolling back to it.
     Revision(Str),
 }
 
@@ -134,7 +135,7 @@ pub enum PrewarmSource {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PrewarmMethod {
-    /// Whoever drives: one on each node, in the order of the rollout.
+    /// The driver makes one on each node, in the order of the rollout.
     #[default]
     Pods,
     /// One StatefulSet for each node that may pull at once. It makes its next pod once the last one is ready, also while
@@ -152,20 +153,20 @@ impl PrewarmMethod {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PrewarmNodes {
-    /// On all.
+    /// On all of them.
     #[default]
     All,
     /// On those whose labels match.
     Selector(Selector),
-    /// On those that the rollout's present partition and selector let be updated, as they are at each time.
+    /// On those that the rollout's partition and selector let be updated, as both are at each time.
     NextStep,
-    /// On those, and on the first of those in line that the next step of the plan lets be updated besides.
+    /// On those, and on the first nodes in line that the next step of the plan lets be updated besides.
     StepAhead,
-    /// On this one.
+    /// On this node.
     Node(Str),
 }
 
-/// How many nodes may pull at once. All of it holds for pre-warming and updates together.
+/// How many nodes may pull at once. Each limit holds for pre-warming and updates together.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PrewarmLimits {
@@ -175,10 +176,11 @@ pub struct PrewarmLimits {
     /// In each site; a percentage of its nodes, rounded up; `default`: no limit of its own.
     #[serde(skip_serializing_if = "Limit::is_default")]
     pub max_pulling_per_site: Limit,
-    /// The label by whose value nodes are told apart into sites, while no rollout is recorded: then it is the rollout's.
+    /// The label whose value tells nodes apart into sites while no rollout is recorded; the label of a recorded rollout takes its
+    /// place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site_label: Option<SiteLabel>,
-    /// Whether limits of sites follow what their links bear; they also do where the rollout says so.
+    /// Whether limits of sites follow what their links bear. They also do so if the rollout's own setting says so.
     #[serde(skip_serializing_if = "Pace::is_fixed")]
     pub pace: Pace,
 }
@@ -197,7 +199,7 @@ pub enum PrewarmState {
     },
     /// The images are on the node.
     Present,
-    /// They did not arrive.
+    /// The images did not arrive.
     Failed {
         /// Why.
         cause: Cause,
@@ -246,41 +248,40 @@ pub enum PrewarmWait {
     Cancelled,
     /// The node is down, or takes no pods at the moment.
     NodeDown,
-    /// Its kubelet reports this pressure: no StatefulSet brings it there.
+    /// Its kubelet reports this pressure: no StatefulSet brings the images there.
     Pressure(Str),
-    /// Its pod is being replaced: the update pulls.
+    /// Its pod is being replaced: the update pulls the images.
     Updating,
     /// The API server refuses such pods at the moment, in these words.
     Refused(Str),
     /// Nobody drives.
     NobodyDrives,
-    /// What has to be seen for it cannot be seen.
+    /// The facts that pre-warming needs cannot be seen.
     ViewStale(Str),
 }
 
 /// How far pre-warming is.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PrewarmView {
-    /// What was asked for.
+    /// The request.
     pub request: Prewarm,
     /// The images.
     pub images: Arc<[Str]>,
-    /// Why it cannot be done at all; then the rest is empty.
+    /// Why it cannot be done at all; the other fields are then empty.
     pub error: Option<Str>,
-    /// How many nodes are how far.
+    /// How many nodes are in each state.
     pub counts: PrewarmCounts,
     /// How many nodes may pull at once, overall.
     pub limit: u32,
-    /// How many do, updates included.
+    /// How many nodes pull, updates included.
     pub pulling: u32,
     /// The same by site, by name. Nodes without a site's label are one site, whose name is empty.
     pub sites: Vec<PrewarmSite>,
-    /// How long until every node has the images that can get them; `None` where there is nothing to compute it from, or where
-    /// nothing is pulled.
+    /// How long until every node that can get the images has them; `None` if there is nothing to compute it from, or nothing is pulled.
     pub estimate: Option<TimeRange>,
     /// How many bytes a second come over all links; `None` where nothing is pulled, or kubelets do not tell sizes.
     pub throughput: Option<u64>,
-    /// Why no more pods are made, where the registry does not give the image to anybody.
+    /// Why no more pods are made, if the registry gives the image to no node.
     pub unobtainable: Option<Unobtainable>,
     /// What the API server said when it last refused a pod, on which node.
     pub refusal: Option<(Str, Str)>,
@@ -296,9 +297,9 @@ pub struct PrewarmView {
 /// were asked for, or it was cancelled.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PrewarmLeftover {
-    /// How many have still to be deleted. Whoever drives does it.
+    /// How many have still to be deleted. The driver deletes them.
     pub pods: u32,
-    /// How many are deleted, and their kubelets have not ended them yet. That needs nobody.
+    /// How many are deleted but not ended yet by their kubelets. No driver is needed for that.
     pub ending: u32,
     /// Where the last deletion of one of them failed, and what the API server said.
     pub refusal: Option<(Str, Str)>,
@@ -309,7 +310,7 @@ pub struct PrewarmLeftover {
 pub struct StuckSet {
     /// Its name.
     pub name: Str,
-    /// The pod that it waits for; `None`: it is not let make one.
+    /// The pod that it waits for; `None`: it may not make one.
     pub pod: Option<Str>,
     /// The node of that pod; `None`: it has none.
     pub node: Option<Str>,
@@ -317,12 +318,13 @@ pub struct StuckSet {
     pub why: StuckWhy,
 }
 
-/// The registry refused the image on several nodes, and none got it. More pods would say the same, and use up the registry's limit.
+/// The registry refused the image on several nodes, and none got it. More pods would get the same answer, and use up the registry's
+/// limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unobtainable {
     /// On how many nodes.
     pub nodes: u32,
-    /// What it says.
+    /// The registry's answer.
     pub cause: CauseKind,
 }
 
@@ -331,7 +333,7 @@ pub struct Unobtainable {
 pub enum StuckWhy {
     /// The images of the pod do not arrive.
     Failed(Cause),
-    /// They are there, and a container of the pod cannot run, in its kubelet's words: as where its image has no `sleep`.
+    /// The images are there, but a container of the pod cannot run, in its kubelet's words; for example, its image has no `sleep`.
     NotRunning(Str),
     /// The node of the pod is down.
     NodeDown,
@@ -341,7 +343,7 @@ pub enum StuckWhy {
     Refused(Str),
 }
 
-/// How many nodes are how far.
+/// How many nodes are in each state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PrewarmCounts {

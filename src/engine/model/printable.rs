@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-/// Stands for a character that is not written.
+/// The replacement for a character that is not written.
 pub const REPLACEMENT: char = '?';
 
 /// Whether a terminal shows `c` as itself. It is false for control characters (C0, DEL and C1), for characters that have no
@@ -75,7 +75,7 @@ pub fn json_again(written: &str) -> String {
     let mut text = String::with_capacity(written.len());
     for c in written.chars() {
         match c {
-            // Valid JSON has these between values only.
+            // Valid JSON has these characters between values only.
             '\t' | '\n' | '\r' => text.push(' '),
             c if is_printable(c) => text.push(c),
             c => escape(&mut text, c),

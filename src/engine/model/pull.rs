@@ -16,25 +16,25 @@ use super::time::Timestamp;
 /// One image that the target needs on one node, by the container or volume that needs it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImagePull {
-    /// The container; of a volume `volume/` and its name.
+    /// The container's name; for a volume, `volume/` and the volume's name.
     pub container: Str,
-    /// What needs it.
+    /// The kind of user that needs it.
     pub usage: ImageUse,
     /// Its image, as the template has it.
     pub image: Str,
-    /// What is known of it on the node.
+    /// The state of the image on the node.
     pub state: PullState,
 }
 
-/// What is known of an image on a node.
+/// The state of an image on a node.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum PullState {
-    /// Nothing.
+    /// Nothing is known.
     #[default]
     Unknown,
-    /// It could not be pulled for a pod that is gone, and nothing has brought it since.
+    /// The image could not be pulled for a pod that is gone, and nothing has brought it since.
     Absent,
-    /// It is pulled after those of other containers of the same pod.
+    /// The image is pulled after those of other containers of the same pod.
     Queued,
     /// It is being pulled.
     Pulling {
@@ -43,9 +43,9 @@ pub enum PullState {
     },
     /// It is there.
     Present {
-        /// How that is known.
+        /// The evidence that it is there.
         by: Evidence,
-        /// How it came, where its kubelet said so.
+        /// The pull that brought it, if its kubelet reported one.
         pull: Option<FinishedPull>,
     },
     /// It could not be pulled.
@@ -57,7 +57,7 @@ pub enum PullState {
     },
 }
 
-/// What shows that an image is on a node.
+/// Evidence that an image is on a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Evidence {
@@ -76,9 +76,9 @@ pub enum Evidence {
 /// A pull that ended well, as its kubelet told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FinishedPull {
-    /// How long it took, together with the time that it waited for other pulls of its node.
+    /// How long the pull took, including the time for which it waited for other pulls of its node.
     pub took: Duration,
-    /// How long the pull itself took; the same as `took` where the kubelet does not tell them apart (before 1.27).
+    /// How long the pull itself took; equal to `took` if the kubelet does not tell the two apart (before 1.27).
     pub transfer: Duration,
     /// The size of the image; kubelets tell it since 1.30.
     pub bytes: Option<u64>,
@@ -104,20 +104,20 @@ pub enum PullFailure {
     InvalidName,
     /// The policy forbids pulling, and it is not there.
     NeverPulled,
-    /// For another reason.
+    /// Another reason.
     Other,
 }
 
 /// How long an image took on nodes that have finished pulling it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UsualPull {
-    /// Half of them were faster.
+    /// The median: half of the nodes were faster.
     pub median: Duration,
-    /// A quarter of them were faster than the first, a quarter slower than the second.
+    /// A quarter of the nodes were faster than the first duration, and a quarter slower than the second.
     pub quartiles: (Duration, Duration),
-    /// How many they are.
+    /// How many nodes are compared.
     pub peers: u32,
-    /// Which nodes they are.
+    /// Which nodes are compared.
     pub scope: PeerScope,
 }
 
@@ -125,16 +125,16 @@ pub struct UsualPull {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PeerScope {
-    /// Those of the same site.
+    /// The nodes of the same site.
     Site,
-    /// All.
+    /// All nodes.
     Fleet,
 }
 
 /// All pulls of the target's images.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PullSummary {
-    /// How many nodes of the fleet are where.
+    /// How many nodes of the fleet are in each state.
     pub counts: PullCounts,
     /// One entry for each image of the target, in the order of its containers.
     pub images: Arc<[ImageSummary]>,
@@ -146,13 +146,13 @@ pub struct PullSummary {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PullCounts {
-    /// All of them are there.
+    /// All images are there.
     pub present: u32,
-    /// One is being pulled.
+    /// An image is being pulled.
     pub pulling: u32,
-    /// One could not be pulled.
+    /// An image could not be pulled.
     pub failed: u32,
-    /// One is known not to be there.
+    /// An image is known not to be there.
     pub absent: u32,
     /// Nothing is known.
     pub unknown: u32,
@@ -163,13 +163,13 @@ pub struct PullCounts {
 pub struct ImageSummary {
     /// The image, as the template has it.
     pub image: Str,
-    /// Its size, where a kubelet or a node told.
+    /// Its size, if a kubelet or a node told it.
     pub bytes: Option<u64>,
-    /// How long it takes, of all nodes.
+    /// How long a pull usually takes, over all nodes.
     pub fleet: Option<UsualPull>,
-    /// How long it takes by site, of those where enough nodes have pulled it; in order of their names.
+    /// How long a pull usually takes at each site where enough nodes have pulled the image; in order of the sites' names.
     pub sites: Vec<(Str, UsualPull)>,
-    /// How long it took, of all nodes that finished; `None` where those are too few to tell.
+    /// How long the pulls took on all nodes that finished; `None` if these are too few to tell.
     pub took: Option<TimeSpread>,
 }
 
@@ -184,7 +184,7 @@ pub struct SlowPull {
     pub took: Duration,
     /// How many times as long as the median of its peers.
     pub times: u32,
-    /// Which those are.
+    /// Which nodes these peers are.
     pub scope: PeerScope,
 }
 
@@ -195,7 +195,7 @@ pub struct PrewarmPulls {
     pub images: Arc<[ImageSummary]>,
     /// Pulls that took much longer than those of their peers, the slowest first.
     pub slow: Arc<[SlowPull]>,
-    /// All of them, by the name of the node; of several of one image the last.
+    /// All finished pulls, by the name of the node; of several pulls of one image on a node, the last.
     pub finished: Arc<[NodePull]>,
 }
 
@@ -219,7 +219,7 @@ impl PrewarmPulls {
 }
 
 impl PullSummary {
-    /// How long `image` takes on nodes of `site`: those of the site where enough have pulled it, else all.
+    /// How long a pull of `image` usually takes on nodes of `site`: measured on nodes of the site if enough have pulled it, else on all.
     pub fn usual(&self, image: &str, site: &str) -> Option<UsualPull> {
         self.images.iter().find(|known| &*known.image == image)?.usual(site)
     }
@@ -231,7 +231,7 @@ impl PullSummary {
 }
 
 impl ImageSummary {
-    /// How long it takes on nodes of `site`: those of the site where enough have pulled it, else all.
+    /// How long a pull usually takes on nodes of `site`: measured on nodes of the site if enough have pulled the image, else on all.
     pub fn usual(&self, site: &str) -> Option<UsualPull> {
         let of_site = self.sites.binary_search_by(|(known, _)| (**known).cmp(site));
         of_site.ok().map(|at| self.sites[at].1).or(self.fleet)

@@ -26,7 +26,7 @@ pub enum Rounding {
 }
 
 impl IntOrPercent {
-    /// The count that this means for `total`; an absolute count is returned as it is, even beyond `total`.
+    /// The count for `total`; an absolute count is returned as it is, even beyond `total`.
     pub fn of(self, total: u32, rounding: Rounding) -> u32 {
         match self {
             Self::Int(count) => count,

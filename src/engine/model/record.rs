@@ -1,10 +1,10 @@
-//! A rollout's record: what survives every console, kept as one annotation on one Lease.
+//! A rollout's record: the state that outlives every console, kept as one annotation on one Lease.
 //!
-//! It has two parts, like spec and status. The [`Intent`] is what operators want; anyone with permission edits it, by
-//! compare-and-swap. The [`Progress`] is what the driver learnt and the cluster cannot tell again; only the holder of
-//! the lease writes it. Neither grows with the fleet: only exceptions and clocks are stored.
+//! It has two parts, like spec and status. The [`Intent`] holds the wishes of operators; anyone with permission edits it, by
+//! compare-and-swap. The [`Progress`] holds findings of the driver that the cluster cannot tell again; only the holder of the lease
+//! writes it. Neither part grows with the fleet, because only exceptions and clocks are stored.
 //!
-//! Fields that a newer rolldeck added survive what an older one writes ([`unknown`]).
+//! An older rolldeck that writes the record keeps the fields that a newer one added ([`unknown`]).
 
 mod gate_marks;
 mod halt;
@@ -32,20 +32,20 @@ pub use super::halting_gate::HaltingGate;
 
 /// Annotation of the DaemonSet: the `updateStrategy` that it had before rolldeck took over, as JSON.
 pub const ORIGINAL_STRATEGY: &str = "rolldeck.io/original-update-strategy";
-/// Annotation of the DaemonSet while a change of the template is being made: which change, and the generation that it leads
-/// to, as `ID/GENERATION`. By it a driver recognises the template that resulted, even if admission has changed it.
+/// Annotation of the DaemonSet while a change of the template is being made: the identifier of the change and the generation to which
+/// it leads, as `ID/GENERATION`. A driver recognises the resulting template by it, even if admission has changed the template.
 pub const CHANGE: &str = "rolldeck.io/change";
 /// Annotation of the Lease: the [`Record`], as JSON.
 pub const RECORD: &str = "rolldeck.io/rollout";
 /// Label of every Lease of ours, by which a fleet view finds them.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "rolldeck");
-/// Who acts when the driver does something by itself.
+/// The name that is recorded as the actor when the driver acts by itself.
 pub(crate) const OURSELVES: &str = "rolldeck";
-/// The most a serialized record may take, in bytes: a quarter of what all annotations of an object share.
+/// The most bytes that a serialized record may take: a quarter of the limit that all annotations of an object share.
 pub const RECORD_LIMIT: usize = 64 * 1024;
 /// The most suspects that are stored: many more than it takes to halt.
 pub const SUSPECTS_LIMIT: usize = 60;
-/// The most sites of which it is stored how many nodes went down.
+/// The most sites for which the record counts the nodes that went down.
 pub const SITES_LIMIT: usize = 20;
 
 /// The name of the Lease for a DaemonSet called `daemonset`.
@@ -61,20 +61,20 @@ pub fn lease_name(daemonset: &str) -> String {
 pub struct Record {
     /// The format's version; this code writes and reads 1.
     pub version: u32,
-    /// `metadata.uid` of the DaemonSet that it is about: of another one of the same name it says nothing. `None` in records
-    /// of an older rolldeck: those are believed, and get it with the next write.
+    /// `metadata.uid` of the DaemonSet of this record; the record says nothing of another DaemonSet of the same name. `None` in records
+    /// of an older rolldeck: they are believed, and get the uid with the next write.
     #[serde(default)]
     pub daemonset_uid: Option<Str>,
-    /// What operators want.
+    /// The wishes of operators.
     pub intent: Intent,
-    /// What the driver learnt.
+    /// The findings of the driver.
     #[serde(default)]
     pub progress: Progress,
     /// Identifiers of the last writes that carried edits, oldest first, at most [`Record::WRITE_IDS`]. A process that lost the
     /// answer to its write finds here whether it took effect, even if others have written the record since.
     #[serde(default)]
     pub write_ids: Vec<Str>,
-    /// What a newer rolldeck wrote beside all that.
+    /// Fields that a newer rolldeck wrote and this one does not know.
     #[serde(skip)]
     pub unknown: UnknownFields,
 }
@@ -113,7 +113,7 @@ impl Record {
     /// Reads a record.
     ///
     /// # Errors
-    /// Says what is wrong with it, or that a newer rolldeck wrote it.
+    /// The text says what is wrong with the record, or that a newer rolldeck wrote it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let unreadable = |error: serde_json::Error| format!("annotation {RECORD}: {error}");
         if text.len() > RECORD_LIMIT {
@@ -127,7 +127,7 @@ impl Record {
                 Self::VERSION
             ));
         }
-        // Most were written by this version.
+        // Most records were written by this version and need no search for unknown fields.
         let known = serde_json::to_string(&record.known_fields()).map_err(unreadable)?;
         if known != text {
             let known = serde_json::to_value(record.known_fields()).map_err(unreadable)?;
@@ -149,24 +149,24 @@ impl Record {
     }
 }
 
-/// What operators want of a rollout.
+/// The wishes of operators for a rollout.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Intent {
     /// A change of the template that the driver has still to make.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Change>,
-    /// What goes with `change`: its identifier, and what it is measured against.
+    /// Data about `change`: its identifier, and the partition that the rollout had before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_change: Option<RequestedChange>,
-    /// What became of the last change that was asked for.
+    /// The outcome of the last change that was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ChangeOutcome>,
     /// Hash of the revision that is being rolled out, once its ControllerRevision exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Str>,
-    /// Hash of the revision that was last gone back to, written when the template was. The rollout goes back, broken nodes
-    /// first and ignoring partition and selector, only while this is the target: see [`Intent::direction`].
+    /// Hash of the revision to which the rollout last went back, written together with the template. Only while this hash is the
+    /// target does the rollout go back: broken nodes first, regardless of partition and selector (see [`Intent::direction`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub back_to: Option<Str>,
     /// The steps of the plan: how many nodes are updated in total after each.
@@ -179,11 +179,11 @@ pub struct Intent {
     /// Set while paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<Paused>,
-    /// What may be taken down and pulled at once.
+    /// How many nodes may be taken down, and how many may pull, at once.
     pub budgets: Budgets,
-    /// When a rollout has failed.
+    /// The conditions under which a rollout counts as failed.
     pub gates: Gates,
-    /// What happens when every node is at the target.
+    /// The driver's action once every node is at the target.
     pub finish: Finish,
     /// Set once the DaemonSet is to be handed back to its controller.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,19 +193,19 @@ pub struct Intent {
     pub handover: Option<By>,
     /// Halts up to this number have been seen by an operator, who resumed.
     pub acknowledged_halt: u32,
-    /// Nodes that failed after that halt, where nobody drove who would have named them in it: who resumed saw them, too. At most
-    /// [`ACCEPTED_LIMIT`].
+    /// Nodes that failed after that halt while nobody drove, so that no driver named them in the halt. The operator who resumed saw
+    /// these failures as well. At most [`ACCEPTED_LIMIT`].
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub accepted: BTreeSet<Str>,
-    /// What happens when somebody changes the strategy back while the rollout runs.
+    /// The driver's reaction when somebody changes the strategy back while the rollout runs.
     pub on_drift: OnDrift,
-    /// In which order nodes of several sites go.
+    /// The order in which nodes of several sites are updated.
     #[serde(default, skip_serializing_if = "NodeOrder::is_default")]
     pub order: NodeOrder,
-    /// Which nodes get the images before they may be updated, without being asked for.
+    /// The nodes that get the images before they may be updated, without a command that asks for it.
     #[serde(default, skip_serializing_if = "PrewarmAhead::is_default")]
     pub prewarm: PrewarmAhead,
-    /// Set where this record was begun after an earlier one of the same rollout was lost.
+    /// Set if this record replaces one of the same rollout that was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun_anew: Option<BegunAnew>,
 }
@@ -238,8 +238,8 @@ impl Default for Intent {
 }
 
 impl Intent {
-    /// For how many seconds a new pod has to be ready before it counts as available, beside `minReadySeconds`. Going back waits
-    /// for no gate, so not for this either.
+    /// The number of seconds for which a new pod has to be ready before it counts as available, in addition to `minReadySeconds`. It is
+    /// 0 while the rollout goes back, because going back waits for no gate.
     pub fn soak_secs(&self) -> u32 {
         match self.direction() {
             Direction::Forward => self.gates.soak_secs.0,
@@ -252,7 +252,7 @@ impl Intent {
         self.begun_anew.as_ref().is_some_and(|begun| !begun.limits_set)
     }
 
-    /// What is set.
+    /// The settings of this intent.
     pub fn settings(&self) -> Settings {
         let Self { budgets, gates, steps, prewarm, on_drift, order, finish, .. } = self;
         let policies =
@@ -260,7 +260,7 @@ impl Intent {
         Settings { budgets: budgets.clone(), gates: *gates, policies }
     }
 
-    /// Changes what `tuning` names.
+    /// Changes the settings that `tuning` names.
     pub(crate) fn tune(&mut self, tuning: &Tuning) {
         let mut settings = self.settings();
         tuning.apply_to(&mut settings);
@@ -273,7 +273,7 @@ impl Intent {
         }
     }
 
-    /// Which way the rollout goes: back only while the target is the revision that was asked back to.
+    /// The direction of the rollout: back only while the target is the revision in `back_to`.
     pub fn direction(&self) -> Direction {
         match (&self.back_to, &self.target) {
             (Some(back_to), Some(target)) if back_to == target => Direction::Back,
@@ -282,25 +282,25 @@ impl Intent {
     }
 }
 
-/// What goes with a change that is still to be made.
+/// Data about a change that is still to be made.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestedChange {
     /// Tells this change from any other.
     pub id: Str,
-    /// The partition that it had before everything was held for this change, and has again when the change is refused,
-    /// unless somebody stepped meanwhile.
+    /// The partition before all pods were held for this change. It is restored if the change is refused, unless somebody stepped
+    /// meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_before: Option<IntOrPercent>,
 }
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeOutcome {
-    /// Which.
+    /// Identifier of the change.
     pub id: Str,
-    /// Why it was not made; absent: it was.
+    /// Why the change was not made; `None`: it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Str>,
 }
@@ -337,33 +337,33 @@ pub struct Paused {
     /// Why, in their words or ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Str>,
-    /// Somebody else than `by` has given a reason since, which `why` ends with.
+    /// Whether somebody other than `by` has given a reason since; `why` ends with that reason.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub others: bool,
-    /// It has stopped the DaemonSet's own controller, which was replacing pods or might have been.
+    /// Whether the pause stopped the DaemonSet's own controller, which was replacing pods or might have been.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub brakes: bool,
-    /// The revision (its hash) of the template that somebody else made last, as far as it is told in `why` or in an Event. `None` where the
-    /// template has been that of the target as long as it is paused.
+    /// Hash of the revision of the template that somebody else made last, if `why` or an Event tells of it. `None` if the template was
+    /// the target's throughout the pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<Str>,
 }
 
 impl Paused {
-    /// A pause by one, and for a reason that has nothing to do with the template.
+    /// A pause by one person, for a reason that has nothing to do with the template.
     pub fn new(by: Str, at: Timestamp, why: Option<Str>) -> Self {
         Self { by, at, why, others: false, brakes: false, template: None }
     }
 
-    /// Whether rolldeck itself paused it: the template or the strategy was changed by somebody else, or a change was refused. It is
-    /// an operator's to decide how it goes on, as after a halt.
+    /// Whether rolldeck itself paused the rollout: somebody else changed the template or the strategy, or a change was refused. An
+    /// operator has to decide how the rollout goes on, as after a halt.
     pub fn is_by_rolldeck(&self) -> bool {
         *self.by == *OURSELVES
     }
 }
 
 impl By {
-    /// Whether rolldeck itself asked, by what is recorded, and no operator.
+    /// Whether the request is recorded as rolldeck's own and not as an operator's.
     pub fn is_rolldeck(&self) -> bool {
         *self.by == *OURSELVES
     }
@@ -379,64 +379,66 @@ pub struct By {
     pub at: Timestamp,
 }
 
-/// How a record began that took the place of one that was lost with its Lease.
+/// The beginning of a record that replaced one that was lost with its Lease.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BegunAnew {
-    /// Whose command began it, and when by their clock.
+    /// Who began the record by a command, and when by their clock.
     #[serde(flatten)]
     pub begun: By,
-    /// Whether anybody has set a limit in it. The limits of the record that was lost are not known.
+    /// Whether anybody has set a limit in this record. The limits of the lost record are not known.
     #[serde(default)]
     pub limits_set: bool,
 }
 
-/// What the driver learnt and the cluster cannot tell again.
+/// Findings of the driver that the cluster cannot tell again.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Progress {
     /// When the rollout began, by the first driver's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
-    /// Hash of the revision that most nodes had when the rollout began: what is at another one, the rollout put there.
+    /// Hash of the revision that most nodes had when the rollout began. Pods at another revision were put there by the rollout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Str>,
-    /// The DaemonSet was seen adopted. A strategy other than `OnDelete` is a drift from then on: somebody else set it.
+    /// Whether the DaemonSet was seen adopted. From then on, a strategy other than `OnDelete` is a drift: somebody else set it.
     pub adopted: bool,
-    /// The strategy has drifted and the pause or enforcement for it is done; cleared when it is adopted again.
+    /// Whether the strategy has drifted and the pause or enforcement for this drift is done; cleared when the DaemonSet is adopted
+    /// again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub drifted: bool,
     /// Drifts after which `OnDelete` was set again.
     #[serde(skip_serializing_if = "StrategyDrifts::is_empty")]
     pub drifts: StrategyDrifts,
-    /// Nodes that were down before we began, with since when.
+    /// Nodes that were down before the rollout began, each with the time since when it was down.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub down_before: BTreeMap<Str, Timestamp>,
-    /// Set if the record had no room for all of those names: when the rollout began (or somewhat earlier), by the API server's
-    /// clock. A node that the cluster shows as down since before that instant was down before the rollout, too.
+    /// When the rollout began (or somewhat earlier), by the API server's clock; set if the record had no room for all names in
+    /// `down_before`. A node that the cluster shows as down since before that instant was down before the rollout, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out_since: Option<Timestamp>,
-    /// Nodes whose pod the driver deleted, or was about to delete, and that have not been seen well at the target since. A node is written here before
-    /// the deletion is sent, so that the next driver knows that the rollout took its pod down.
+    /// Nodes whose pod the driver deleted, or was about to delete, and that have not been seen well at the target since. The driver
+    /// writes a node here before it sends the deletion, so that the next driver knows that the rollout took the pod down.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub in_progress: BTreeSet<Str>,
     /// Nodes whose pod the API server refuses to delete, as many as there is room for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<Str, RefusedDeletion>,
-    /// Since when the DaemonSet's controller has something to do and does nothing, by the driver's clock.
+    /// Since when the DaemonSet's controller has had work and has done none, by the driver's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_since: Option<Timestamp>,
     /// The halt that stands, or the last one that stood.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub halt: Option<Halt>,
-    /// Nodes whose failure an operator resumed past: they do not halt again until they are well again (see `keep_exceptions`).
+    /// Nodes whose failure an operator accepted by a resume: they do not halt the rollout again until they have recovered (see
+    /// `keep_exceptions`).
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub acknowledged_failures: BTreeSet<Str>,
-    /// Nodes that went down after their update: those that are, and those that were lately. At most [`SUSPECTS_LIMIT`].
+    /// Nodes that went down after their update: those that are down, and those that were down lately. At most [`SUSPECTS_LIMIT`].
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub suspects: BTreeMap<Str, WentDown>,
-    /// By the site of each updated node that went down (an empty name stands for the whole fleet): how many other nodes went down there lately, oldest
-    /// first. At most [`SITES_LIMIT`] sites, each with at most one entry per two minutes of the last ten.
+    /// By the site of each updated node that went down (an empty name stands for the whole fleet): how many other nodes of that site
+    /// went down lately, oldest first. At most [`SITES_LIMIT`] sites, each with at most one entry per two minutes of the last ten.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub others_down: BTreeMap<Str, Vec<Fell>>,
     /// Clocks and marks of gates.
@@ -445,11 +447,12 @@ pub struct Progress {
     /// Why the last driver stopped by itself, until somebody drives again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver_stopped: Option<DriverStopped>,
-    /// Hash of the revision at which every node was, where the record stays after that (`finish=keep`): so that the end is told once.
+    /// Hash of the revision that every node reached, if the record stays afterwards (`finish=keep`). It keeps the end from being
+    /// reported twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed: Option<Str>,
-    /// The strategy that a release restores, as annotation [`ORIGINAL_STRATEGY`] of the DaemonSet has it: somebody may remove that while
-    /// `OnDelete` stays, and what was there before would be lost.
+    /// The strategy that a release restores: a copy of annotation [`ORIGINAL_STRATEGY`] of the DaemonSet. Somebody may remove the
+    /// annotation while `OnDelete` stays; without this copy, the original strategy would then be lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_strategy: Option<Str>,
 }
@@ -465,8 +468,8 @@ pub struct WentDown {
     pub back_at: Option<Timestamp>,
     /// How often it went down by itself, without others of its site.
     pub falls: u32,
-    /// It went down again and again before its update as well: that it goes down says nothing of the update. Only who looked on before the
-    /// update has seen that.
+    /// Whether the node went down again and again before its update as well, so that its falls say nothing of the update. Only an
+    /// engine that watched the node before the update has seen this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flaps: bool,
 }
@@ -474,20 +477,20 @@ pub struct WentDown {
 /// Nodes that went down at about the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Fell {
-    /// When the first of them did, by the API server's clock.
+    /// When the first of them went down, by the API server's clock.
     pub at: Timestamp,
-    /// How many.
+    /// How many nodes went down.
     pub nodes: u32,
 }
 
 impl Progress {
-    /// The nodes that had failed when it halted, as long as nobody has resumed past that.
+    /// The nodes that had failed at the halt, as long as nobody has resumed past it.
     pub(crate) fn failed_at_halt(&self) -> &[Str] {
         self.halt.as_ref().map_or(&[], Halt::failed)
     }
 
-    /// Whether the driver that halted saw this node fail, resumed past or not. The grace of its trouble was over then,
-    /// which an engine that was started later cannot have seen.
+    /// Whether the driver that halted saw this node fail, whether or not an operator has resumed past the halt. The grace of the node's
+    /// trouble was over at the halt; an engine that was started later cannot have seen that.
     pub(crate) fn has_failed(&self, node: &Str) -> bool {
         self.failed_at_halt().contains(node) || self.acknowledged_failures.contains(node)
     }
@@ -501,7 +504,7 @@ pub struct RefusedDeletion {
     pub pod: Str,
     /// Since when, by the driver's clock.
     pub since: Timestamp,
-    /// What the server said, at most 300 bytes of it.
+    /// The server's answer, at most 300 bytes of it.
     pub why: Str,
 }
 
@@ -521,9 +524,9 @@ pub struct DriverStopped {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StrategyDrifts {
-    /// When, as far as they belong to one fight; no more of them than it takes to give up.
+    /// The times of the drifts that belong to one fight; no more of them than the number at which the driver gives up.
     pub lately: Vec<Timestamp>,
-    /// Who it was the last time, as `managedFields` names them.
+    /// Who set the strategy the last time, as `managedFields` names them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Str>,
 }
@@ -565,7 +568,7 @@ mod tests {
         assert!(Record::parse("{").is_err());
     }
 
-    /// A record that was written before there was a setting is read by a program that has it.
+    /// A record that was written before a setting existed is read by a program that has the setting.
     #[test]
     fn a_setting_that_the_record_does_not_have_has_its_default() {
         let mut written = Intent::default();

@@ -1,4 +1,4 @@
-//! Why a roll back leads nowhere by itself, where its operator names no revision.
+//! Reasons for which a roll back is refused if its operator names no revision.
 
 use std::fmt;
 
@@ -9,25 +9,25 @@ use super::Str;
 pub enum NoRollBack {
     /// The DaemonSet, or its revisions, are not loaded.
     NotLoaded,
-    /// The rollout goes back already, to the revision with this number, or this hash where the number is not known: the one before that
-    /// is not meant by whoever asks twice.
+    /// The rollout goes back already, to the revision with this number, or this hash if the number is not known. An operator who asks
+    /// twice does not mean the revision before that.
     GoesBackAlready {
-        /// Where to.
+        /// The revision that it goes back to.
         to: Str,
     },
-    /// The rollout leads to the revision that it came from, because somebody put that back in its middle.
+    /// The rollout leads to the revision that it came from, because somebody put that template back in the middle of the rollout.
     LeadsToOrigin {
-        /// Its number, or its hash where that is not known.
+        /// The revision's number, or its hash if the number is not known.
         to: Str,
     },
-    /// Every node runs an older revision than the newest other one: that was rolled back from.
+    /// Every node runs an older revision than the newest other one, because that one was rolled back from.
     RolledBackFrom {
         /// Its number.
         number: i64,
     },
     /// A rollout halted at each other revision.
     OnlyHalted {
-        /// The newest one's number.
+        /// The number of the newest of them.
         number: i64,
     },
     /// There is no other revision.
@@ -35,7 +35,7 @@ pub enum NoRollBack {
 }
 
 impl NoRollBack {
-    /// Whether it goes on once a revision is named.
+    /// Whether the roll back goes on once a revision is named.
     pub fn asks_for_a_revision(&self) -> bool {
         match self {
             Self::GoesBackAlready { .. }

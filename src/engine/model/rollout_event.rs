@@ -1,4 +1,4 @@
-//! What happened in a rollout, as data: who did what, when, and what came of it.
+//! Events of a rollout as data: who did what, when, and with which outcome.
 //!
 //! ```text
 //!  the engine says ──▶ RolloutEvent ──▶ Visibility::Log    the local log only (every pod, every write)
@@ -6,9 +6,9 @@
 //!                                       Visibility::Cluster  and an Event on the DaemonSet
 //! ```
 //!
-//! The machine names (`kind`, `outcome`) are stable: they are read by programs. The words are for people; both are made from
-//! the same fields. Each rollout event is made once, by one engine: an operator's command by the one that it was given to, what a
-//! rollout does by itself by the one that drives. So two consoles never report the same event twice.
+//! The machine names (`kind`, `outcome`) are stable, because programs read them. The words are for people; both are made from the
+//! same fields. Each rollout event is made once, by one engine: an operator's command by the engine that it was given to, an action
+//! of the rollout by the engine that drives. So two consoles never report the same event twice.
 //!
 //! A rollout event never contains a template, environment or annotation. Texts of servers in `said` are scrubbed before they
 //! are written anywhere.
@@ -39,22 +39,22 @@ use super::facts::Severity;
 use super::person_of;
 use super::time::Timestamp;
 
-/// One thing that happened.
+/// One event of a rollout.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RolloutEvent {
     /// When, by the clock that the engine is handed.
     pub at: Timestamp,
-    /// Which person did it, as the record names them (`ada@console-3`); `None` when the rollout did it by itself.
+    /// Which person did it, as the record names them (`ada@console-3`); `None` if the rollout did it by itself.
     pub by: Option<Str>,
-    /// What.
+    /// The kind of event.
     pub kind: RolloutEventKind,
-    /// What came of it.
+    /// The outcome.
     pub outcome: EventOutcome,
-    /// Ties what was asked to what came of it, within one process.
+    /// Ties a command to its outcome, within one process.
     pub command: Option<CommandId>,
-    /// What was written, or why not, in words.
+    /// The written change in words, or why it was not written.
     pub said: Option<Str>,
-    /// Where it is written.
+    /// Where the event is written.
     pub visibility: Visibility,
 }
 
@@ -69,40 +69,40 @@ pub enum Visibility {
     Cluster,
 }
 
-/// What happened.
+/// The kind of a rollout event.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum RolloutEventKind {
     /// Pod replacement was taken over from the DaemonSet's own controller.
     Adopted,
-    /// The template was changed, as somebody asked; a rollout to the new revision is recorded.
+    /// The template was changed at somebody's request; a rollout to the new revision is recorded.
     TemplateChanged {
         /// The revision before.
         from: Option<i64>,
         /// The revision now.
         to: Option<i64>,
-        /// What differs, image by image.
+        /// The differences, image by image.
         images: Vec<ImageChanged>,
     },
     /// Somebody else changed the template in the middle of the rollout: it is paused.
     TemplateChangedByOthers {
         /// Who, if managedFields tell.
         manager: Option<Str>,
-        /// What became of it, in words without values: `: agent v2 → v1`; empty where that is not known.
+        /// How somebody changed it, in words without values: `: agent v2 → v1`; empty if that is not known.
         how: Str,
-        /// What was done about it.
+        /// The response to it.
         then: TemplateResponse,
     },
     /// A change of the template was refused, or cannot be made: nothing was changed, and the rollout paused.
     ChangeRefused {
-        /// What was refused, what the server said, and what to do.
+        /// The refused change, the server's answer, and what to do.
         why: Str,
     },
     /// Somebody changed the update strategy back while the rollout ran.
     StrategyDrifted {
         /// Who, if managedFields tell.
         manager: Option<Str>,
-        /// What was done about it.
+        /// The response to it.
         then: DriftResponse,
         /// How often `OnDelete` was set again lately, this time included.
         enforced: u32,
@@ -111,56 +111,56 @@ pub enum RolloutEventKind {
     Halted {
         /// Counts the halts of this rollout, from 1.
         number: u32,
-        /// The revision that was rolled out, by its number then; `None` where its ControllerRevision was not there.
+        /// The revision that was rolled out, by its number at that time; `None` if its ControllerRevision was not there.
         revision: Option<i64>,
         /// What failed, in our words.
         why: Str,
-        /// Where; at most [`NODES_NAMED`] are named.
+        /// The failed nodes; at most [`NODES_NAMED`] are named.
         nodes: Vec<Str>,
     },
     /// The rollout goes back to the revision it came from, as its gates say.
     RollingBack {
-        /// That revision, by its number; by its hash where its ControllerRevision was not there.
+        /// That revision, by its number; by its hash if its ControllerRevision was not there.
         to: Str,
     },
     /// Every node is at the target.
     Complete {
         /// How many nodes.
         nodes: u32,
-        /// The target was an earlier revision, to which it was rolled back.
+        /// Whether the target was an earlier revision, to which the rollout went back.
         back: bool,
-        /// The target, by its number then; `None` where its ControllerRevision was not there.
+        /// The target, by its number at that time; `None` if its ControllerRevision was not there.
         revision: Option<i64>,
     },
-    /// Every node that was to be pre-warmed by StatefulSets has the images: they are deleted, and what was asked for ends.
+    /// Every node that was to be pre-warmed by StatefulSets has the images: the StatefulSets are deleted, and the request ends.
     PrewarmComplete {
-        /// How many nodes.
+        /// How many nodes were to be pre-warmed.
         nodes: u32,
     },
     /// The DaemonSet was handed back to its controller.
     Released,
-    /// This process drives now: nobody did.
+    /// This process drives now; nobody drove before.
     LeaseAcquired,
-    /// This process drives now: somebody else did before.
+    /// This process drives now; somebody else drove before.
     LeaseTakenOver {
-        /// Who.
+        /// Who drove before.
         from: Str,
-        /// How it came.
+        /// How the lease came to this process.
         succession: Succession,
     },
-    /// This process does not drive any more, though it meant to.
+    /// This process does not drive any more, although it meant to.
     LeaseLost {
         /// Who holds the lease now; `None`: it could not be renewed in time.
         to: Option<Str>,
     },
     /// This process stopped driving and gave the lease back.
     LeaseGivenBack {
-        /// Who had asked for it.
+        /// Who had asked for the lease.
         to: Option<Str>,
     },
-    /// Somebody deleted the Lease while this process held it: what was asked for is gone with its record.
+    /// Somebody deleted the Lease while this process held it: the operators' intent is gone with its record.
     RecordDeleted,
-    /// The pod of a node that the rollout had not let go was taken away by somebody else: its next pod is at the target.
+    /// Somebody else took away the pod of a node that the rollout had not let go: its next pod is at the target.
     PodTakenAway {
         /// Its node.
         node: Str,
@@ -168,16 +168,16 @@ pub enum RolloutEventKind {
         pod: Str,
         /// Its uid.
         uid: Str,
-        /// Why it had failed, in one word of its kubelet, such as `Evicted`: its controller replaces such pods. `None` where it was deleted,
-        /// evicted through the API or relabelled.
+        /// Why it had failed, in one word of its kubelet, such as `Evicted`: its controller replaces such pods. `None` if it was
+        /// deleted, evicted through the API or relabelled.
         failed: Option<Str>,
     },
-    /// Another process drove before our eyes, and has not renewed its lease for so long that it has run out.
+    /// This process saw another one drive, which has not renewed its lease for so long that the lease has run out.
     DriverSilent {
         /// Who.
         holder: Str,
     },
-    /// It renewed its lease after all.
+    /// The other process renewed its lease after all.
     DriverBack {
         /// Who.
         holder: Str,
@@ -227,13 +227,13 @@ pub enum RolloutEventKind {
     },
     /// The DaemonSet was patched: the patch was sent, or answered.
     PatchDaemonSet {
-        /// What it changes.
+        /// The change that the patch makes.
         change: PatchChange,
-        /// It failed as a dry run, which comes first: the patch itself was not sent.
+        /// Whether it failed as a dry run, which comes first: the patch itself was not sent.
         #[serde(rename = "dryRun", skip_serializing_if = "std::ops::Not::not")]
         dry_run: bool,
     },
-    /// An Event on the DaemonSet says it, and that a rolldeck process wrote it. Anybody who may create Events can claim that.
+    /// An Event on the DaemonSet tells this, and that a rolldeck process wrote the Event. Anybody who may create Events can claim that.
     Reported {
         /// The Event's reason.
         reason: Str,
@@ -249,12 +249,12 @@ pub enum RolloutEventKind {
     Command(Command),
 }
 
-/// The reasons of Events that tell what ends a rollout, or what it does by itself, and a pause with that.
+/// The reasons of Events about the end of a rollout or its own actions, which also end a pause.
 const ROLLING_BACK: &str = "RolloutRollingBack";
 const COMPLETE: &str = "RolloutComplete";
 const RECORD_DELETED: &str = "RolloutRecordDeleted";
 
-/// How many nodes are named in one rollout event at most; the snapshot has them all.
+/// The most nodes that one rollout event names; the snapshot has them all.
 pub const NODES_NAMED: usize = 50;
 
 /// One container's image, before and after.
@@ -269,7 +269,7 @@ pub struct ImageChanged {
     pub to: Option<Str>,
 }
 
-/// What was done about a strategy that was changed back.
+/// The response to a strategy that was changed back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DriftResponse {
@@ -277,19 +277,19 @@ pub enum DriftResponse {
     Paused,
     /// `OnDelete` is set again at once, as the operator chose.
     Enforced,
-    /// Nothing: it was paused already.
+    /// None: the rollout was paused already.
     Noted,
 }
 
-/// What was done about a template that somebody else changed.
+/// The response to a template that somebody else changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TemplateResponse {
     /// The rollout paused.
     Paused,
-    /// Nothing: it was paused already.
+    /// None: the rollout was paused already.
     Noted,
-    /// Nothing: it is that of the rollout's target again, and the rollout stays paused.
+    /// None: the template is that of the rollout's target again, and the rollout stays paused.
     PutBack,
 }
 
@@ -297,27 +297,27 @@ pub enum TemplateResponse {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Succession {
-    /// They were asked, and gave it back.
+    /// The other process was asked, and gave it back.
     HandedOver,
-    /// They had stopped renewing it.
+    /// The other process had stopped renewing it.
     Expired,
 }
 
-/// What a patch of the DaemonSet changes.
+/// The change that a patch of the DaemonSet makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PatchChange {
-    /// `OnDelete`, the original strategy saved.
+    /// `OnDelete` is set, and the original strategy saved.
     Adopt,
     /// The template.
     Template,
-    /// The annotation of a change that is over removed.
+    /// The annotation of a change that is over is removed.
     ForgetChange,
-    /// The original strategy restored.
+    /// The original strategy is restored.
     Release,
 }
 
-/// What came of it.
+/// The outcome of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EventOutcome {
@@ -327,13 +327,13 @@ pub enum EventOutcome {
     Refused,
     /// A write was sent.
     Sent,
-    /// It is done.
+    /// The command or the write is done.
     Done,
     /// A command could not be carried out.
     Failed,
     /// 409: the object had changed. Nothing was done.
     Conflict,
-    /// 404: it was gone already.
+    /// 404: the object was gone already.
     NotFound,
     /// 401 or 403.
     Forbidden,
@@ -341,14 +341,14 @@ pub enum EventOutcome {
     Invalid,
     /// The server asked to wait.
     Throttled,
-    /// It was not sent after all.
+    /// The write was not sent after all.
     NotSent,
-    /// No answer came: it may have been done.
+    /// No answer came: the write may have taken effect.
     LostAnswer,
 }
 
 impl EventOutcome {
-    /// Whether it is bad news, whatever was done.
+    /// Whether the outcome is bad news, whatever the kind of event.
     fn severity(self) -> Severity {
         match self {
             Self::Failed | Self::Forbidden | Self::Invalid => Severity::Warning,
@@ -380,7 +380,7 @@ impl From<EffectErrorKind> for EventOutcome {
 }
 
 impl RolloutEvent {
-    /// Whether it is bad news.
+    /// Whether the event is bad news.
     pub fn severity(&self) -> Severity {
         match &self.kind {
             RolloutEventKind::Reported { severity, .. } => *severity,
@@ -427,7 +427,7 @@ impl RolloutEvent {
         }
     }
 
-    /// The reason of the Kubernetes Event that tells of it: short, CamelCase, and the same in every version.
+    /// The reason of the Kubernetes Event about it: short, CamelCase, and the same in every version.
     pub fn reason(&self) -> &str {
         if self.outcome == EventOutcome::Failed {
             return "RolloutCommandFailed";
@@ -470,7 +470,7 @@ impl RolloutEvent {
         self.reported_by().is_some() && CommandReason::ALL.iter().any(moves)
     }
 
-    /// Whether it tells what ends a pause: a command that lifts it, a roll back by itself, or the end of the rollout or of its record.
+    /// Whether the event ends a pause: a command that lifts it, a roll back by itself, or the end of the rollout or of its record.
     pub fn ends_a_pause(&self) -> bool {
         let reason = self.reason();
         let lifts = |command: &CommandReason| command.lifts_a_pause() && command.word() == reason;
@@ -478,37 +478,37 @@ impl RolloutEvent {
             && (CommandReason::ALL.iter().any(lifts) || [ROLLING_BACK, COMPLETE, RECORD_DELETED].contains(&reason))
     }
 
-    /// Whether it tells that the rollout goes back, as somebody asked or by itself.
+    /// Whether the event says that the rollout goes back, at somebody's request or by itself.
     pub fn rolls_back(&self) -> bool {
         self.outcome == EventOutcome::Done && [CommandReason::Undone.word(), ROLLING_BACK].contains(&self.reason())
     }
 
-    /// Whether it tells that the DaemonSet was handed back.
+    /// Whether the event says that the DaemonSet was handed back.
     pub(crate) fn releases(&self) -> bool {
         self.outcome == EventOutcome::Done && self.reason() == CommandReason::Released.word()
     }
 
-    /// Which person did it, as far as known: by the word of an Event, where it is known from an Event only. `None` where the rollout did it by
+    /// Which person did it, as far as known: according to an Event, if it is known from an Event only. `None` if the rollout did it by
     /// itself.
     pub fn person(&self) -> Option<String> {
         let reported = || self.reporter_in_words().filter(|by| !by.starts_with('('));
         self.by.as_deref().map(str::to_owned).or_else(reported)
     }
 
-    /// Whether it is about who drives, or that nobody does.
+    /// Whether the event is about who drives, or about the lack of a driver.
     pub fn is_about_the_driver(&self) -> bool {
         DriverReason::ALL.iter().any(|reason| reason.word() == self.reason())
     }
 
-    /// Who did it by the word of an Event, where it is known from an Event only; in brackets, as in `rolldeck log`, the process in which the
-    /// rollout did it by itself.
+    /// Who did it according to an Event, if it is known from an Event only. The name of the process is in brackets, as in `rolldeck
+    /// log`, if the rollout did it by itself there.
     pub fn reporter_in_words(&self) -> Option<String> {
         let person = person_of(self.reported_by()?);
         let by_itself = self.said.as_deref().is_some_and(|said| said.ends_with(&format!("by {person})")));
         Some(if by_itself { format!("({person})") } else { person.to_owned() })
     }
 
-    /// The process that an Event claims to be from, where it is known from an Event only.
+    /// The process that an Event claims to be from, if the event is known from an Event only.
     pub fn reported_by(&self) -> Option<&Str> {
         match &self.kind {
             RolloutEventKind::Reported { identity, .. } => Some(identity),

@@ -6,13 +6,13 @@ use super::printable::is_printable;
 
 /// `word` as a POSIX shell takes it for one word; quoted where that is necessary.
 ///
-/// `None` where it holds a character that is not printable: a terminal that pastes it, or a shell that reads it, may take that
-/// for something else, whatever the quotes. Then no command may be offered.
+/// `None` if `word` holds a character that is not printable: a terminal that pastes it, or a shell that reads it, may take the
+/// character for something else, whatever the quotes. In that case no command may be offered.
 pub fn shell_word(word: &str) -> Option<String> {
     if !word.chars().all(is_printable) {
         return None;
     }
-    // Within a word `=` means nothing to a shell: `agent=agent:v2` needs no quotes. At its beginning it may.
+    // Within a word, `=` has no meaning to a shell: `agent=agent:v2` needs no quotes. At the beginning of a word it may have one.
     let parts: Vec<&str> = if word.starts_with('=') { vec![word] } else { word.split('=').collect() };
     let quoted = |(nth, part): (usize, &&str)| match part.is_empty() && nth > 0 {
         true => Some(String::new()),
@@ -28,7 +28,7 @@ pub fn shell_flag(flag: &str, value: &str) -> Option<String> {
     Some(format!("{flag}{separator}{}", shell_word(value)?))
 }
 
-/// The words that a POSIX shell makes of a command that was quoted by [`shell_word`]; `None` where it is not one.
+/// The words that a POSIX shell makes of a command that was quoted by [`shell_word`]; `None` if the text is no such command.
 pub fn shell_words(command: &str) -> Option<Vec<String>> {
     shlex::split(command)
 }

@@ -67,7 +67,7 @@ impl From<SiteLabel> for Str {
     }
 }
 
-/// What a site is called; that of nodes without the label has no name.
+/// The name of a site; the site of nodes without the label is `no site`.
 pub fn site_name(site: &str) -> &str {
     if site.is_empty() { "no site" } else { site }
 }

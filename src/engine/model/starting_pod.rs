@@ -11,8 +11,8 @@ pub struct StartingPodFact {
     pub uid: Str,
     /// The uid of the DaemonSet.
     pub daemonset: Str,
-    /// Whether condition `PodReadyToStartContainers` is `True`: its volumes are mounted and its sandbox has a network. `None`: its kubelet
-    /// does not report that (before 1.29). Before 1.36 it is `Some(false)` until the first pull is over, too.
+    /// Whether condition `PodReadyToStartContainers` is `True`: its volumes are mounted and its sandbox has a network. `None`: its
+    /// kubelet does not report the condition (before 1.29). Before 1.36, it is also `Some(false)` until the first pull is over.
     pub sandbox_ready: Option<bool>,
     /// Its containers' statuses, init containers first; empty before the kubelet has reported.
     pub containers: Vec<ContainerFact>,
@@ -25,8 +25,8 @@ pub enum StartingPodState {
     PullFailed,
     /// An image is being pulled, or waits for its turn in the node's queue.
     Pulling,
-    /// Its kubelet does not tell a pull from what comes before it.
+    /// Its kubelet does not tell a pull from the steps before it.
     PullingOrPreparing,
-    /// It is known to do something else: its kubelet has not looked at it, an init container runs, a container crashes.
+    /// It is known to be at another step: its kubelet has not looked at it, an init container runs, a container crashes.
     Preparing,
 }

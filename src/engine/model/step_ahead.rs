@@ -1,4 +1,4 @@
-//! What the next step of the plan would do, or why there is none: offered, previewed and refused in the same words.
+//! The next step of the plan, or the reason why there is none. It is offered, previewed and refused in the same words.
 
 use std::fmt;
 
@@ -11,32 +11,32 @@ use super::quantity::IntOrPercent;
 pub struct StepAhead {
     /// The step, as the plan has it: so many nodes updated in total.
     pub step: IntOrPercent,
-    /// How many nodes may be updated in total once it is taken. No more than the selector leaves, where one is set.
+    /// How many nodes may be updated in total once it is taken; no more than the selector leaves, if one is set.
     pub allowed: u32,
-    /// How many nodes more may go at once by it, at least 1; `None` while the new revision is not settled.
+    /// How many more nodes may go at once by it, at least 1; `None` while the new revision is not settled.
     pub frees: Option<u32>,
-    /// The selector has fewer nodes than the step: the rest of it waits until the selector is lifted.
+    /// Whether the selector has fewer nodes than the step: the other nodes of the step wait until the selector is lifted.
     pub cut_by_selector: bool,
 }
 
-/// That no rollout of this DaemonSet is recorded.
+/// The reason why no rollout of this DaemonSet is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NothingRecorded {
-    /// None at all.
+    /// No rollout has been recorded at all.
     AtAll,
-    /// None any more: its record is gone.
+    /// A rollout was recorded, but its record is gone.
     AnyMore,
-    /// The one that is recorded was of an earlier DaemonSet of the same name.
+    /// The recorded rollout was of an earlier DaemonSet of the same name.
     OfThisDaemonSet,
 }
 
 impl NothingRecorded {
-    /// What records a rollout then. Whoever is refused a command for want of one is told the same, whatever the command.
+    /// The command that records a rollout. Every command that is refused for lack of a record tells the same.
     pub(crate) fn remedy(self) -> &'static str {
         self.remedy_or("`set-image` begins one")
     }
 
-    /// The same; `at_all` where none has been recorded at all.
+    /// The same command, or `at_all` if no rollout has been recorded at all.
     pub(crate) fn remedy_or(self, at_all: &'static str) -> &'static str {
         match self {
             Self::AtAll => at_all,
@@ -60,14 +60,14 @@ impl fmt::Display for NothingRecorded {
 pub enum NoStep {
     /// Rolling back ignores partition and steps.
     GoingBack,
-    /// The rollout halted; what failed has to be accepted, or undone, first.
+    /// The rollout halted: the failures have to be accepted, or undone, first.
     Halted {
         /// What failed.
         why: Str,
     },
-    /// Somebody else changed the template in the middle of the rollout; which of the two is rolled out has to be said first.
+    /// Somebody else changed the template in the middle of the rollout: an operator has to choose one of the two templates first.
     TemplateChanged {
-        /// What became of it, in words: `: agent v2 → v1`; empty where that is not known.
+        /// How the template was changed, in words: `: agent v2 → v1`; empty if that is not known.
         how: Str,
     },
     /// Every node may be updated already.
@@ -96,7 +96,7 @@ pub struct SelectionDone {
     pub updated: u32,
     /// How many of them are on their way.
     pub moving: u32,
-    /// How many of them may go already, and wait: for the budget, or because it is paused.
+    /// How many of them may go already, and wait: for the budget, or because the rollout is paused.
     pub in_line: u32,
     /// How many nodes may go at once when the selector is lifted, under the partition as it is.
     pub lifting_frees: u32,
@@ -117,7 +117,7 @@ impl fmt::Display for SelectionDone {
     }
 }
 
-/// What a refused step says, with what helps.
+/// The words for a refused step, and the remedy.
 impl fmt::Display for NoStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

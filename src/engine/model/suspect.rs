@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Str;
 use super::time::{ShortDuration, Timestamp};
 
-/// How a node stands that went down after its update.
+/// The state of a node that went down after its update.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SuspectView {
     /// It is down, and does not count as failed before its grace is over.
@@ -15,7 +15,7 @@ pub enum SuspectView {
         /// When its grace is over, by our clock.
         until: Timestamp,
     },
-    /// Others of its site, not updated, went down with it and still are.
+    /// Other nodes of its site, not updated, went down with it and still are down.
     Outage,
     /// Failed: it stayed down past the grace.
     Stays,
@@ -34,7 +34,7 @@ impl SuspectView {
         }
     }
 
-    /// How it stands, as of `now`: `counts as failed in 4m`, `with others of its site`, `failed: it went down again`.
+    /// The state in words, as of `now`: `counts as failed in 4m`, `with others of its site`, `failed: it went down again`.
     pub fn words(self, now: Timestamp) -> SuspectWords {
         SuspectWords { view: self, now }
     }

@@ -42,15 +42,15 @@ pub struct TemplateContainer {
     pub image: Str,
     /// Init or main.
     pub role: ContainerRole,
-    /// Whether the kubelet pulls the image even if it has one of that name, and may get another one: `imagePullPolicy` Always with
-    /// a tag, which may have been moved. A digest never names another image.
+    /// Whether the kubelet pulls the image even if it has one of that name, and may then get another image: `imagePullPolicy` Always
+    /// with a tag, which may have been moved. A digest never names another image.
     pub pulls_again: bool,
 }
 
-/// How [`NeededImage::user`] begins where that is a volume.
+/// The beginning of [`NeededImage::user`] if the user is a volume.
 pub const VOLUME: &str = "volume/";
 
-/// What needs an image.
+/// The user of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum ImageUse {
     /// One of `spec.initContainers`.
@@ -64,9 +64,9 @@ pub enum ImageUse {
 /// An image that the pods of a template need.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NeededImage {
-    /// The container's name; of a volume [`VOLUME`] and its name, which no container can have.
+    /// The container's name; for a volume, [`VOLUME`] and the volume's name, which no container can have.
     pub user: Str,
-    /// What it is.
+    /// The kind of user.
     pub usage: ImageUse,
     /// The image.
     pub image: Str,
@@ -134,9 +134,9 @@ impl PartialEq for Template {
 impl Template {
     /// Reads a pod template (`spec.template`, or `data.spec.template` of a ControllerRevision).
     ///
-    /// `$patch` and an empty `metadata.creationTimestamp` are dropped: they tell the same template apart by the version
-    /// of the server that stored it (docs/kubernetes.md, *ControllerRevisions*). What cannot be read as Kubernetes' own
-    /// shape is passed over.
+    /// `$patch` and an empty `metadata.creationTimestamp` are dropped: the same template has them or not, depending on the version of
+    /// the server that stored it (docs/kubernetes.md, *ControllerRevisions*). A field that does not have Kubernetes' own shape is
+    /// passed over.
     pub fn from_json(mut raw: Value) -> Self {
         if let Some(object) = raw.as_object_mut() {
             object.remove("$patch");
@@ -205,13 +205,13 @@ impl Template {
     /// This template with other images: each pair is a container's name (or `*` for all main containers) and its new image.
     ///
     /// # Errors
-    /// Names the container that the template does not have.
+    /// The text names the container that the template does not have.
     pub fn with_images<'a>(&self, changes: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, String> {
         let mut raw = (*self.raw).clone();
         for (name, image) in changes {
             let mut found = false;
             for group in ["containers", "initContainers"] {
-                // Not by index: on a mutable value that would leave a null behind where there is no such group.
+                // Not by index: on a mutable value, an index would leave a null behind if the group is missing.
                 let group_of = raw.get_mut("spec").and_then(|spec| spec.get_mut(group));
                 for container in group_of.and_then(Value::as_array_mut).into_iter().flatten() {
                     let named = container["name"].as_str() == Some(name);
@@ -267,7 +267,7 @@ impl TemplateParts {
     }
 }
 
-/// The images of `spec.volumes[].image`. A volume without a reference gets one later, by whoever makes the pod: it needs none here.
+/// The images of `spec.volumes[].image`. A volume without a reference needs no image here: whoever makes the pod adds one later.
 fn image_volumes(spec: &Value) -> impl Iterator<Item = NeededImage> {
     let volumes = spec["volumes"].as_array().into_iter().flatten();
     volumes.filter_map(|volume| {
@@ -282,8 +282,8 @@ fn image_volumes(spec: &Value) -> impl Iterator<Item = NeededImage> {
     })
 }
 
-/// Whether the image is asked for at the registry each time: policy `Always`. Where no policy is given that is what holds for
-/// the tag `latest` and for no tag (docs/kubernetes.md, *Image pulls*); API servers store the policy spelt out.
+/// Whether the registry is asked for the image each time: policy `Always`. Without a policy, `Always` holds for the tag `latest` and
+/// for no tag (docs/kubernetes.md, *Image pulls*); API servers store the policy spelt out.
 fn pulls_again(image: &Value, policy: &Value) -> bool {
     let image = image.as_str().unwrap_or_default();
     let always = match policy.as_str() {

@@ -28,7 +28,7 @@ impl Timestamp {
     /// Parses RFC 3339 (`2026-11-21T14:30:00Z`, with or without a fraction), as the API server writes it.
     ///
     /// # Errors
-    /// Says what does not parse.
+    /// The text says what does not parse.
     pub fn parse(text: &str) -> Result<Self, String> {
         let parsed: jiff::Timestamp =
             text.parse().map_err(|error| format!("`{text}` is not an RFC 3339 time: {error}"))?;
@@ -69,13 +69,13 @@ impl std::ops::Sub<Duration> for Timestamp {
     }
 }
 
-/// When something was, for texts that are made once and read for a while, in which an age would stand still: `13:57 UTC`; where that is no
-/// longer clear, with the day: `2026-11-20 13:57 UTC`.
+/// An instant in a text that is made once and read for a while, in which an age would stand still: `13:57 UTC`. If that is no longer
+/// clear, the day is added: `2026-11-20 13:57 UTC`.
 #[derive(Clone, Copy, Debug)]
 pub struct UtcTime {
-    /// When it was.
+    /// The instant.
     pub at: Timestamp,
-    /// When it is told.
+    /// When the text is made.
     pub now: Timestamp,
 }
 

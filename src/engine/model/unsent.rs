@@ -1,4 +1,4 @@
-//! What was asked for here and has not reached the cluster.
+//! Changes that were asked for here and have not reached the cluster.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,22 +11,23 @@ use super::time::Timestamp;
 /// A write that is not answered after this long is shown as not sent. A link that is good enough to drive over answers sooner.
 pub(crate) const LATE: Duration = Duration::from_secs(2);
 
-/// Something that was asked for here, or that the driver here decided, and that the cluster does not have yet.
+/// A change that was asked for here, or that the driver here decided on, and that the cluster does not have yet.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Unsent {
-    /// What.
+    /// The kind of change.
     pub kind: UnsentKind,
     /// Since when, by the clock that the engine is handed.
     pub since: Timestamp,
-    /// It takes longer than a write does (2 s), so something keeps it from being saved. It is tried again until it is saved.
+    /// Whether it takes longer than a write does (2 s), so that something must keep it from being saved. It is tried again until it is
+    /// saved.
     pub late: bool,
     /// Why the last try failed, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Str>,
 }
 
-/// What kind of intention.
+/// The kind of an unsent change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
 pub enum UnsentKind {
     /// Start nothing more.

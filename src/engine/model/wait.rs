@@ -1,4 +1,4 @@
-//! What a rollout waits for that is neither a limit nor a person: answers, proofs, the rate.
+//! Waits of a rollout for something other than a limit or a person: answers, proofs, the rate.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use serde::Serialize;
 use super::Str;
 use super::time::Timestamp;
 
-/// How far away the API server is. Both are rounded up: to hundredths of a second, from a second on to tenths.
+/// The distance to the API server. Both durations are rounded up: to hundredths of a second, from a second on to tenths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DistanceView {
-    /// How long it takes to answer; `None` before that is measured.
+    /// How long the API server takes to answer; `None` before this is measured.
     pub round_trip: Option<Duration>,
-    /// The last writes were not answered: what was measured before says nothing of now.
+    /// Whether the last writes were not answered, so that earlier measurements say nothing of the present.
     pub silent: bool,
-    /// How long a pause from elsewhere takes to bite, with the round trip as it is; `None` where this console does not drive.
+    /// How long a pause from elsewhere takes to take effect, at the present round trip; `None` if this console does not drive.
     pub pause_within: Option<Duration>,
 }
 
 impl DistanceView {
-    /// From here on it is worth a place on the screen.
+    /// The shortest round trip that is worth a place on the screen.
     const NOTABLE: Duration = Duration::from_millis(200);
 
     /// The round trip, where it is long enough to matter.
@@ -57,11 +57,11 @@ impl fmt::Display for Short {
     }
 }
 
-/// What the next node in line waits for, or a command that was asked for.
+/// The reason why the next node in line, or a command, waits.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "for", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Wait {
-    /// A renewal of the lease, which has not come through for so long that we may not act.
+    /// A renewal of the lease. None has come through for so long that this console may not act.
     Lease {
         /// Since when.
         since: Timestamp,
@@ -83,7 +83,7 @@ pub enum Wait {
         /// When the request was sent.
         since: Timestamp,
     },
-    /// A deletion that was confirmed, and that the watch has not shown.
+    /// The watch event of a deletion that was confirmed.
     WatchEvent {
         /// When it was confirmed.
         since: Timestamp,
@@ -107,7 +107,7 @@ pub enum Wait {
         /// When it is sent again.
         until: Timestamp,
     },
-    /// A watch was down, and what was missed may still be on its way.
+    /// A watch was down, and changes missed meanwhile may still be on their way.
     Watch {
         /// Since when.
         since: Timestamp,

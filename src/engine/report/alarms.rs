@@ -1,4 +1,4 @@
-//! What needs the operator's attention now, worst first.
+//! The alarms: everything that needs the operator's attention now, worst first.
 
 use crate::engine::assess::plan::costs_nothing;
 use std::mem::discriminant;
@@ -70,17 +70,17 @@ impl Engine {
         alarms.extend(self.idle_alarm(now));
         alarms.extend(self.refused_alarm().filter(|_| recorded));
         alarms.extend(self.suspects.judgement().outages.iter().cloned().map(Alarm::SiteOutage));
-        // While it is to halt, a larger budget would let no node go.
+        // While a halt waits for a driver, a larger budget would free no node.
         alarms.extend(self.budget_alarm(intent).filter(|_| recorded && undriven.is_none()));
         alarms.extend(self.release_alarm(intent).filter(|_| recorded));
-        // That a write of the lease fails is what the alarm of a silent server says.
+        // The alarm of a silent server already says that a write of the Lease fails.
         let distance_alarm = self.distance_alarm().filter(|_| recorded);
         let of_lease = self.failures.of_lease().filter(|_| distance_alarm != Some(Alarm::NoAnswer));
         for why in of_lease.into_iter().chain(self.failures.of_write()) {
             alarms.push(Alarm::WriteFailing { why: why.clone() });
         }
         alarms.extend(distance_alarm);
-        // Also when the lease could not be renewed for so long that we may not act any more.
+        // This holds as well when we could not renew the lease for so long that we may not act any more.
         let drives = self.lock.holds() && self.config().role == Role::Driver;
         if let Some(why) = self.blindness().filter(|_| drives) {
             alarms.push(Alarm::ViewStale { why });
@@ -88,7 +88,7 @@ impl Engine {
         alarms
     }
 
-    /// That the settings of a record which was lost are not known.
+    /// The alarm for a record that was begun anew, while the limits of the lost one are not known.
     fn limits_alarm(&self, intent: &Intent) -> Option<Alarm> {
         let lost = intent.has_lost_limits() && intent.releasing.is_none();
         let begun = intent.begun_anew.as_ref().filter(|_| lost)?.begun.clone();
@@ -97,28 +97,28 @@ impl Engine {
         Some(Alarm::LimitsLost { begun, max_unavailable, soak })
     }
 
-    /// Whether it is only a guess which revision the template's is.
+    /// The alarm for a target that is only guessed: it is not certain which revision the template has.
     fn uncertain_target(&self) -> Option<Alarm> {
         let current = self.view.current.as_ref().filter(|_| !self.view.current_is_certain())?;
         let number = self.view.revision(current).map(|revision| revision.number.to_string());
         Some(Alarm::TargetUncertain { revision: number.map_or_else(|| current.clone(), Into::into) })
     }
 
-    /// The alarm for a budget that is used up by nodes of which none will come back by itself: it has to be raised.
+    /// The alarm for a budget that is used up by nodes of which none will come back by itself.
     fn budget_alarm(&self, intent: &Intent) -> Option<Alarm> {
         let held = |node: &NodeIx| self.plan.hold(*node);
         let waits = |hold: &Hold| hold.kind() != HoldKind::Partition;
-        // The hold of the first node in line holds the others, too: the budget is given out in order.
+        // The budget is given out in order, so the hold of the first node in line holds the others, too.
         let mut in_line = self.plan.line.iter().filter_map(|node| Some((*node, held(node)?)));
         let (_, first) = in_line.find(|(_, hold)| waits(hold))?;
-        // Those that are charged already and do not serve go all the same, wherever they stand in the line.
+        // Nodes that are charged already and do not serve are updated all the same, wherever they stand in line.
         let goes =
             |node: &NodeIx| self.assessment.row(*node).is_some_and(|row| costs_nothing(row, intent.budgets.strict));
         let waits_for_driver = |node: &&NodeIx| matches!(held(node), Some(Hold::NobodyDrives));
         let goes_all_the_same = self.plan.line.iter().filter(waits_for_driver).any(goes);
         let (used, limit) = match first {
             Hold::Budget { used, limit } => (*used, *limit),
-            // Whoever drives finds it used up.
+            // No driver is there to hold nodes for the budget, so this is judged as a driver would.
             Hold::NobodyDrives if goes_all_the_same => return None,
             Hold::NobodyDrives => {
                 let limits = Limits::of(&self.view, intent, &self.assessment);
@@ -134,7 +134,7 @@ impl Engine {
             self.plan.line.iter().filter_map(held).filter(|hold| discriminant(*hold) == discriminant(first)).count();
         let comes_back = |row: &Row| self.comes_back_by_itself(row);
         let on_its_way = |row: &Row| row.in_fleet && !row.available && (row.state.is_moving() || comes_back(row));
-        // Those past which somebody resumed as well: they are down all the same.
+        // Nodes past which an operator resumed count as well: they are still down.
         let failed = |row: &Row| row.state == NodeState::Failed || self.suspects.judgement().has_failed(row.node);
         (self.plan.next.is_empty() && !self.assessment.rows().any(on_its_way)).then(|| Alarm::BudgetUsedUp {
             used,
@@ -144,7 +144,7 @@ impl Engine {
         })
     }
 
-    /// Nodes that cannot be updated, because the API server refuses to delete their pod.
+    /// The alarm for nodes that cannot be updated because the API server refuses to delete their pods.
     fn refused_alarm(&self) -> Option<Alarm> {
         if self.refusals.are_general() {
             return None;
@@ -161,7 +161,7 @@ impl Engine {
         Some(Alarm::DeletionRefused { node, count, why, others: moving || self.plan.in_line > count })
     }
 
-    /// The alarm for a server that is too far away, or silent, with what to do.
+    /// The alarm for an API server that is too far away, or silent.
     fn distance_alarm(&self) -> Option<Alarm> {
         let distance = &self.sending.distance;
         let too_far = || distance.too_far().map(|too_far| Alarm::ApiLatencyTooHigh { round_trip: rounded(too_far) });
@@ -179,7 +179,7 @@ impl Engine {
             .then(|| Alarm::ReleaseWaits { pods: counted(&removed).into(), nodes: where_and_why(&removed).into() })
     }
 
-    /// How to keep the tool behind this field manager from acting, where that is known.
+    /// How to keep the tool behind this field manager from acting, if that is known.
     fn suspend_hint(&self, manager: Option<&Str>) -> Option<Str> {
         gitops_owner_of(manager?, &self.view.gitops_owners)?.suspend_hint().map(Str::from)
     }
@@ -221,7 +221,7 @@ impl Engine {
     }
 }
 
-/// Why it halted, and on which nodes: once they are well again, nothing else on the screen names them.
+/// Why the rollout halted, and on which nodes. Once they are well again, nothing else on the screen names them.
 fn why_and_where(why: &str, nodes: &[Str]) -> String {
     match nodes.is_empty() {
         true => why.to_owned(),

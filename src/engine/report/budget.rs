@@ -1,4 +1,4 @@
-//! The budget as it is shown: what was counted by the plan, with what the words for people need beside it.
+//! The budget as it is shown: the counts of the plan, with the facts that its words need besides.
 
 use super::snapshot::{NodeView, NodeViews};
 use crate::engine::machine::Engine;
@@ -17,8 +17,8 @@ impl Engine {
             u32::try_from(ours.filter(|node| test(node)).count()).unwrap_or(u32::MAX)
         };
         let budget = self.budget;
-        // Whoever drives names a node in the record before its pod is deleted, until it is available again. What fell after that by itself has
-        // been ready. Where the controller replaces pods, too, nobody can tell.
+        // The driver names a node in the record before it deletes the node's pod, until the node is available again. A pod that fell by itself after
+        // that has been ready before. Where the controller replaces pods as well, nobody can tell who took a pod down.
         let by_others = |node: &NodeView| {
             let fell = node.lost_readiness || node.restarted.is_some() || node.serves;
             !fell && node.committed && !self.progress.in_progress.contains(&node.name)

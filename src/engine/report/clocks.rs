@@ -1,4 +1,4 @@
-//! What is to be said of clocks that differ.
+//! The words about clocks that differ.
 
 use std::sync::Arc;
 
@@ -24,27 +24,26 @@ impl NodeClocks {
 }
 
 impl NodeView {
-    /// By how many milliseconds its clock is off, if that is worth saying.
+    /// By how many milliseconds the node's clock is off, if that is enough to be shown.
     pub fn notable_clock(&self) -> Option<i64> {
         self.clock_skew_millis.filter(|millis| millis.saturating_abs() >= NOTABLE_MILLIS)
     }
 }
 
-/// A difference between the API server's clock and ours that is worth saying: it is measured better.
+/// The API server's clock and ours are shown to differ from this difference on. It is smaller than that for nodes, as it is measured better.
 pub const NOTABLE_HERE_MILLIS: i64 = 2_000;
 
-/// What is to be said of clocks; nothing where they agree.
+/// The words about clocks that differ; empty where they agree.
 #[derive(Clone, Copy, Debug)]
 pub struct Clocks<'a>(&'a Snapshot);
 
 impl Snapshot {
-    /// What is to be said of clocks: `clock here 3m behind the API server's; clock of ipc-7 5m ahead`. Empty where
-    /// they agree.
+    /// The words about clocks that differ: `clock here 3m behind the API server's; clock of ipc-7 5m ahead`. Empty where they agree.
     pub fn clocks(&self) -> Clocks<'_> {
         Clocks(self)
     }
 
-    /// Our clock minus the API server's, in milliseconds, if that is worth saying.
+    /// Our clock minus the API server's, in milliseconds, if that is enough to be shown.
     pub fn notable_clock_here(&self) -> Option<i64> {
         let here = self.skew_millis.map(i64::saturating_neg);
         here.filter(|millis| millis.saturating_abs() >= NOTABLE_HERE_MILLIS)
@@ -52,7 +51,7 @@ impl Snapshot {
 }
 
 impl Clocks<'_> {
-    /// Whether there is nothing to say.
+    /// Whether no clock differs enough to be shown.
     pub fn is_empty(self) -> bool {
         self.0.notable_clock_here().is_none() && self.0.node_clocks.worst.is_none()
     }

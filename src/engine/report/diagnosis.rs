@@ -1,4 +1,4 @@
-//! What is wrong, cause by cause: for every node that is not where it should be one finding, with its evidence and what to do.
+//! A diagnosis, cause by cause: one finding for every node that is not where it should be, with its evidence and remedies.
 //!
 //! ```text
 //! ✗ image not found: edge/agent:v9     2 nodes for 3m: ipc-017 ipc-018
@@ -7,8 +7,8 @@
 //! · budget: 2 of 2 taken               22 nodes
 //! ```
 //!
-//! The cause of a node is the one that the engine judges by (docs/kubernetes.md, *Why a pod is not healthy*). A hundred nodes with the
-//! same one are one finding.
+//! The cause of a node is the one that the engine judges by (docs/kubernetes.md, *Why a pod is not healthy*). A hundred nodes with the same cause are
+//! one finding.
 
 mod ages;
 mod remedies;
@@ -36,23 +36,24 @@ use crate::engine::rules::pulls::times_slower;
 
 /// How many different texts of a finding are kept as its evidence.
 const EVIDENCE: usize = 3;
-/// What is said of pods that are ready, and of nodes that are down all the same.
+/// The title for pods that are ready and whose nodes still count as down.
 const SOAKS: &str = "ready, and counted as down until it has soaked";
 
-/// What is wrong with a rollout.
+/// The findings about a rollout.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Diagnosis {
-    /// What concerns the whole rollout, then nodes: what is wrong first, of that what nodes failed of, most nodes first.
+    /// Findings about the whole rollout come first, then those about nodes: what is wrong before what waits, failures before other trouble, most
+    /// nodes first.
     pub findings: Vec<Finding>,
     /// How many nodes should run the pod.
     pub nodes: u32,
-    /// How many of them are updated, with nothing to say of them.
+    /// How many of them are updated and have no finding.
     pub at_goal: u32,
     /// How many of them are updated: pods at the target revision that are available.
     pub updated: u32,
 }
 
-/// What a finding is about.
+/// The subject of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum FindingKind {
     /// An alarm of the rollout.
@@ -69,73 +70,73 @@ pub enum FindingKind {
     SlowPull,
     /// Nodes went down lately, in numbers that do not speak against the revision (yet).
     Comparison,
-    /// Images that are pre-warmed did not arrive.
+    /// Images did not arrive in pre-warming.
     Prewarm,
     /// A kubelet reports pressure.
     Pressure,
     /// A clock is off.
     Clock,
-    /// A node is on its way.
+    /// A node is being updated.
     Moving,
-    /// A node is not updated now.
+    /// A node waits to be updated.
     Waits,
 }
 
-/// Nodes with one cause.
+/// Nodes with the same cause.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding {
-    /// What it is about.
+    /// The subject.
     pub kind: FindingKind,
-    /// What is found, in a few words.
+    /// The finding, in a few words.
     pub title: String,
-    /// Warning: it is wrong. Normal: it waits, or is on its way.
+    /// Warning: something is wrong. Normal: the nodes wait, or are being updated.
     pub severity: Severity,
-    /// The nodes, in the order of the list; none for the whole rollout.
+    /// The nodes, in the order of the list; empty where the whole rollout is concerned.
     pub nodes: Vec<Str>,
-    /// Since when it is so on the node that has it longest, as far as known.
+    /// Since when the longest affected node is in this state, as far as known.
     pub since: Option<Timestamp>,
-    /// What the cluster says of it, word by word; different texts once.
+    /// The texts of the cluster about it, word by word; equal texts once.
     pub evidence: Vec<FindingEvidence>,
-    /// What an operator can do, most fitting first.
+    /// What an operator can do, most fitting remedy first.
     pub remedies: Vec<String>,
-    /// Commands for that, about the first of the nodes.
+    /// Commands for the remedies, for the first of the nodes.
     pub commands: Vec<OfferedCommand>,
-    /// What pods hold of what others lack, where that was read.
+    /// The pods that hold a resource that others lack, where that was read.
     pub held: Vec<String>,
-    /// A node counts as failed because of it: the rollout halts by such nodes.
+    /// Nodes count as failed because of this, so that the rollout halts by them.
     pub fails: bool,
-    /// Each of the nodes is on its way, and may get there by itself: none has failed of it.
+    /// Each of the nodes may still reach the target by itself: none has failed.
     pub(crate) tries_again: bool,
 }
 
-/// How bad a finding is, as the sign of its nodes in the list says it.
+/// The severity of a finding, as the sign of its nodes in the list shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FindingSign {
-    /// It is wrong.
+    /// Something is wrong.
     Wrong,
-    /// It is wrong, and may pass by itself: it is tried again.
+    /// Something is wrong that may pass by itself: it is tried again.
     TriesAgain,
-    /// It waits, or is on its way.
+    /// The nodes wait, or are being updated.
     Waits,
 }
 
-/// A command that somebody may paste.
+/// A command that an operator may paste.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OfferedCommand {
-    /// What it is for, and what speaks against it.
+    /// The purpose of the command, and any reason against it.
     pub text: String,
     /// The command.
     pub command: KubectlCommand,
 }
 
-/// What the cluster says.
+/// A text of the cluster about a finding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FindingEvidence {
     /// The text.
     pub text: Str,
-    /// On how many of the nodes.
+    /// The number of nodes with this text.
     pub nodes: u32,
-    /// The first of them; none where it is about the whole rollout.
+    /// The first of these nodes; `None` where the whole rollout is concerned.
     pub node: Option<Str>,
 }
 
@@ -147,8 +148,8 @@ impl fmt::Display for FindingEvidence {
 }
 
 impl Diagnosis {
-    /// `116 of 120 nodes updated and well, 118 serve`: those of which the pod is available, where they are others. Where something is wrong
-    /// with nodes that are updated: `60 of 120 nodes updated, 59 of them well`.
+    /// `116 of 120 nodes updated and well, 118 serve`. The second number counts nodes with an available pod, and is left out where it is the same.
+    /// Where something is wrong with updated nodes: `60 of 120 nodes updated, 59 of them well`.
     pub fn how_many(&self, snapshot: &Snapshot) -> String {
         let Self { nodes, at_goal, updated, .. } = self;
         let serve = match snapshot.counts.available {
@@ -161,10 +162,10 @@ impl Diagnosis {
         }
     }
 
-    /// What is wrong in `snapshot`.
+    /// The diagnosis of `snapshot`.
     pub fn of(snapshot: &Snapshot) -> Self {
         let mut findings: Vec<Finding> = snapshot.alarms.iter().map(of_alarm).collect();
-        // What the nodes wait for was computed as if it were alive.
+        // The holds of nodes were computed as if the silent driver were alive.
         let silent = snapshot.silent_driver().filter(|_| snapshot.phase == Phase::Running);
         findings.extend(silent.map(|words| {
             let what = ["drive it: whoever is to drive waits until that is clear, 15 s at most"];
@@ -172,7 +173,7 @@ impl Diagnosis {
         }));
         let compared = snapshot.comparisons.iter().map(|compared| compared.to_string());
         findings.extend(compared.map(|title| Finding::new(FindingKind::Comparison, title, Severity::Normal)));
-        // What it brings is no part of the rollout, and nodes that lack it are well; that it did not come is wrong all the same.
+        // The images of pre-warming are no part of the rollout, and nodes without them are well. A failure to bring them is a finding all the same.
         let failed = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.counts.failed > 0 || prewarm.error.is_some());
         findings.extend(failed.map(|prewarm| of_prewarming(prewarm, snapshot)));
         let mut places: HashMap<(FindingKind, String), usize> = HashMap::new();
@@ -198,8 +199,8 @@ impl Diagnosis {
         Self { findings, nodes, at_goal, updated }
     }
 
-    /// The nodes that lack what a pod asks for, each with that pod: one for each text of the scheduler. Which pods hold it there is read
-    /// only for them.
+    /// The nodes that lack a resource that a pod asks for, each with that pod: one node for each text of the scheduler. The pods that hold the
+    /// resource are read for these nodes only.
     pub fn lacking<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = (&'a Str, &'a Str)> {
         let evidence = self
             .findings
@@ -213,7 +214,7 @@ impl Diagnosis {
         })
     }
 
-    /// Takes in what was read of a node that lacks something.
+    /// Takes in the reading of a node that lacks a resource.
     pub fn add_occupancy(&mut self, node: &Str, read: &Reading<NodeOccupancy>) {
         let lacks = |finding: &&mut Finding| finding.kind.may_lack_something() && finding.nodes.contains(node);
         let Some(finding) = self.findings.iter_mut().find(lacks) else { return };
@@ -233,13 +234,13 @@ impl Diagnosis {
         }
     }
 
-    /// Whether anything is wrong, and does not only wait.
+    /// Whether any finding is wrong, and not merely waiting.
     pub fn is_bad(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Warning)
     }
 }
 
-/// Pre-warming that does not bring its images everywhere: what kubelets say of it, and what can be done.
+/// The finding for pre-warming that does not bring its images everywhere, with the words of kubelets and the remedies.
 fn of_prewarming(prewarm: &PrewarmView, snapshot: &Snapshot) -> Finding {
     let mut finding = Finding::new(FindingKind::Prewarm, prewarm.to_string(), Severity::Warning);
     for node in snapshot.nodes.iter() {
@@ -263,7 +264,7 @@ fn of_prewarming(prewarm: &PrewarmView, snapshot: &Snapshot) -> Finding {
 }
 
 impl FindingKind {
-    /// Whether it may say what a node has too little of.
+    /// Whether the finding may say which resource a node lacks.
     fn may_lack_something(self) -> bool {
         matches!(self, Self::Cause(kind) if kind.names_what_is_lacking())
     }
@@ -322,7 +323,7 @@ impl Finding {
         self
     }
 
-    /// Another node with the same.
+    /// Adds another node with the same finding.
     fn add(&mut self, other: Self) {
         if let Some(title) = ages::merged(&self.title, &other.title) {
             self.title = title.to_string();
@@ -355,7 +356,7 @@ fn of_alarm(alarm: &Alarm) -> Finding {
     finding
 }
 
-/// The one finding of a node; `None` where it is at its goal, and nothing of it is worth saying.
+/// The one finding of a node; `None` where the node is at its goal and has nothing notable.
 fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
     let warns = |kind, title: String| Finding::new(kind, title, Severity::Warning).on(node);
     let waits = |kind, title: String| Finding::new(kind, title, Severity::Normal).on(node);
@@ -443,9 +444,9 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
     }
     match node.state {
         NodeState::Updated | NodeState::Ineligible => None,
-        // Since when it is outdated says nothing of how long it has waited.
+        // The time since which a node is outdated does not tell how long it has waited.
         NodeState::Outdated => Some(Finding { since: None, ..waits(FindingKind::Waits, why(node, snapshot)) }),
-        // What a node on its way waits for differs from node to node; the state is what they have in common.
+        // Nodes being updated wait for different things; their state is what they share, so it is the title.
         state => {
             let text = why(node, snapshot);
             let found = waits(FindingKind::Moving, state.to_string());
@@ -456,7 +457,7 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
     }
 }
 
-/// The image whose pull takes or took much longer than on others, with how much longer.
+/// The image whose pull takes or took much longer than on other nodes, with the factor.
 fn slow_pull<'a>(node: &'a NodeView, snapshot: &Snapshot) -> Option<(&'a Str, String)> {
     if let (Some(PodWait::Pull { since: Some(since) }), Some(usual)) =
         (&node.pod_wait, node.usual_pull.as_deref().copied())
@@ -471,14 +472,14 @@ fn slow_pull<'a>(node: &'a NodeView, snapshot: &Snapshot) -> Option<(&'a Str, St
     node.images.iter().find_map(slow)
 }
 
-/// Whether the cause is more than what a pod that starts has in the ordinary course.
+/// Whether the cause is more than the ordinary course of a pod that starts.
 fn is_trouble(cause: &Cause, node: &NodeView) -> bool {
     let starts =
         matches!(node.state, NodeState::Creating | NodeState::Starting | NodeState::Pulling | NodeState::Soaking);
     !(cause.kind.is_ordinary_at_start() && starts && !node.lost_readiness)
 }
 
-/// The container that the cause of a node is about, where the template of its pod does not name it.
+/// The container that the cause of a node concerns, if the template of its pod does not name it.
 fn injected<'a>(cause: &'a Cause, node: &NodeView, snapshot: &Snapshot) -> Option<&'a Str> {
     injected_container(cause, revision_of(node, snapshot)?.template.as_ref()?)
 }
@@ -488,7 +489,7 @@ fn revision_of<'a>(node: &NodeView, snapshot: &'a Snapshot) -> Option<&'a Revisi
     snapshot.revisions.iter().find(|revision| Some(&revision.hash) == node.revision.as_ref())
 }
 
-/// The cause, and of which image where it is about one.
+/// The cause, with the image if it concerns one.
 fn title(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> String {
     if let Some(container) = injected(cause, node, snapshot) {
         return format!("{cause}: {container}, which is not in the template");
@@ -496,13 +497,13 @@ fn title(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> String {
     if let (CauseKind::InitFailure, Some(container)) = (cause.kind, &cause.container) {
         return format!("{cause}: {container}");
     }
-    // What is known of images on a node is about those of the target. A pod that is not at it fails of an image of its own revision.
+    // The image states of a node are those of the target. A pod at another revision fails because of an image of its own revision.
     if !node.at_target && cause.kind.is_about_the_image() {
         let images = revision_of(node, snapshot).map(|revision| &revision.images);
         let image = images.into_iter().flatten().find(|(container, _)| Some(container) == cause.container.as_ref());
         return image.map_or_else(|| cause.to_string(), |(_, image)| format!("{cause}: {image}"));
     }
-    // While it is pulled again, what the cause is about is still the image of its container.
+    // While an image is pulled again no pull has state `Failed`; the cause still concerns the image of its container.
     let failed = node.images.iter().find(|pull| matches!(pull.state, PullState::Failed { .. }));
     let failed = failed.or_else(|| node.images.iter().find(|pull| Some(&pull.container) == cause.container.as_ref()));
     match failed.filter(|_| cause.kind.is_about_the_image()) {

@@ -1,9 +1,8 @@
-//! When the rollout will be done: how long the nodes that are done took, from the deletion of their pod until it was available,
-//! and how many may be down at once.
+//! When the rollout will be done. The estimate rests on how long the finished nodes took, from the deletion of their pod until it was available, and
+//! on how many may be down at once.
 //!
-//! What took long in the past is no guide where a link has filled since. So only the last [`MEASURED_OF_SITE`] nodes of each site tell; a node that
-//! is on its way for longer than they took counts with what it has taken so far; and what is left takes at most as long as it does at the
-//! rate at which nodes became available lately.
+//! Past times are no guide where a link has filled since. So only the last [`MEASURED_OF_SITE`] nodes of each site count. A node that has been on its
+//! way for longer than those took counts with its time so far. The rest takes at most as long as at the rate at which nodes became available lately.
 
 mod lanes;
 
@@ -24,18 +23,18 @@ use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::estimates::ENOUGH;
 
-/// How long a pod that is deleted takes to go, where its template does not say, and how long until the next one is made.
+/// How long a deleted pod may take to end if its template does not say, and a margin for the time until the next one is made.
 const GRACE_SECS: u64 = 30;
 const MARGIN: Duration = Duration::from_secs(10);
 
-/// Where no node became available for so many times as long as one takes, nothing may have been on its way. Nodes of a slower site take
-/// several times as long as the last ones, which is no pause.
+/// If no node became available for this many times the duration of one update, the rollout may have stood still. The factor leaves room for nodes of
+/// a slower site, which take several times as long without any pause.
 const PAUSE: u32 = 3;
 
-/// A site with less than one in so many of the nodes that are left changes the estimate little.
+/// A site with fewer than one in this many of the nodes left changes the estimate little.
 const NOTABLE: usize = 10;
 
-/// A node that is done, with what happened to its pod, by the API server's clock.
+/// A finished node, with the times of its pod by the API server's clock.
 #[derive(Clone, Copy)]
 struct DoneNode<'a> {
     site: &'a Str,
@@ -95,10 +94,10 @@ impl Engine {
         let in_step: Vec<&Row> = in_step.collect();
         let is_last = limits.allowed >= self.assessment.fleet && intent.selector.is_none();
         match lanes.until_done(&waiting) {
-            // What takes longer than it should may take any time.
+            // An update that takes longer than expected may take any time.
             Some(rollout) if rollout.most.is_zero() => RolloutEstimate::None,
             Some(rollout) => RolloutEstimate::Known {
-                // The last step is all that is left, also what cannot go now.
+                // The last step is everything that is left, including nodes that cannot go now.
                 step: Some(&in_step)
                     .filter(|step| !is_last && step.len() < waiting.len())
                     .and_then(|step| lanes.until_done(step))
@@ -111,7 +110,7 @@ impl Engine {
         }
     }
 
-    /// How many sites none of whose nodes is `done` have at least one in [`NOTABLE`] of the nodes that are `left`.
+    /// The number of sites that have no finished node but at least one in [`NOTABLE`] of the nodes that are `left`.
     fn unmeasured_sites<'a>(&self, left: impl Iterator<Item = &'a Row>, done: &[DoneNode<'_>]) -> u32 {
         let measured: HashSet<&Str> = done.iter().map(|done| done.site).collect();
         let mut nodes: HashMap<&Str, usize> = HashMap::new();
@@ -131,7 +130,7 @@ impl Engine {
             return None;
         }
         let pod = self.view.pod(row.pod?)?;
-        // One that was ready before, and lost that meanwhile, has not taken so long to be updated.
+        // A pod that was ready before and lost that meanwhile did not take that long to be updated.
         if pod.served.is_some() || row.restarts > 0 {
             return None;
         }
@@ -148,9 +147,9 @@ impl Engine {
         Duration::from_secs(min_ready.max(intent.soak_secs()).into())
     }
 
-    /// How long it takes from a deletion until the next pod is made. The old pod is gone by then, and with it what it said. So it
-    /// is taken from how long after one node was done the next pod was made. Where that is longer than an old pod may take to
-    /// go, the rollout was held in between, and it tells nothing.
+    /// The time from a deletion until the next pod is made. The old pod is gone by then, with its timestamps, so the time is taken from how long
+    /// after one node was done the next pod was made. A longer time than an old pod may take to end means that the rollout was held in between, and
+    /// does not count.
     fn until_made(&self, done: &[DoneNode<'_>]) -> Duration {
         let mut ends: Vec<Timestamp> = done.iter().map(|done| done.available_at).collect();
         ends.sort_unstable();

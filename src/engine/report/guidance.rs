@@ -1,5 +1,5 @@
-//! What a rollout that does not move waits for, and what an operator can do about that and about alarms. The console's header,
-//! `status`, its JSON and the advice after a command all take it from here.
+//! The obstacle to a rollout that does not move, and what an operator can do about it and about alarms. The console's header, `status`, its JSON and
+//! the advice after a command all use this module.
 //!
 //! ```text
 //! held: no node may be updated yet                          step (1 node), choose canaries
@@ -27,17 +27,17 @@ use crate::engine::model::step_ahead::NoStep;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::rules::holds::{HoldEndedBy, HoldKind, HoldToldBy};
 
-/// What a rollout waits for, and what would move it.
+/// The obstacle to a rollout, and the remedies.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Guidance {
-    /// What it waits for, in words.
+    /// The obstacle, in words.
     pub waits: String,
-    /// What would move it, most fitting first; empty where nothing but time does.
+    /// The remedies, most fitting first; empty where only time helps.
     pub remedies: Vec<Remedy>,
 }
 
 impl Snapshot {
-    /// What it waits for, and what would move it; `None` where it moves, is over, or halted, which is an alarm.
+    /// The obstacle to the rollout and the remedies. `None` where it moves, is over, or halted, which is an alarm.
     pub fn guidance(&self) -> Option<Guidance> {
         let driven = matches!(
             self.driver,
@@ -47,13 +47,14 @@ impl Snapshot {
                 | DriverView::Waiting { .. }
         );
         let drive = (!driven && self.started_at.is_some()).then_some(Remedy::Drive);
-        // What its limits are comes first: a step would begin a record with others.
+        // The limits have to be settled first: a step would begin a record with other limits.
         if self.alarms.contains(&Alarm::RecordMissing) {
             return Some(Guidance { waits: "held: no record is left".into(), remedies: Vec::new() });
         }
         match &self.phase {
             Phase::Paused(_) => {
-                // Going on gives what fails to more nodes or, where the brake stopped a rollout that is not ours, leaves it as it is.
+                // To go on would give a failing revision to more nodes. Where the brake stopped a rollout that is not ours, it would leave the
+                // failing pods as they are.
                 let undo = self.revision_fails().then_some(self.away());
                 let go_on = if self.started_at.is_some() { Remedy::Resume } else { Remedy::LiftPause };
                 let remedies = undo.into_iter().chain([go_on]).collect();
@@ -77,14 +78,14 @@ impl Snapshot {
                 let phase = &self.phase;
                 let mut waits = match &self.blocked {
                     Some(blocked) => {
-                        // Whoever looks once has seen nothing of how long it lasts.
+                        // A process that looks only once has not seen how long this lasts.
                         let lasts = self.at.since(blocked.since);
                         let lasts = (lasts.as_secs() > 0).then(|| format!(" for {}", ShortDuration(lasts)));
                         format!("{phase}{}: waits {}", lasts.unwrap_or_default(), blocked.by)
                     }
                     None => phase.to_string(),
                 };
-                // Only a driver writes what is waited for here, and the one that is named may be gone.
+                // Only a driver makes the awaited write, and the one that is named may be gone.
                 let silent = self.silent_driver();
                 if let Some(silent) = &silent {
                     waits.push_str(&format!("; {silent}"));
@@ -114,7 +115,7 @@ impl Snapshot {
                 waits: "adopted: its controller replaces no pod until it is handed back".into(),
                 remedies: vec![Remedy::Release],
             }),
-            // The alarm of a cascade offers the brake, too: once is enough.
+            // The alarm of a cascade offers the brake already.
             Phase::Native
                 if self.counts.failed > 0
                     && !self.alarms.iter().any(|alarm| alarm.remedies().contains(&Remedy::Brake)) =>
@@ -125,7 +126,7 @@ impl Snapshot {
         }
     }
 
-    /// `template changed by kubectl-set`: somebody else changed the template, and nobody drives who would pause the rollout for that. Nothing is
+    /// `template changed by kubectl-set`: somebody else changed the template, and no driver is there to pause the rollout for that. Nothing is
     /// prepared then.
     pub fn template_of_others(&self) -> Option<String> {
         let is_undriven = matches!(self.driver, DriverView::Nobody | DriverView::Lost { .. });
@@ -144,7 +145,7 @@ impl Snapshot {
         self.driver.is_silent(self.at, Timing::default().lease)
     }
 
-    /// A driver that is not seen renewing its lease, and that should have by its own clock: whoever looks once cannot tell more.
+    /// A driver that should have renewed its lease by its own clock and is not seen doing so. A process that looks only once cannot tell more.
     pub(super) fn silent_driver(&self) -> Option<String> {
         self.has_silent_driver().then(|| format!("{}: if it has ended, nothing more is started", self.driving()))
     }
@@ -161,7 +162,7 @@ impl Snapshot {
         (!kinds.is_empty()).then(|| format!("loading: waits for {}", kinds.join(", ")))
     }
 
-    /// A rollout that is over keeps `OnDelete` until it is handed back. A driver does that by itself, unless it is to keep it.
+    /// Guidance for a rollout that is over and keeps `OnDelete` until it is handed back. A driver hands it back by itself unless it is to keep it.
     fn not_handed_back(&self, driven: bool) -> Option<Guidance> {
         let (waits, remedies) = match self.settings.policies.finish {
             Finish::Release if driven => return None,
@@ -173,12 +174,12 @@ impl Snapshot {
         Some(Guidance { waits: waits.to_owned(), remedies })
     }
 
-    /// How many nodes are held until this ends it.
+    /// How many nodes are held until `by` ends the hold.
     fn held_until(&self, by: HoldEndedBy) -> usize {
         self.nodes.iter().filter(|node| node.hold.as_ref().is_some_and(|hold| hold.ended_by() == by)).count()
     }
 
-    /// Nothing that serves is replaced while the new revision is in trouble somewhere.
+    /// Guidance for a rollout in which no serving pod is replaced while the new revision is in trouble somewhere.
     fn held_by_trouble(&self) -> Option<Guidance> {
         let held = self.held_until(HoldEndedBy::TroubleOver);
         let waits = match held {
@@ -188,8 +189,8 @@ impl Snapshot {
         };
         let is_milder =
             |node: &NodeView| node.cause.as_ref().is_some_and(|cause| cause.kind.is_milder_with_fewer_pulls());
-        // Half of what the limits let pull at once, so that it makes a difference: updates alone are no more than may be down. How many pull at
-        // this moment does not count, as the number would be another one with each look.
+        // The remedy offers half of what the limits let pull at once, so that it makes a difference; updates alone are never more than may be down.
+        // The number of nodes that pull right now is not used, as the offer would change with each look.
         let most = match self.prewarm {
             Some(_) => self.budget.max_pulling,
             None => self.budget.max_pulling.min(self.budget.max_unavailable),
@@ -198,8 +199,7 @@ impl Snapshot {
         Some(Guidance { waits, remedies: [self.away()].into_iter().chain(limit).collect() })
     }
 
-    /// Nothing moves, and each node that is left waits for something that holds it alone, such as its image. Nothing is said where an
-    /// alarm says why.
+    /// Guidance for where nothing moves and each node left waits for something of its own, such as its image. `None` where an alarm gives the reason.
     fn all_wait(&self) -> Option<Guidance> {
         let is_left = |node: &&NodeView| node.eligible && node.state != NodeState::Updated;
         let mut left = self.nodes.iter().filter(is_left);
@@ -215,7 +215,7 @@ impl Snapshot {
         all.then(|| Guidance { waits: self.left_in_words(|node| !by_partition(node)), remedies: Vec::new() })
     }
 
-    /// Nothing moves, and whoever is next waits for nodes that are down to come back: where none of them will, an alarm says so.
+    /// Guidance for where nothing moves and the next node waits for nodes that are down to come back. If none of them will, an alarm says so instead.
     fn wait_for_budget(&self) -> Option<Guidance> {
         let of_budget = |node: &&NodeView| matches!(node.hold, Some(Hold::Budget { .. }));
         let waiting = self.nodes.iter().filter(of_budget).count();
@@ -238,11 +238,11 @@ impl Snapshot {
         })
     }
 
-    /// Nothing more may be updated as things stand.
+    /// Guidance for a rollout in which no further node may be updated as things stand.
     fn held(&self, drive: Option<Remedy>) -> Guidance {
         let whole = |node: &&NodeView| node.hold.as_ref().is_some_and(|hold| hold.told_by() == HoldToldBy::Held);
         if let Some(hold) = self.nodes.iter().find(whole).and_then(|node| node.hold.as_ref()) {
-            // Another step would let more nodes go, and still none of them would be updated.
+            // Another step would free more nodes, and still none of them would be updated.
             let nodes = match self.nodes.iter().filter(whole).count() {
                 1 => "1 node".to_owned(),
                 nodes => format!("{nodes} nodes"),
@@ -271,7 +271,7 @@ impl Snapshot {
             }
             Some(Err(NoStep::SelectionDone(done))) => {
                 remedies.push(Remedy::LiftSelector { frees: done.lifting_frees });
-                // Why none of the nodes that are left can go now; of those that can, or that are on their way, their rows say it.
+                // The text says why the nodes left cannot go now. The rows tell it of nodes that can, or that are on their way.
                 let stuck = done.moving == 0 && done.in_line == 0 && done.updated < done.selected;
                 let left = stuck.then(|| self.left_by_cause(|node| done.selector.matches(&node.labels)));
                 match left.filter(|left| !left.is_empty()) {
@@ -299,7 +299,7 @@ impl Snapshot {
         match (updated.min(allowed), allowed) {
             (_, 0) if self.counts.updated > 0 => "held: no further node may be updated".to_owned(),
             (_, 0) => "held: no node may be updated yet".to_owned(),
-            // Somebody stepped back, or took pods away that were to stay.
+            // An operator stepped back, or somebody deleted pods that were to stay.
             (_, allowed) if self.counts.updated > allowed => {
                 format!("held: no further node may be updated: {} are, and {allowed} may be", self.counts.updated)
             }
@@ -325,7 +325,7 @@ impl Snapshot {
         }
     }
 
-    /// The cordoned nodes that a held rollout waits for: no step moves it on before one of them may be scheduled to again.
+    /// The cordoned nodes that a held rollout waits for: no step moves the rollout on before one of them is uncordoned.
     pub fn waits_for_cordoned(&self) -> Vec<&NodeView> {
         let counts = |node: &NodeView| match &self.plan.next {
             Some(Err(NoStep::SelectionDone(done))) => done.selector.matches(&node.labels),
@@ -338,7 +338,7 @@ impl Snapshot {
         self.left(|node| node.hold == Some(Hold::Cordoned) && counts(node))
     }
 
-    /// The nodes that are not updated, among those that count.
+    /// The nodes that count and are not updated.
     fn left(&self, counts: impl Fn(&NodeView) -> bool) -> Vec<&NodeView> {
         let is_left = |node: &&NodeView| node.eligible && node.state != NodeState::Updated && counts(node);
         self.nodes.iter().filter(is_left).collect()

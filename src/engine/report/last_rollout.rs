@@ -1,4 +1,4 @@
-//! How the last rollout ended, told by the Events that are left of it: its record is gone by then.
+//! How the last rollout ended, as the remaining Events tell it: its record is gone by then.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::engine::model::time::Timestamp;
 pub struct LastRollout {
     /// When it ended.
     pub at: Timestamp,
-    /// How.
+    /// How it ended.
     pub ended: RolloutEnd,
 }
 
@@ -25,11 +25,11 @@ pub struct LastRollout {
 pub enum RolloutEnd {
     /// Every node was at the target.
     Complete,
-    /// Every node was at the revision that was gone back to.
+    /// Every node was at the revision that the roll back led to.
     RolledBack,
-    /// It was handed back before every node was at the target: the rest was left to the DaemonSet's own controller.
+    /// The DaemonSet was handed back before every node was at the target: its own controller did the rest.
     ReleasedEarly,
-    /// It was handed back after its record was deleted: nobody could tell then whether every node was where it was to be.
+    /// The DaemonSet was handed back after its record was deleted, so nobody could tell whether every node was at the target.
     NotKnown,
 }
 
@@ -45,12 +45,12 @@ impl fmt::Display for LastRollout {
 }
 
 impl Snapshot {
-    /// How the last rollout of rolldeck ended, as far as Events still tell; nothing while one is under way.
+    /// How the last rollout of rolldeck ended, as far as Events still tell; `None` while one is under way.
     pub fn last_rollout(&self) -> Option<LastRollout> {
         if self.phase != Phase::Idle {
             return None;
         }
-        // What was refused changed nothing.
+        // An action that was refused changed nothing.
         let done = self.timeline.iter().filter(|event| event.outcome == EventOutcome::Done);
         let mut events: Vec<_> = done.collect();
         events.sort_by_key(|event| event.at);
@@ -63,7 +63,7 @@ impl Snapshot {
                     (direction, under_way, is_lost) = (Direction::Back, true, false);
                 }
                 "RolloutImageSet" => (direction, under_way, is_lost) = (Direction::Forward, true, false),
-                // A step records it anew.
+                // A step records the rollout anew.
                 "RolloutTemplateChanged" | "RolloutStepped" | "RolloutHalted" => (under_way, is_lost) = (true, false),
                 "RolloutComplete" => {
                     let ended = match direction {
@@ -77,7 +77,7 @@ impl Snapshot {
                     last = Some(LastRollout { at: event.at, ended: RolloutEnd::NotKnown });
                     (direction, under_way, is_lost) = (Direction::Forward, false, false);
                 }
-                // What is released once it is complete has ended before.
+                // A rollout that is released once it is complete has ended before.
                 "RolloutReleased" if under_way => {
                     last = Some(LastRollout { at: event.at, ended: RolloutEnd::ReleasedEarly });
                     (direction, under_way) = (Direction::Forward, false);

@@ -1,4 +1,4 @@
-//! What happened to a node's pod, as its status and its Events tell it: oldest first.
+//! The history of a node's pod, from its status and its Events, oldest first.
 
 use std::fmt;
 
@@ -28,16 +28,16 @@ pub fn clock_time(at: Timestamp) -> String {
     at.to_rfc3339().chars().skip(11).take(8).collect()
 }
 
-/// Events that say what the status says more exactly.
+/// Events that the status tells more exactly.
 const SAID_BY_STATUS: [&str; 4] = ["Scheduled", "Created", "Started", "SuccessfulCreate"];
 
-/// The story of the pod that was read; empty while nothing was.
+/// The story of the pod that was read; empty while none was read.
 pub fn node_story(inspection: &Inspection) -> Vec<PodMoment> {
     let mut story = Vec::new();
     if let Some(pod) = inspection.pod.read() {
         of_status(pod, &mut story);
     }
-    // They come newest first.
+    // The Events come newest first.
     for event in inspection.events.read().into_iter().flatten().rev() {
         let Some(at) = event.at else { continue };
         if SAID_BY_STATUS.contains(&&*event.reason) {
@@ -50,7 +50,7 @@ pub fn node_story(inspection: &Inspection) -> Vec<PodMoment> {
         let text = format!("{}: {}{times}", event.reason, event.message);
         story.push(PodMoment { at, text, severity: event.severity });
     }
-    // What has the same second stays in the order in which it is said here, which is that in which it happens.
+    // Moments of the same second keep the order in which they are pushed here, which is the order in which they happen.
     story.sort_by_key(|moment| moment.at.secs());
     story
 }

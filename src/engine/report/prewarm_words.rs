@@ -21,12 +21,12 @@ use crate::engine::rules::recognise::{TextSource, recognise};
 pub struct PrewarmWords<'a> {
     /// How far the node is.
     pub state: &'a PrewarmState,
-    /// As of when, by the clock of the snapshot.
+    /// The instant, by the clock of the snapshot.
     pub at: Timestamp,
 }
 
 impl PrewarmState {
-    /// Whether the images did not arrive, and are pulled again without anybody asking for it: not what the registry refused.
+    /// Whether the images did not arrive and are pulled again by themselves. Images that the registry refused are not.
     pub fn is_retried(&self) -> bool {
         matches!(self, Self::Failed { cause, again_at, .. } if again_at.is_some() || !cause.kind.is_the_registrys_verdict())
     }
@@ -58,7 +58,7 @@ impl fmt::Display for PrewarmWords<'_> {
                 }
                 match again_at {
                     Some(again) if *again > self.at => write!(f, ", again in {}", ShortDuration(again.since(self.at))),
-                    // Of a driver that is gone, too.
+                    // This holds for a driver that is gone as well.
                     Some(_) => f.write_str(", again when its turn comes"),
                     None => Ok(()),
                 }
@@ -68,10 +68,10 @@ impl fmt::Display for PrewarmWords<'_> {
 }
 
 impl PrewarmWait {
-    /// All that is known of it as of `at`: of a registry that limits pulls, when the next one is tried.
+    /// The wait in words as of `at`. For a registry that limits pulls they say when the next node tries.
     pub fn words(&self, at: Timestamp) -> String {
         match self {
-            // The node that was refused waits by itself, and longer: another one tries first.
+            // The refused node itself waits longer: another one tries first.
             Self::RateLimited { node, again_at: Some(again) } => {
                 let again = ShortDuration(again.since(at));
                 format!("registry rate limit, the next node tries in {again} ({node} was refused)")
@@ -147,7 +147,7 @@ impl fmt::Display for PrewarmView {
 }
 
 impl PrewarmView {
-    /// Whether nothing more will happen by itself: each node has the images, or does not get them.
+    /// Whether nothing more will happen by itself: each node has the images or has finally failed.
     pub fn is_done(&self) -> bool {
         let PrewarmCounts { pulling, waiting, retrying, .. } = self.counts;
         let waits = waiting > 0 && self.unobtainable.is_none();
@@ -170,12 +170,12 @@ impl PrewarmView {
         stuck > 0 && stuck >= self.limit as usize && self.counts.pulling == 0
     }
 
-    /// Why StatefulSets do not go on, and what can be done about it.
+    /// Why StatefulSets are stuck, with the remedy for each.
     pub fn stuck_in_words(&self) -> impl Iterator<Item = String> + '_ {
         self.stuck.iter().map(|stuck| format!("{stuck}; {}", stuck.remedy()))
     }
 
-    /// That the API server refuses its pods, in its words, or the registry its image, and what can be done about it.
+    /// The refusal of the pods by the API server, in its words, or of the image by the registry, with the remedy.
     pub fn refused(&self) -> Option<String> {
         if let Some(unobtainable) = self.unobtainable {
             return Some(format!("{unobtainable}; mend the image or the pull secret, then retry, or cancel it"));
@@ -187,8 +187,8 @@ impl PrewarmView {
         Some(format!("its pod on {node} is not needed any more, and its deletion failed: {message}; it is tried again"))
     }
 
-    /// How many pods that nobody needs any more have still to be deleted, and what was said where that failed: `2 pods for
-    /// pre-warming that nobody needs any more are left (ipc-019: pods "agent-…" is forbidden)`.
+    /// How many pods that are no longer needed have still to be deleted, and the server's message where that failed: `2 pods for pre-warming that
+    /// nobody needs any more are left (ipc-019: pods "agent-…" is forbidden)`.
     pub fn left_over(&self) -> Option<String> {
         let PrewarmLeftover { pods, ending: _, refusal } = &self.leftover;
         let pods = match pods {
@@ -200,8 +200,8 @@ impl PrewarmView {
         Some(pods + &said)
     }
 
-    /// The same of the API server in so few words that a remedy is read in one line: `pre-warm pods are refused (ipc-019): raise the
-    /// quota; exceeded quota: …`.
+    /// The refusal by the API server in so few words that its remedy fits on one line: `pre-warm pods are refused (ipc-019): raise the quota;
+    /// exceeded quota: …`.
     pub fn refused_in_brief(&self) -> Option<String> {
         let (node, message) = self.refusal.as_ref()?;
         let remedy = match recognise(TextSource::CreationMessage, "", message) {
@@ -214,14 +214,14 @@ impl PrewarmView {
 }
 
 impl Snapshot {
-    /// Whether the holder of the lease, if there is one, does nothing but pre-warm: pods are replaced by the DaemonSet's own controller.
+    /// Whether the holder of the lease, if there is one, only pre-warms while the DaemonSet's own controller replaces pods.
     pub fn only_prewarms(&self) -> bool {
         let warms = self.prewarm.as_ref().is_some_and(|prewarm| prewarm.request.cancelled.is_none());
         warms && self.strategy == StrategyKind::RollingUpdate && self.started_at.is_none()
     }
 
-    /// What pre-warming waits for where none of its pods pulls and it does not say so otherwise: a driver, or the pull slots that the
-    /// rollout holds. `None` where it moves, or stands for a reason of its own.
+    /// The obstacle to pre-warming while none of its pods pulls and no other text names it: a driver, or the pull slots that the rollout holds.
+    /// `None` where pre-warming moves, or has stopped for a reason of its own.
     pub fn prewarming_waits(&self) -> Option<String> {
         let prewarm = self.prewarm.as_ref()?;
         let PrewarmView { request, error, counts, limit, unobtainable, .. } = prewarm;
@@ -277,7 +277,7 @@ impl fmt::Display for StuckSet {
 }
 
 impl StuckSet {
-    /// What can be done about it.
+    /// The remedy for a stuck StatefulSet.
     fn remedy(&self) -> &'static str {
         match &self.why {
             StuckWhy::Failed(_) => "retry makes it anew, cancel ends it; with --method pods no node waits for another",
@@ -293,7 +293,7 @@ impl StuckSet {
     }
 }
 
-/// What can be done where pods are refused with these words. They are tried again by themselves, one at a time.
+/// The remedy for pods that are refused with this message. They are tried again by themselves, one at a time.
 fn refusal_remedy(message: &str) -> &'static str {
     if message.contains("because it is being terminated") {
         "nothing new is created in a namespace that is being deleted: cancel it"

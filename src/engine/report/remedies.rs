@@ -7,31 +7,31 @@ use super::snapshot::{Alarm, Phase, Snapshot};
 use crate::engine::model::step_ahead::StepAhead;
 use crate::engine::rules::halting_gates::AcceptedByResuming;
 
-/// Something that an operator can do. The command line spells each as a command, the console as a key.
+/// Something that an operator can do. The command line writes each as a command, the console as a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Remedy {
     /// Drive.
     Drive,
     /// Take the next step.
     Step(StepAhead),
-    /// Let one node be updated, whose pod tells which revision the template has.
+    /// Let one node be updated: its pod then tells which revision the template has.
     StepForRevision,
     /// Choose canaries.
     Select,
     /// Lift the selector.
     LiftSelector {
-        /// How many nodes may go at once then.
+        /// How many more nodes may be updated at once then.
         frees: u32,
     },
     /// Give the DaemonSet another image, which begins a new rollout.
     SetImage,
     /// Stop the DaemonSet's own controller.
     Brake,
-    /// Stop it again, after a strategy drift. A rollout that is paused stays so.
+    /// Stop the DaemonSet's own controller again after a strategy drift. A paused rollout stays paused.
     RestoreOnDelete,
     /// Go on after a pause.
     Resume,
-    /// Lift the pause of a DaemonSet of which no rollout was recorded when it was stopped.
+    /// Lift the pause of a DaemonSet that was stopped while no rollout was recorded.
     LiftPause,
     /// Go on after a strategy drift, under `OnDelete`.
     ResumeUnderOnDelete,
@@ -57,11 +57,11 @@ pub enum Remedy {
     },
     /// Hand the DaemonSet back to its controller.
     Release,
-    /// Hand it back although its controller then removes pods that serve.
+    /// Hand the DaemonSet back although its controller then removes serving pods.
     ReleaseEarly,
-    /// Record a rollout anew whose record is gone.
+    /// Begin a new record for a rollout whose record is gone.
     RecordAnew,
-    /// Set the limits of a record that was begun anew; these, as they are, confirm them.
+    /// Set the limits of a record that was begun anew. The values given here are the present ones, so the command confirms them.
     SetLimits {
         /// How many nodes may be down at once.
         max_unavailable: u32,
@@ -116,7 +116,7 @@ impl fmt::Display for Remedy {
 }
 
 impl Alarm {
-    /// What an operator can do about it, most fitting first; empty where nothing helps but time or work outside of rolldeck.
+    /// The remedies for this alarm, most fitting first; empty where only time or work outside of rolldeck helps.
     pub fn remedies(&self) -> Vec<Remedy> {
         match self {
             Self::Cascade { .. } => vec![Remedy::Brake],
@@ -127,7 +127,7 @@ impl Alarm {
             Self::TemplateChanged { .. } => vec![Remedy::ResumeWithTemplate, Remedy::Undo],
             Self::TargetUncertain { .. } => vec![Remedy::StepForRevision, Remedy::Release],
             Self::BudgetUsedUp { used, failed: 0, .. } => vec![Remedy::RaiseBudget { to: used.saturating_add(1) }],
-            // A larger budget gives the revision that failed to more nodes.
+            // A larger budget would give the failed revision to more nodes.
             Self::BudgetUsedUp { .. } => vec![Remedy::Undo, Remedy::SetImage],
             Self::ReleaseWaits { .. } => vec![Remedy::ReleaseEarly],
             Self::Halted { gate, .. } => {
@@ -137,7 +137,7 @@ impl Alarm {
                 };
                 undo.into_iter().chain([resume]).collect()
             }
-            // There is no halt yet past which somebody could resume.
+            // There is no halt yet that an operator could resume past.
             Self::HaltWaits { gate, .. } => gate.offers_undo().then_some(Remedy::Undo).into_iter().collect(),
             Self::RecordUnreadable { .. } => vec![Remedy::DropUnreadableRecord],
             Self::ForeignRecord => vec![Remedy::RecordAnew, Remedy::SetImage, Remedy::DropForeignRecord],
@@ -159,24 +159,24 @@ impl Alarm {
 }
 
 impl Snapshot {
-    /// What an operator can do now: first about what needs attention, then about what the rollout waits for.
+    /// The remedies now: first for the alarms, then for the obstacle to the rollout.
     pub fn remedies(&self) -> Vec<Remedy> {
         let about_alarms = self.alarms.iter().flat_map(|alarm| self.remedies_of(alarm));
         let about_waits = self.guidance().into_iter().flat_map(|guidance| guidance.remedies);
         about_alarms.chain(about_waits).collect()
     }
 
-    /// What an operator can do about one of the alarms. What goes back already is not rolled back, and what is not paused not resumed:
-    /// where nobody drives, nobody pauses after a strategy drift. Where nothing is recorded, there is nothing to drive.
+    /// The remedies for one of the alarms, without those that do not apply now. A rollout that goes back is not rolled back, and one that is not
+    /// paused is not resumed: without a driver, nobody pauses after a strategy drift. Without a record there is nothing to drive.
     pub fn remedies_of(&self, alarm: &Alarm) -> Vec<Remedy> {
         let mut remedies = alarm.remedies();
         remedies.retain(|remedy| match remedy {
-            // Where no record is left, it begins one; nobody is led there while nothing fails.
+            // Without a record a roll back begins one. It is offered only while nodes fail.
             Remedy::Undo if *alarm == Alarm::RecordMissing => self.undo_is_free() && self.counts.failed > 0,
             Remedy::Undo => self.undo_is_free(),
             Remedy::ResumeUnderOnDelete => matches!(self.phase, Phase::Paused(_)),
             Remedy::Drive => self.started_at.is_some() || self.prewarm.is_some(),
-            // Where a strategy is saved, a release is refused while pods are outdated; where none is, nothing is adopted, and stays so.
+            // Where a strategy is saved, a release is refused while pods are outdated. Where none is saved, nothing is adopted, and stays so.
             Remedy::RecordAnew => self.original_strategy.is_some(),
             Remedy::SetImage | Remedy::DropForeignRecord if *alarm == Alarm::ForeignRecord => {
                 self.original_strategy.is_none()
@@ -186,7 +186,8 @@ impl Snapshot {
         remedies
     }
 
-    /// What leads away from a revision that fails. Where it goes back already, that is another image: an `undo` without a revision is refused.
+    /// The remedy that leads away from a failing revision. A rollout that goes back already needs another image: an `undo` without a revision is
+    /// refused.
     pub(super) fn away(&self) -> Remedy {
         if self.undo_is_free() { Remedy::Undo } else { Remedy::SetImage }
     }

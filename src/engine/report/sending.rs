@@ -1,4 +1,4 @@
-//! What deletions wait for, and how far away the API server is.
+//! The obstacle to deletions, and how far away the API server is.
 
 use crate::engine::lease::lock::Want;
 use crate::engine::machine::Engine;
@@ -12,7 +12,7 @@ use crate::engine::writes::retry::LOST_ANSWER;
 use crate::engine::writes::sending::WORTH_A_WORD;
 
 impl Engine {
-    /// How far away the API server is, and how long it takes, where we drive, until a pause from elsewhere has effect.
+    /// How far away the API server is, and, while we drive, how long a pause by another process takes to have effect.
     pub(super) fn distance_view(&self, now: Timestamp) -> DistanceView {
         let round_trip = self.sending.distance.round_trip();
         let takes_effect = || rounded(self.sends_after_a_pause(now) + round_trip.unwrap_or_default());
@@ -23,7 +23,7 @@ impl Engine {
         }
     }
 
-    /// What the next node in line waits for, or a command that was asked for; `None` if nothing waits, or not for long.
+    /// The wait of the next node in line, or of a command; `None` if neither waits, or not for long.
     pub(super) fn waits_for(&self, now: Timestamp) -> Option<Wait> {
         let since = |since: Timestamp| (now >= since + WORTH_A_WORD).then_some(since);
         if let Some(wait) = self.sending.rate_wait(now) {
@@ -58,7 +58,7 @@ impl Engine {
         }
     }
 
-    /// What a node waits for whose deletion was sent and is not seen.
+    /// The wait of a node whose deletion was sent and is not seen.
     pub(super) fn waits_for_deletion(&self, uid: &Str, now: Timestamp) -> Option<Wait> {
         let sent_at = self.sending.sent_at(uid).filter(|sent_at| now >= *sent_at + WORTH_A_WORD)?;
         match self.deletions.get(uid)? {

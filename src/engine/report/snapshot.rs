@@ -1,6 +1,6 @@
-//! What a front end shows: the whole rollout as plain values, with a reason on every node.
+//! The snapshot that front ends show: the whole rollout as plain values, with a reason on every node.
 //!
-//! The words are here, as `Display`, so that console, command line and JSON say the same. Glyphs and colours are not.
+//! The words are here, as `Display`, so that console, command line and JSON use the same ones. Glyphs and colours are not.
 
 mod alarm;
 mod node_views;
@@ -55,9 +55,9 @@ pub use node_views::NodeViews;
 pub struct Snapshot {
     /// The instant it describes, by the clock that the engine is handed.
     pub at: Timestamp,
-    /// Its namespace.
+    /// The DaemonSet's namespace.
     pub namespace: Str,
-    /// Its name.
+    /// The DaemonSet's name.
     pub name: Str,
     /// The DaemonSet's uid, by which it is told apart from others of the same name, here and in other clusters; `None` while it is not there.
     pub uid: Option<Str>,
@@ -69,45 +69,46 @@ pub struct Snapshot {
     pub surge: Option<IntOrPercent>,
     /// Whether rolldeck has taken over pod replacement (`OnDelete` with the original strategy saved).
     pub adopted: bool,
-    /// The original strategy as it was saved, in words: while adopted, and where an adoption had no effect or a rollout lost its record.
+    /// The original strategy as it was saved, in words. It is set while adopted, and also where an adoption had no effect or a rollout lost its
+    /// record.
     pub original_strategy: Option<Str>,
-    /// What else manages the DaemonSet: what acts by itself first.
+    /// The other managers of the DaemonSet; those that act by themselves come first.
     pub gitops_owners: Arc<[GitOpsOwner]>,
-    /// What the DaemonSet controller itself counts.
+    /// The DaemonSet controller's own counters.
     pub counters: DaemonSetCounters,
     /// Who drives.
     pub driver: DriverView,
-    /// Who we are, as a Lease names us: whoever reads a snapshot elsewhere is somebody else.
+    /// The identity of this process, as a Lease names it. A process that reads the snapshot elsewhere has another one.
     pub identity: Str,
-    /// How well each watched kind can be seen, in the order of [`Watched::ALL`].
+    /// The health of the watch of each kind, in the order of [`Watched::ALL`].
     pub watches: Vec<WatchView>,
-    /// What we may do.
+    /// The permissions of this process.
     pub rights: Vec<(Right, Permission)>,
-    /// What the rollout does now.
+    /// The present activity of the rollout.
     pub phase: Phase,
-    /// Forward, or back.
+    /// Whether the rollout leads forward or back.
     pub direction: Direction,
     /// A change of the template that is asked for and not made yet, in words: `the roll back to revision 1`.
     pub requested_change: Option<Str>,
     /// When the rollout began; `None` when none is recorded.
     pub started_at: Option<Timestamp>,
-    /// Where the record was begun after an earlier one was lost: by whom, and when.
+    /// By whom and when the record was begun anew after an earlier one was lost; `None` if it was not.
     pub begun_anew: Option<By>,
-    /// When the rollout to the present target began, where the record says it: it may have begun with another target.
+    /// When the rollout to the present target began, where the record tells that apart: the record may have begun with another target.
     pub retargeted_at: Option<Timestamp>,
-    /// The revision that most nodes not at the target have.
+    /// The revision of most nodes that are not at the target.
     pub from: Option<RevisionView>,
-    /// Hash of the revision of the DaemonSet's template as it is now, which a pod gets that is created now; `None` while that is not known.
+    /// The hash of the revision of the DaemonSet's present template, which new pods get; `None` while it is not known.
     pub template_revision: Option<Str>,
-    /// The revision being rolled out: with no rollout, that of the template.
+    /// The revision being rolled out; without a rollout, the revision of the template.
     pub to: Option<RevisionView>,
-    /// What differs between the two, image by image.
+    /// The images that differ between `from` and `to`.
     pub image_changes: Vec<ImageChange>,
     /// All revisions, newest first.
     pub revisions: Arc<[RevisionView]>,
-    /// Hash of the revision to which a roll back leads that names none, or why it leads nowhere.
+    /// The hash of the revision to which a roll back without a named revision leads, or why there is none.
     pub roll_back: Result<Str, NoRollBack>,
-    /// How many nodes are where.
+    /// The number of nodes in each position.
     pub counts: Counts,
     /// The pulls of the target's images.
     pub pulls: PullSummary,
@@ -121,57 +122,57 @@ pub struct Snapshot {
     pub plan: PlanView,
     /// The settings in force, as operators wrote them; [`Snapshot::budget`] has the budgets in nodes.
     pub settings: Settings,
-    /// By which label nodes are told apart into sites.
+    /// The label that assigns nodes to sites.
     pub site_label: SiteLabel,
-    /// What it waits for while it is prepared or released.
+    /// The obstacle that the rollout waits for while it is prepared or released.
     pub blocked: Option<Blocked>,
-    /// The pause that an operator asked for, also where [`Snapshot::phase`] says that it is halted.
+    /// The pause that an operator asked for, also where [`Snapshot::phase`] is `Halted`.
     pub paused: Option<Paused>,
     /// The halt that stands.
     pub halt: Option<Halt>,
-    /// By site where an updated node went down lately: how updated nodes and others compare.
+    /// For each site where an updated node went down lately: the comparison of updated nodes with others.
     pub comparisons: Vec<Comparison>,
-    /// What needs the operator's attention now, worst first.
+    /// The alarms, which need the operator's attention now, worst first.
     pub alarms: Vec<Alarm>,
-    /// What was asked for here and has not reached the cluster, oldest first. The rest of the snapshot does not reflect it.
+    /// Requests made in this process that have not reached the cluster, oldest first. The rest of the snapshot does not reflect them.
     pub unsent: Vec<Unsent>,
     /// Why the last driver stopped by itself, until somebody drives again.
     pub driver_stopped: Option<DriverStopped>,
-    /// What happened lately, newest last; only what people decide by.
+    /// Recent events, newest last; only those by which people decide.
     pub timeline: Arc<[RolloutEvent]>,
-    /// Which part of the audit log or of the Events is not written, and why; filled in by the driver.
+    /// The parts of the audit log or of the Events that are not written, and why; filled in by the driver.
     pub unaudited: Vec<Str>,
-    /// What the next node in line waits for, or a command that was asked for; `None` if nothing waits, or not for long.
+    /// The wait of the next node in line, or of a command; `None` if neither waits, or not for long.
     pub waits: Option<Wait>,
-    /// How far pre-warming is; `None`: nothing is pre-warmed.
+    /// The progress of pre-warming; `None` where nothing is pre-warmed.
     pub prewarm: Option<PrewarmView>,
-    /// The limits of sites that follow what their links bear, and why; empty where limits are fixed, or nobody drives.
+    /// The limits of sites that follow the capacity of their links, with the reasons; empty where limits are fixed, or nobody drives.
     pub pace: Arc<[PacedSite]>,
     /// How far away the API server is.
     pub distance: DistanceView,
     /// The API server's clock minus ours, in milliseconds, once measured.
     pub skew_millis: Option<i64>,
-    /// How the nodes' clocks are.
+    /// The state of the nodes' clocks.
     pub node_clocks: NodeClocks,
-    /// One entry per node that runs, should run or ran a pod: by trouble, then moving, then next in line, then the rest.
-    /// None while pods, nodes or revisions are still loading.
+    /// One entry for each node that runs, should run or ran a pod: nodes in trouble first, then moving ones, then those next in line, then the rest.
+    /// Empty while pods, nodes or revisions are still loading.
     pub nodes: NodeViews,
 }
 
-/// How well one watched kind can be seen.
+/// The health of the watch of one kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WatchView {
-    /// Which kind.
+    /// The kind.
     pub watched: Watched,
-    /// How well.
+    /// Its health.
     pub health: WatchHealth,
-    /// When its watch was last heard, by our clock: a change, a bookmark, or that it was opened.
+    /// When the watch was last heard, by our clock. A change, a bookmark and the opening of the watch count.
     pub heard_at: Option<Timestamp>,
-    /// What it brought that could not be read and is therefore not shown.
+    /// Objects that the watch brought and that could not be read, so that they are not shown.
     pub skipped: Option<SkippedObjects>,
 }
 
-/// What the rollout does now.
+/// The present activity of the rollout.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Phase {
     /// Not loaded yet.
@@ -182,18 +183,17 @@ pub enum Phase {
     Native,
     /// A rollout is recorded, but the DaemonSet is not adopted or the template not changed yet.
     Preparing,
-    /// Nothing more may be updated under the present partition and selector.
+    /// No further node may be updated under the present partition and selector.
     Held,
     /// Nodes are being updated.
     Running,
-    /// An operator paused it, or rolldeck itself did: the template or the strategy was changed by somebody else, or a change was
-    /// refused.
+    /// An operator paused it, or rolldeck did, because somebody else changed the template or the strategy, or because a change was refused.
     Paused(Paused),
     /// It halted by itself.
     Halted,
     /// Every node is at the target.
     Complete,
-    /// The DaemonSet is being handed back, as this one asked.
+    /// The DaemonSet is being handed back, at the request named here.
     Releasing(By),
 }
 
@@ -206,7 +206,7 @@ pub struct RevisionView {
     pub number: Option<i64>,
     /// Its images: container name, image.
     pub images: Vec<(Str, Str)>,
-    /// Its whole template, shared with what the watch told; `None` when its ControllerRevision is not there (any more).
+    /// Its whole template, shared with the fact from the watch; `None` when its ControllerRevision is not there (any more).
     pub template: Option<Template>,
     /// When it was recorded.
     pub created_at: Option<Timestamp>,
@@ -214,7 +214,7 @@ pub struct RevisionView {
     pub change_cause: Option<Str>,
     /// How many pods are at it.
     pub pods: u32,
-    /// The last rollout to it that halted and was not complete afterwards, as far as that is known.
+    /// The last rollout to it that halted and did not complete afterwards, as far as known.
     pub halted: Option<RevisionHalt>,
 }
 
@@ -225,11 +225,11 @@ pub struct ImageChange {
     pub container: Str,
     /// The image at the old revision, if the container was there.
     pub from: Option<Str>,
-    /// The image at the new one, if the container still is.
+    /// The image at the new revision, if the container still exists.
     pub to: Option<Str>,
 }
 
-/// How many nodes are where. Nodes that should not run the pod are not counted.
+/// The number of nodes in each position. Nodes that should not run the pod are not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
@@ -243,7 +243,7 @@ pub struct Counts {
     pub available: u32,
     /// At the target revision outside the plan: not matching the selector.
     pub leaked: u32,
-    /// Of these, how many are among those that are updated.
+    /// How many of the `leaked` nodes are among the `updated` ones.
     pub leaked_updated: u32,
     /// Failed at the target revision, or down since their update for longer than they may be.
     pub failed: u32,
@@ -251,7 +251,7 @@ pub struct Counts {
     pub next: u32,
     /// Nodes that should not run the pod and have one: `numberMisscheduled` without those that are only down.
     pub misscheduled: u32,
-    /// Of these, how many serve at an old revision, or did within five minutes: a release removes their pods for good.
+    /// How many of the `misscheduled` nodes serve at an old revision, or did within five minutes: a release removes their pods for good.
     pub removed_by_release: u32,
 }
 
@@ -260,15 +260,15 @@ pub struct Counts {
 pub struct PlanView {
     /// The steps: how many nodes are updated in total after each.
     pub steps: Vec<IntOrPercent>,
-    /// Index into `steps` of the one that is taken: the first that lets as many nodes go as the partition does. `None` before the first.
+    /// Index into `steps` of the present step: the first one that allows as many nodes as the partition does. `None` before the first step.
     pub step: Option<usize>,
-    /// How the partition is written.
+    /// The partition as it was written.
     pub partition: Option<IntOrPercent>,
-    /// How many pods stay at the old revision under it.
+    /// How many pods the partition keeps at the old revision.
     pub keep: u32,
-    /// How many nodes may be updated in total under it.
+    /// How many nodes the partition lets be updated in total.
     pub allowed: u32,
-    /// Which nodes may be updated.
+    /// The selector of the nodes that may be updated.
     pub selector: Option<Selector>,
     /// How many nodes match the selector.
     pub selected: u32,
@@ -276,20 +276,20 @@ pub struct PlanView {
     pub next: Option<Result<StepAhead, NoStep>>,
 }
 
-/// One node. What few nodes have is boxed: there are thousands of nodes.
+/// One node. Fields that few nodes have are boxed, because there are thousands of nodes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeView {
     /// Its name.
     pub name: Str,
-    /// Where it stands.
+    /// Its state.
     pub state: NodeState,
     /// Why it is not being updated right now; `None` when it is, or has been.
     pub hold: Option<Hold>,
-    /// What it waits for, when it is on its way.
+    /// The wait of its pod, when the node is on its way.
     pub pod_wait: Option<PodWait>,
     /// Why its pod is not healthy, whatever the state.
     pub cause: Option<Box<Cause>>,
-    /// When that cause was seen first, where its pod has been in trouble for another one before; by our own clock.
+    /// When the cause was first seen, if the pod was in trouble for another cause before; by our own clock.
     pub cause_since: Option<Timestamp>,
     /// Whose fault it is that it is unavailable; `None` when it is available.
     pub blame: Option<Blame>,
@@ -303,11 +303,11 @@ pub struct NodeView {
     pub at_target: bool,
     /// Whether the target's images are on it.
     pub image: ImageState,
-    /// What is known of each of them, in the order of the target's containers.
+    /// The state of each of the target's images, in the order of the target's containers.
     pub images: Arc<[ImagePull]>,
-    /// How long its running pull usually takes, where others have finished it.
+    /// How long its running pull usually takes, if other nodes have finished theirs.
     pub usual_pull: Option<Box<UsualPull>>,
-    /// How far the node is pre-warmed; `None`: it is not meant by what is pre-warmed, or nothing is.
+    /// The progress of pre-warming on the node; `None` where pre-warming does not concern the node.
     pub prewarm: Option<Box<PrewarmState>>,
     /// Its pod's name.
     pub pod: Option<Str>,
@@ -315,11 +315,11 @@ pub struct NodeView {
     pub pod_created_at: Option<Timestamp>,
     /// How often its pod's containers restarted.
     pub restarts: u32,
-    /// The restarts that it is watched for, at the target revision.
+    /// The restarts because of which its pod at the target revision is watched.
     pub restarted: Option<RestartsView>,
     /// Its pod at the target was ready, and is not any more: it starts again, or its probes fail.
     pub lost_readiness: bool,
-    /// How it stands, if it went down after its update.
+    /// The judgement of the node, if it went down after its update.
     pub suspect: Option<SuspectView>,
     /// Whether the node may run the pod at all.
     pub eligible: bool,
@@ -331,7 +331,7 @@ pub struct NodeView {
     pub committed: bool,
     /// Whether it matches the selector (true without one).
     pub selected: bool,
-    /// Its site; empty where it has not got the label that names it.
+    /// Its site; empty if it lacks the label that names sites.
     pub site: Str,
     /// Its labels.
     pub labels: Labels,
@@ -341,14 +341,14 @@ pub struct NodeView {
     pub clock_skew_millis: Option<i64>,
     /// Which pressure its kubelet reports, such as `DiskPressure`: it may evict pods.
     pub pressure: Option<Str>,
-    /// What is shown of it as the cluster tells it.
+    /// Details of the node, as the cluster tells them.
     pub details: NodeDetails,
-    /// Until when, by our clock, the DaemonSet controller counts its pod as unavailable that is available, because the
-    /// node's clock is ahead: under `minReadySeconds` it compares that with its own.
+    /// Until when, by our clock, the DaemonSet controller counts its available pod as unavailable, because the node's clock is ahead: under
+    /// `minReadySeconds` the controller compares that clock with its own.
     pub counted_unavailable_until: Option<Timestamp>,
 }
 
-/// How far the instant at which a watch was heard moves before that is worth a new snapshot.
+/// The time at which a watch was heard has to move by this much before that is worth a new snapshot.
 const HEARD_GRAIN: Duration = Duration::from_secs(15);
 
 impl WatchView {
@@ -372,17 +372,17 @@ impl NodeView {
         self.state == NodeState::Updated && !self.counts_as_failed()
     }
 
-    /// Whether its new pod has not been ready yet and its containers restart: they run between two crashes, and then nothing else tells.
+    /// Whether its new pod has never been ready and its containers restart. Between two crashes they run, and nothing else tells of the restarts.
     pub fn keeps_restarting(&self) -> bool {
         self.state == NodeState::Starting && self.at_target && self.restarts > 0
     }
 
-    /// Whether it goes next, whatever it waits for in line.
+    /// Whether it is next to be updated, whatever it waits for in line.
     pub fn is_next(&self) -> bool {
         self.hold.as_ref().is_some_and(|hold| hold.kind() == HoldKind::Next)
     }
 
-    /// Whether it goes as soon as there is room, without anybody doing anything.
+    /// Whether it is updated as soon as there is room, without any action of an operator.
     pub fn goes_by_itself(&self) -> bool {
         self.hold.as_ref().is_some_and(|hold| hold.consequences().momentary)
     }
@@ -394,7 +394,7 @@ impl NodeView {
 }
 
 impl Snapshot {
-    /// Whether the limits of an earlier record of this rollout are not known, and nobody has set any since.
+    /// Whether the limits of an earlier record of this rollout are lost, and nobody has set any since.
     pub fn limits_are_lost(&self) -> bool {
         self.alarms
             .iter()
@@ -406,17 +406,16 @@ impl Snapshot {
         self.nodes.iter().filter(|node| node.eligible && selector.matches(&node.labels))
     }
 
-    /// Whether it shows the same as `other`: the instant apart, which changes by itself, and when watches were heard, as
-    /// long as that is about the same.
+    /// Whether it shows the same as `other`. The instant of the snapshot is ignored, and so are small differences in when watches were heard.
     pub fn shows_the_same_as(&self, other: &Self) -> bool {
         let hears_the_same = self.watches.len() == other.watches.len()
             && self.watches.iter().zip(&other.watches).all(|(ours, theirs)| ours.shows_the_same_as(theirs));
         let (at, watches) = (other.at, other.watches.clone());
-        // Everything that grows with the fleet is shared, so this copy is cheap.
+        // All fields that grow with the fleet are shared, so this copy is cheap.
         hears_the_same && *other == Self { at, watches, ..self.clone() }
     }
 
-    /// The same without estimates: they change with every second that passes.
+    /// The same snapshot without estimates, which change every second.
     pub fn without_estimates(mut self) -> Self {
         if matches!(self.estimate, RolloutEstimate::Known { .. }) {
             self.estimate = RolloutEstimate::None;
@@ -428,12 +427,12 @@ impl Snapshot {
         self
     }
 
-    /// Whether the DaemonSet is not handed back at the end, because that would cost serving pods.
+    /// Whether the DaemonSet is not handed back at the end because that would remove serving pods.
     pub fn release_waits(&self) -> bool {
         self.alarms.iter().any(|alarm| matches!(alarm, Alarm::ReleaseWaits { .. }))
     }
 
-    /// What keeps being not sent; a pause before all else.
+    /// The request that keeps failing to be sent; a pause comes before all others.
     pub fn not_sent(&self) -> Option<&Unsent> {
         self.unsent.iter().filter(|unsent| unsent.late).min_by_key(|unsent| (unsent.kind, unsent.since))
     }

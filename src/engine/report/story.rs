@@ -1,4 +1,4 @@
-//! What happened node by node, and how far the rollout was when: found by comparing each snapshot with the one before.
+//! The history of each node and of the progress, found by comparing each snapshot with the one before.
 //!
 //! ```text
 //! 14:30:05 ipc-017 its pod is going
@@ -7,8 +7,8 @@
 //! 14:30:40 ipc-017 failed: crash loop
 //! ```
 //!
-//! It works for rollouts that others drive as well. What happened before the first snapshot is read off the pods that are there now
-//! (`story/before.rs`): pods that are gone tell nothing any more.
+//! It works for rollouts that others drive as well. The time before the first snapshot is read off the pods that exist now (`story/before.rs`); pods
+//! that are gone tell nothing.
 
 mod before;
 mod controller;
@@ -36,9 +36,9 @@ use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 
-/// How many moments are kept; the oldest go first.
+/// How many moments are kept; the oldest are dropped first.
 const MOMENTS: usize = 4_096;
-/// How many points of the progress are kept; beyond that, every second of them goes.
+/// How many points of the progress are kept; beyond that, every second point is dropped.
 const POINTS: usize = 2_048;
 
 /// The story of one rollout.
@@ -48,12 +48,12 @@ pub struct Story {
     moments: VecDeque<NodeMoment>,
     progress: Vec<ProgressPoint>,
     seen_since: Option<Timestamp>,
-    /// As of when the last snapshot was.
+    /// The time of the last snapshot.
     seen_until: Option<Timestamp>,
-    /// What was told before the view was closed, until the first snapshot is there.
+    /// The story from before the view was closed, until the first snapshot is there.
     earlier: Option<Box<EarlierStory>>,
     dropped: u64,
-    /// The revision that nodes were counted by last, and when it became another one.
+    /// The revision by which nodes were counted last, and when it changed.
     target: Option<Str>,
     retargeted_at: Option<Timestamp>,
     controller: LastController,
@@ -65,18 +65,18 @@ const DELETED_WHILE_DOWN: &str = "its pod is deleted, and stays until the node i
 /// Something that happened to one node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeMoment {
-    /// When, as far as the cluster tells; otherwise when it was seen.
+    /// When it happened, as far as the cluster tells; otherwise when it was seen.
     pub at: Timestamp,
     /// The node.
     pub node: Str,
-    /// What.
+    /// The change.
     pub change: NodeChange,
 }
 
 /// What happened to a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NodeChange {
-    /// It is in another state.
+    /// Its state changed.
     State {
         /// The state before; `None` if that is not known.
         from: Option<NodeState>,
@@ -84,64 +84,64 @@ pub enum NodeChange {
         to: NodeState,
         /// How long it was in the state before.
         after: Option<Duration>,
-        /// How long it was unavailable until now; only where that ends.
+        /// For how long it was unavailable; only where that ends now.
         down: Option<Duration>,
-        /// Why, where something is wrong.
+        /// The reason, if something is wrong.
         why: Option<Str>,
-        /// It is well again, after something was told to be wrong with it.
+        /// Whether the node is well again after trouble was reported.
         recovers: bool,
     },
-    /// Its pod, which nobody watched becoming ready, has been so since. It may have been ready before, and not in between.
+    /// Its pod, which nobody watched becoming ready, has been ready since this time. The pod may have been ready earlier, with a break.
     ReadySince,
-    /// Something is wrong that was not before, in the same state.
+    /// New trouble in the same state.
     Trouble {
-        /// What.
+        /// The trouble.
         why: Str,
     },
     /// The pod of a node that is still to be updated is not ready any more, or is again.
     Readiness {
-        /// Whether it is.
+        /// Whether it is ready now.
         ready: bool,
     },
     /// Its pod's containers restarted.
     Restarted {
-        /// How often, since the pod was made.
+        /// How often since the pod was made.
         times: u32,
         /// The exit code of the container that ended last, where its kubelet told.
         exit: Option<i32>,
     },
-    /// It should not run the pod any more, or is gone.
+    /// The node should not run the pod any more, or is gone.
     Gone,
 }
 
-/// How far the rollout was at an instant.
+/// The progress of the rollout at an instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgressPoint {
-    /// When.
+    /// The instant.
     pub at: Timestamp,
-    /// How many nodes were where.
+    /// The number of nodes in each position.
     #[serde(flatten)]
     pub figures: ProgressFigures,
     /// Nodes that should run the pod.
     pub nodes: u32,
 }
 
-/// How many nodes were where at an instant.
+/// The number of nodes in each position at an instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 pub enum ProgressFigures {
-    /// Somebody watched.
+    /// Counted while the rollout was watched.
     Watched {
         /// Nodes at the target revision and available.
         updated: u32,
         /// Nodes that should run the pod and are not available.
         unavailable: u32,
     },
-    /// Nobody watched: what the pods tell that are there now. How many nodes were unavailable they do not tell.
+    /// Read off the pods that exist now, as nobody watched. They do not tell how many nodes were unavailable.
     ReadOff {
-        /// Nodes whose present pod is at the target revision and has been ready since. There may have been more: a pod that was ready, and
-        /// became ready again later, tells the later time only.
+        /// Nodes whose present pod is at the target revision and has been ready since. There may have been more: a pod that became ready again tells
+        /// only the later time.
         ready_at_least: u32,
     },
 }
@@ -155,7 +155,7 @@ impl ProgressPoint {
         }
     }
 
-    /// How many nodes were unavailable, where somebody watched.
+    /// How many nodes were unavailable, if the rollout was watched.
     pub fn unavailable(&self) -> Option<u32> {
         match self.figures {
             ProgressFigures::Watched { unavailable, .. } => Some(unavailable),
@@ -164,12 +164,12 @@ impl ProgressPoint {
     }
 }
 
-/// What was last seen of a node.
+/// The last known state of a node.
 #[derive(Clone, PartialEq, Debug)]
 struct LastNode {
     state: NodeState,
     cause: Option<CauseKind>,
-    /// The last cause that was told of this pod: one that goes and comes back is told once.
+    /// The last cause that was reported of this pod: a cause that goes and comes back is reported once.
     told: Option<CauseKind>,
     restarts: u32,
     since: Timestamp,
@@ -177,7 +177,7 @@ struct LastNode {
     pod: Option<Str>,
     /// Its pod is deleted, and the node is down.
     stays: bool,
-    /// Something was told to be wrong with it since it was well last.
+    /// Whether trouble was reported since the node was last well.
     troubled: bool,
     /// Its pod is ready.
     ready: bool,
@@ -200,15 +200,15 @@ impl LastNode {
         }
     }
 
-    /// Whether its pod serves. One that is only counted otherwise, as after a roll back is asked for, does not.
+    /// Whether its pod serves. A pod whose state changed only because it is counted differently, as after a roll back is asked for, does not count.
     fn serves(&self) -> bool {
         is_well(self.state) && self.down_since.is_none()
     }
 }
 
 impl Story {
-    /// A story that begins with what the pods in `snapshot` tell of the time before it. `taken` says when the old pod of a node was
-    /// deleted, where that is known from elsewhere: the pods do not tell.
+    /// A story that begins with the time before `snapshot`, as the pods in it tell it. `taken` gives the time at which the old pod of a node was
+    /// deleted, if known from elsewhere: the pods do not tell it.
     pub fn reconstructed(snapshot: &Snapshot, taken: impl Fn(&str) -> Option<Timestamp>) -> Self {
         let mut story = Self::default();
         if is_loaded(snapshot) {
@@ -234,10 +234,10 @@ impl Story {
         self.watch_the_controller(snapshot);
     }
 
-    /// Takes in a snapshot that is later than all before it. What the pods of the first one tell of the time before is part of it.
+    /// Takes in a snapshot that is later than all before it. From the first one, the time before is read off its pods.
     pub fn observe(&mut self, snapshot: &Snapshot) {
         if !is_loaded(snapshot) {
-            // What appears while a view is loaded did not happen then.
+            // Objects that appear while a view is loaded did not appear in the cluster then.
             return;
         }
         if self.seen_since.is_none() {
@@ -259,8 +259,8 @@ impl Story {
                 continue;
             };
             let mut next = LastNode::of(node, now);
-            // A pod that is not ready any more tells since when it runs, and not since when it is not ready. Since when a pod is going
-            // is told by its deletion.
+            // A pod that lost its readiness tells since when it runs, not since when it is unready. A pod that is going tells its time by its
+            // deletion.
             let is_told = next.state == NodeState::Terminating;
             if next.state != was.state && next.since <= was.since && !is_told {
                 next.since = now;
@@ -273,7 +273,7 @@ impl Story {
             if !changes.iter().any(says_why) {
                 next.told = was.told.filter(|_| was.pod == next.pod);
             }
-            // Whether the image has come is told once that is known.
+            // The arrival of the image is reported once it is known.
             if changes.is_empty() && was.pod == next.pod && may_have_pulled(was.state, next.state) {
                 (next.state, next.since) = (was.state, was.since);
             }
@@ -282,13 +282,13 @@ impl Story {
             for change in changes {
                 next.troubled |= change.severity() == Severity::Warning;
                 let at = match change {
-                    // It has been in trouble for longer; it counts as failed from now on, or since it halted the rollout. A restart that is
-                    // seen with that led to it.
+                    // The node has been in trouble for longer. It counts as failed from now on, or since it halted the rollout. A restart that is
+                    // seen together with the failure led to it.
                     NodeChange::State { to: NodeState::Failed, .. } | NodeChange::Restarted { .. } if fails => {
                         let halt = snapshot.halt.as_ref().filter(|halt| halt.failed().contains(&node.name));
                         halt.map_or(now, |halt| halt.at.clamp(was.since.min(now), now))
                     }
-                    // Since when it waits, or is in trouble, says nothing of when its node came back.
+                    // The time since which it waits, or is in trouble, does not tell when its node came back.
                     NodeChange::State { from: Some(NodeState::NodeDown), to: NodeState::Outdated, .. } => now,
                     NodeChange::State { .. } if next.since > was.since => next.since,
                     _ => now,
@@ -346,37 +346,37 @@ impl Story {
         }
     }
 
-    /// What happened, oldest first.
+    /// The moments of all nodes, oldest first.
     pub fn moments(&self) -> impl DoubleEndedIterator<Item = &NodeMoment> {
         self.moments.iter()
     }
 
-    /// What the DaemonSet's own controller did to the whole rollout, oldest first.
+    /// The actions of the DaemonSet's own controller on the whole rollout, oldest first.
     pub fn of_controller(&self) -> &[ControllerMoment] {
         &self.controllers
     }
 
-    /// What happened to one node, oldest first.
+    /// The moments of one node, oldest first.
     pub fn of_node<'a>(&'a self, node: &'a str) -> impl DoubleEndedIterator<Item = &'a NodeMoment> {
         self.moments.iter().filter(move |moment| &*moment.node == node)
     }
 
-    /// How far it was when, oldest first: each point holds until the next.
+    /// The progress over time, oldest first: each point holds until the next.
     pub fn progress(&self) -> &[ProgressPoint] {
         &self.progress
     }
 
-    /// Since when it was watched. What is earlier is read off the pods.
+    /// Since when the rollout was watched. Earlier moments are read off the pods.
     pub fn seen_since(&self) -> Option<Timestamp> {
         self.seen_since
     }
 
-    /// How many moments there were so far: it grows with each.
+    /// The number of moments so far, dropped ones included.
     pub fn told(&self) -> u64 {
         self.dropped + self.moments.len() as u64 + self.controllers.len() as u64
     }
 
-    /// How many moments are not kept any more.
+    /// The number of moments that are not kept any more.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -399,13 +399,13 @@ fn joined(node: &NodeView) -> NodeChange {
 fn why(node: &NodeView) -> Option<Str> {
     let cause = node.cause.as_deref()?;
     match cause.kind {
-        // That it is not Ready is said anyway.
+        // The state already says that the node is not Ready.
         CauseKind::NodeDown => cause.message.clone(),
         _ => Some(cause.to_string().into()),
     }
 }
 
-/// What changed that is worth telling, in its order: a restart may be seen together with what came of it.
+/// The changes worth reporting, in order: a restart may be seen together with its consequence.
 fn changes(was: &LastNode, is: &LastNode, node: &NodeView) -> Vec<NodeChange> {
     let restarted = is.restarts > was.restarts && was.pod == is.pod;
     let restarted = restarted.then(|| {
@@ -415,7 +415,7 @@ fn changes(was: &LastNode, is: &LastNode, node: &NodeView) -> Vec<NodeChange> {
     restarted.into_iter().chain(changed(was, is, node)).collect()
 }
 
-/// What changed beside restarts. The plan may call the same pod outdated or updated: that is no change of the node.
+/// The change besides restarts. If only the plan calls the same pod outdated instead of updated, or the reverse, the node has not changed.
 fn changed(was: &LastNode, is: &LastNode, node: &NodeView) -> Option<NodeChange> {
     let serves = is_well(was.state) && is_well(is.state);
     let trouble = is.cause.filter(|kind| !kind.is_ordinary_at_start());
@@ -424,18 +424,18 @@ fn changed(was: &LastNode, is: &LastNode, node: &NodeView) -> Option<NodeChange>
     }
     if was.pod == is.pod && goes_on_trying(was.state, is.state, trouble.is_some() || node.image != ImageState::Present)
     {
-        // What was wrong is told once, and what fails the node within seconds is told then.
+        // Trouble is reported once. A cause that fails the node within seconds is reported with the failure.
         return new_trouble(was, trouble.filter(|kind| kind.is_told_at_once()), node);
     }
-    // Of two snapshots that are far apart, the later may show the next pod at work already.
+    // If two snapshots are far apart, the later one may show the next pod at work already.
     let replaced = serves && was.pod != is.pod;
     if was.state != is.state && !serves || replaced {
         let after = Some(is.since.since(was.since)).filter(|_| is.since >= was.since);
         let down = was.down_since.filter(|_| is.down_since.is_none()).map(|since| is.since.since(since));
-        // What fails within seconds by itself is told then, but for pods that are gone by then.
+        // A cause that fails the node within seconds is reported with the failure, but at once if its pod would be gone by then.
         let at_once = trouble.is_some_and(CauseKind::is_told_at_once);
         let why = why(node).filter(|_| is_trouble(is.state) || at_once && is_news(was, trouble));
-        // It went down, and its pod was deleted, between two looks.
+        // Between two snapshots the node went down and its pod was deleted.
         let why = if is.stays && !was.stays { Some(DELETED_WHILE_DOWN.into()) } else { why };
         let recovers = was.troubled && is.serves();
         return Some(NodeChange::State { from: Some(was.state), to: is.state, after, down, why, recovers });
@@ -443,19 +443,19 @@ fn changed(was: &LastNode, is: &LastNode, node: &NodeView) -> Option<NodeChange>
     new_trouble(was, trouble, node).or_else(|| readiness(was, is))
 }
 
-/// Of a pod that is still to be updated: that it is not ready any more, or again. Other states tell that themselves.
+/// The loss or return of the readiness of a pod that is still to be updated. Other states tell that themselves.
 fn readiness(was: &LastNode, is: &LastNode) -> Option<NodeChange> {
     let same = was.pod == is.pod && (was.state, is.state) == (NodeState::Outdated, NodeState::Outdated);
     (same && was.ready != is.ready).then_some(NodeChange::Readiness { ready: is.ready })
 }
 
-/// Whether a pod has left a pull behind it, be it that the image is there or that its kubelet waits to try again.
+/// Whether a pod has a pull behind it: the image is there, or its kubelet waits to try again.
 fn may_have_pulled(was: NodeState, is: NodeState) -> bool {
     was == NodeState::Pulling && matches!(is, NodeState::Creating | NodeState::Starting)
 }
 
-/// Whether a kubelet that could not pull an image tries again, or is about to: that is no change worth telling, as it does so often.
-/// `lacks_image`: something is wrong with the pod, or its images are not known to be there.
+/// Whether a kubelet that could not pull an image tries again, or is about to. It does so often, so this is not reported. `lacks_image`: the pod is
+/// in trouble, or its images are not known to be there.
 fn goes_on_trying(was: NodeState, is: NodeState, lacks_image: bool) -> bool {
     match (was, is) {
         (NodeState::PullFailed, NodeState::Pulling) | (NodeState::Pulling, NodeState::PullFailed) => true,
@@ -464,14 +464,14 @@ fn goes_on_trying(was: NodeState, is: NodeState, lacks_image: bool) -> bool {
     }
 }
 
-/// What is wrong, unless that was told before.
+/// The trouble, unless it was reported before.
 fn new_trouble(was: &LastNode, trouble: Option<CauseKind>, node: &NodeView) -> Option<NodeChange> {
     let why = why(node).filter(|_| is_news(was, trouble))?;
     let why = if node.state == NodeState::PullFailed { format!("{}: {why}", node.state).into() } else { why };
     Some(NodeChange::Trouble { why })
 }
 
-/// Whether it was not told of this pod before.
+/// Whether the trouble was not reported of this pod before.
 fn is_news(was: &LastNode, trouble: Option<CauseKind>) -> bool {
     trouble.is_some_and(|kind| Some(kind) != was.cause && Some(kind) != was.told)
 }
@@ -481,7 +481,7 @@ fn is_well(state: NodeState) -> bool {
     matches!(state, NodeState::Outdated | NodeState::Updated)
 }
 
-/// Whether a pod that was ready is not any more.
+/// Whether a pod that was ready lost its readiness.
 fn loses_readiness(from: Option<NodeState>, to: NodeState) -> bool {
     to == NodeState::Starting && matches!(from, Some(NodeState::Updated | NodeState::Soaking))
 }
@@ -513,10 +513,10 @@ impl NodeChange {
         if bad { Severity::Warning } else { Severity::Normal }
     }
 
-    /// Whether somebody who follows only what goes wrong wants to hear of it: bad news, and the end of it.
+    /// Whether it concerns a reader who follows only trouble: bad news, and the end of it.
     pub fn is_of_note(&self) -> bool {
         let recovers = match self {
-            // That the node is back is news, whatever has become of its pod.
+            // The return of the node is news, whatever became of its pod.
             Self::State { from: Some(NodeState::NodeDown), .. } => true,
             Self::State { recovers, .. } => *recovers,
             Self::Readiness { ready } => *ready,
@@ -553,7 +553,7 @@ impl fmt::Display for NodeChange {
             (NodeState::Creating, Some(NodeState::Terminating), Some(after)) => {
                 write!(f, "its old pod is gone after {after}, a new one is made")
             }
-            // Its Events tell of the pull before the status of its containers does.
+            // The Events of the pod tell of the pull before the status of its containers does.
             (NodeState::Creating | NodeState::Starting, Some(NodeState::Pulling), Some(after)) => {
                 write!(f, "pulled in {after}")
             }

@@ -1,4 +1,4 @@
-//! Which nodes need a look: what the console groups, pins and marks, and `status --nodes` prints first.
+//! The nodes that need a look. The console groups, pins and marks them, and `status --nodes` prints them first.
 
 use super::snapshot::{NodeView, Snapshot};
 use crate::engine::model::cause::CauseKind;
@@ -40,7 +40,7 @@ pub enum TroubleKind {
 }
 
 impl TroubleKind {
-    /// The trouble that this node is in; nothing where it is in none.
+    /// The trouble of this node; `None` if it has none.
     pub fn of(node: &NodeView) -> Option<Self> {
         let cause = node.cause.as_ref().map(|cause| cause.kind);
         match (node.state, node.blame, cause) {
@@ -48,7 +48,7 @@ impl TroubleKind {
             (_, Some(Blame::Suspect), _) => Some(Self::Suspect),
             _ if node.counts_as_failed() => Some(Self::Suspect),
             (NodeState::Soaking, _, None) if node.restarted.is_some() => Some(Self::Restarted),
-            // Between two crashes its container runs, and nothing else tells that it restarts.
+            // Between two crashes its container runs, and nothing else tells of the restarts.
             (NodeState::Starting, Some(Blame::Rollout), cause)
                 if node.keeps_restarting() && cause.is_none_or(CauseKind::is_ordinary_at_start) =>
             {
@@ -56,7 +56,7 @@ impl TroubleKind {
             }
             (NodeState::NodeDown, Some(Blame::Rollout), _) if node.committed => Some(Self::DownReplaced),
             (NodeState::NodeDown, Some(Blame::Rollout), _) => Some(Self::DownNext),
-            // Another image was given after one that fails: what the rollout took down stays in sight until it serves again.
+            // Another image was given after a failing one: a pod that the rollout took down stays in sight until it serves again.
             (NodeState::Outdated, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
             (NodeState::NodeDown | NodeState::Outdated | NodeState::Ineligible, _, _) => None,
             _ if starts_in_time(node) => None,
@@ -65,7 +65,7 @@ impl TroubleKind {
         }
     }
 
-    /// Since when `node` is in this trouble. If its pod was in trouble for another cause before, since the present cause was seen.
+    /// Since when `node` is in this trouble. If its pod was in trouble for another cause before: since the present cause was seen.
     pub fn since(self, node: &NodeView) -> Option<Timestamp> {
         match self {
             Self::Failed(Some(_)) | Self::Struggling(_) => node.cause_since.or(node.since),
@@ -73,7 +73,7 @@ impl TroubleKind {
         }
     }
 
-    /// The worst first.
+    /// The rank of this trouble; the worst comes first.
     pub fn rank(self) -> u8 {
         match self {
             Self::Failed(_) => 0,
@@ -85,7 +85,7 @@ impl TroubleKind {
     }
 }
 
-/// Whether its pod has just started, and is not ready as in the ordinary course: that is no trouble. One that was ready already, or that keeps
+/// Whether its pod has just started and is not ready for an ordinary reason, which is no trouble. A pod that was ready already, or that keeps
 /// restarting, does not start in time.
 pub fn starts_in_time(node: &NodeView) -> bool {
     let is_ordinary = node.cause.as_ref().is_some_and(|cause| cause.kind.is_ordinary_at_start());

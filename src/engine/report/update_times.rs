@@ -1,4 +1,4 @@
-//! How long pulls and starts took on the nodes that are done with them.
+//! The durations of pulls and starts on the nodes that have finished them.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::engine::model::template::ContainerRole;
 use crate::engine::rules::estimates::spread;
 
 impl Engine {
-    /// Nothing before a rollout is recorded.
+    /// The durations so far; empty before a rollout is recorded.
     pub(super) fn update_times(&self) -> UpdateTimes {
         if self.progress.started_at.is_none() {
             return UpdateTimes::default();

@@ -1,4 +1,4 @@
-//! What is waited for: by each node that moves, and by the rollout while it is prepared or released.
+//! The waits: of each node that moves, and of the rollout while it is prepared or released.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::engine::rules::pulls::{has_image_of, images_present};
 use crate::engine::writes::deletions::SentDeletion;
 
 impl Engine {
-    /// What a node that moves waits for; `None` for one that does not.
+    /// The wait of a node that moves; `None` for one that does not.
     pub(super) fn pod_wait_of(&self, row: &Row) -> Option<PodWait> {
         let pod = row.pod.and_then(|pod| self.view.pod(pod));
         let ours = |at: Timestamp| self.view.our_time(at);
@@ -47,7 +47,7 @@ impl Engine {
                 })
             }
             (NodeState::Soaking, Some(_)) => match row.available_at {
-                // The time in which pods are not seen does not count.
+                // Time in which pods are not seen does not count.
                 Some(Soaks { secs, since_known: false, .. }) if !self.drives() => {
                     Some(PodWait::SoakSeenByDriver { secs })
                 }
@@ -57,7 +57,7 @@ impl Engine {
                 }
                 // A surging controller takes the old pod away once this one is available.
                 None if row.old || row.other_goes => Some(PodWait::OldPod),
-                // It is watched because it restarted, which its row shows anyway.
+                // The pod is watched because it restarted, which its row shows anyway.
                 None => None,
             },
             (NodeState::Outdated, Some(pod)) => self.pull_of_other(row, &pod.fact),
@@ -65,12 +65,12 @@ impl Engine {
         }
     }
 
-    /// Whether this process drives, and its lease has not run out: what it counts is what decides.
+    /// Whether this process drives and its lease has not run out, so that its own count of the soak time decides.
     fn drives(&self) -> bool {
         matches!(self.driver_view(self.now), DriverView::You { lapsed: false, .. })
     }
 
-    /// What the pod of an outdated node still pulls: images of a revision that was the target before.
+    /// The images of an earlier target that the pod of an outdated node still pulls.
     fn pull_of_other(&self, row: &Row, pod: &PodFact) -> Option<PodWait> {
         let since = self.view.pulling_since(pod).map(|at| self.view.our_time(at));
         if pod.ready || images_present(pod) || !(row.pulls || since.is_some()) {
@@ -97,7 +97,7 @@ impl Engine {
         PodWait::Kubelet { since: ends_at }
     }
 
-    /// What the rollout waits for while it is being prepared or released.
+    /// The obstacle that the rollout waits for while it is prepared or released.
     pub(super) fn blocked(&self, intent: &Intent, now: Timestamp) -> Option<Blocked> {
         let by = self.blocker(intent, now)?;
         let since = self.blocked_since.as_ref().filter(|(known, _)| *known == by).map_or(now, |(_, since)| *since);
@@ -105,7 +105,7 @@ impl Engine {
     }
 }
 
-/// What the first container that is not ready waits for.
+/// The wait of the first container that is not ready.
 fn container_wait(containers: &[ContainerFact], ours: impl Fn(Timestamp) -> Timestamp) -> PodWait {
     let ended_well = |container: &&ContainerFact| {
         matches!(&container.state, ContainerState::Terminated { exit_code: 0, .. })

@@ -26,8 +26,8 @@ use crate::engine::model::record::{Direction, Paused};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::model::wait::Wait;
 
-/// Why it is paused, behind by whom: what an operator gave as the reason is quoted, so that nobody takes it for rolldeck's own words, or what
-/// stands behind it for the operator's. Nothing where no reason was given.
+/// The reason of a pause, to be put behind who paused. An operator's reason is quoted, so that it can be told from rolldeck's own words. Empty where
+/// no reason was given.
 pub fn reason_of_pause(paused: &Paused) -> String {
     match &paused.why {
         Some(why) if paused.is_by_rolldeck() => format!(": {why}"),
@@ -47,7 +47,7 @@ impl Snapshot {
         DrivingWords(self)
     }
 
-    /// What is being changed, as briefly as it can be told apart: `v1.8.2 → v1.9.0`.
+    /// The change, as briefly as it is unambiguous: `v1.8.2 → v1.9.0`.
     pub fn change(&self) -> ChangeWords<'_> {
         ChangeWords(self)
     }
@@ -57,7 +57,7 @@ impl Snapshot {
         Numbers(self)
     }
 
-    /// When it has failed and what then: `halts at 1 failed: not available in 10m or more than 2 restarts; …`.
+    /// When a node counts as failed, and the consequence: `halts at 1 failed: not available in 10m or more than 2 restarts; …`.
     pub fn gating(&self) -> Gating<'_> {
         Gating(self)
     }
@@ -67,7 +67,7 @@ impl Snapshot {
         FreshnessWords(self)
     }
 
-    /// How far it is: `31 of 120 updated`; where nothing is rolled out `117 of 120 available`; while it is loaded `967 nodes so far`.
+    /// The progress: `31 of 120 updated`; without a rollout `117 of 120 available`; while loading `967 nodes so far`.
     pub fn progress(&self) -> String {
         let Snapshot { counts, .. } = self;
         match self.phase {
@@ -78,7 +78,7 @@ impl Snapshot {
         }
     }
 
-    /// The phase in one word or two, where it goes to counts: `running`, and on the way back `rolling back`.
+    /// The phase in one or two words. They tell the direction: `running`, and on the way back `rolling back`.
     pub fn phase_word(&self) -> String {
         match (&self.phase, self.direction) {
             (Phase::Running, Direction::Back) => "rolling back".to_owned(),
@@ -86,7 +86,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether partition, selector and gates are in force: a rollout is recorded, although it may not have begun, and is not being handed back.
+    /// Whether partition, selector and gates are in force: a rollout is recorded, even if it has not begun, and is not being handed back.
     pub fn has_plan(&self) -> bool {
         match self.phase {
             Phase::Releasing(_) => false,
@@ -97,7 +97,7 @@ impl Snapshot {
         }
     }
 
-    /// The plan in one line. On the way back it does not count.
+    /// The plan in one line. It has no effect on the way back.
     pub fn plan_in_words(&self) -> String {
         match self.direction {
             Direction::Forward => match self.leaked_in_words() {
@@ -108,8 +108,8 @@ impl Snapshot {
         }
     }
 
-    /// How many nodes have the new revision outside of the selector, in numbers that add up with those of [`Self::progress`]: a node whose pod is
-    /// not available yet is not updated. `3 of those updated are not selected`; `None` where there are none.
+    /// How many nodes outside of the selector have the new revision: `3 of those updated are not selected`. The numbers add up with those of
+    /// [`Self::progress`], where a node with an unavailable pod is not updated. `None` where there are none.
     pub fn leaked_in_words(&self) -> Option<String> {
         let (leaked, updated) = (self.counts.leaked, self.counts.leaked_updated);
         match (leaked, updated) {
@@ -125,7 +125,7 @@ impl Snapshot {
         }
     }
 
-    /// The budget, and once a rollout is recorded how many pull slots are taken and by what: `down 2 of 2: 2 ours, pull slots 1 of 2`.
+    /// The budget, and once a rollout is recorded the pull slots with their users: `down 2 of 2: 2 ours, pull slots 1 of 2`.
     pub fn budget_and_slots(&self) -> String {
         let budget = &self.budget;
         let above = budget.limit_above_own().map(|above| format!("; {above}")).unwrap_or_default();
@@ -137,11 +137,11 @@ impl Snapshot {
                 }
                 None => format!("{budget}, pull slots {}", budget.slots_in_words()),
             },
-            // One is recorded, and has not begun.
+            // A rollout is recorded and has not begun.
             None if self.has_plan() && !self.alarms.contains(&Alarm::RecordMissing) => {
                 format!("{budget}, pull slots {}", budget.slots_in_words())
             }
-            // Where no rollout is recorded, they are those that one begins with.
+            // Without a recorded rollout, the slots are those that one begins with.
             None if budget.max_pulling > 0 && self.daemonset == Presence::Present => {
                 let by = if self.settings.budgets.max_pulling.is_default() { " by default" } else { "" };
                 format!("{budget}, pull slots {}{by} once a rollout begins", budget.max_pulling)
@@ -160,7 +160,7 @@ impl Snapshot {
         }
     }
 
-    /// How many may pull for pre-warming by pods, where that goes on and is not the limit of the rollout.
+    /// How many nodes may pull for pre-warming by pods, if that goes on and its limit differs from the rollout's.
     pub fn prewarm_limit(&self) -> Option<u32> {
         let view = self.prewarm.as_ref()?;
         let by_pods = view.request.method == PrewarmMethod::Pods && view.request.cancelled.is_none();
@@ -168,7 +168,7 @@ impl Snapshot {
         (goes_on && view.limit != self.budget.max_pulling).then_some(view.limit)
     }
 
-    /// Who paused it, how long ago and why, also where it has halted besides: `paused by ops@bastion 3m ago: "the link is down"`.
+    /// Who paused the rollout, how long ago and why, even where it has halted as well: `paused by ops@bastion 3m ago: "the link is down"`.
     pub fn pause_in_words(&self) -> Option<String> {
         let words = |paused: &Paused| {
             let ago = ShortDuration(self.at.since(paused.at));
@@ -180,19 +180,19 @@ impl Snapshot {
         }
     }
 
-    /// What is waited for, how long already, or how much longer: `rate: 20 deletions/s, 110 wait, 6s left`.
+    /// A wait in words, with its age or the time left: `rate: 20 deletions/s, 110 wait, 6s left`.
     pub fn waiting<'a>(&'a self, wait: &'a Wait) -> WaitingWords<'a> {
         WaitingWords(self.at, wait)
     }
 
-    /// When the rollout to the present target began: with the record, or later under the same record, where somebody sets another image or rolls
-    /// back. Where the record does not say when, not before the target's revision was made.
+    /// When the rollout to the present target began: with the record, or later under the same record, where an operator set another image or rolled
+    /// back. If the record does not tell, not before the target's revision was made.
     pub fn target_began(&self) -> Option<Timestamp> {
         let made = self.to.as_ref().filter(|_| self.direction == Direction::Forward).and_then(|to| to.created_at);
         Some(self.started_at?.max(made.unwrap_or_default()).max(self.retargeted_at.unwrap_or_default()))
     }
 
-    /// Whether there is something being rolled out: a target that differs from what nodes have.
+    /// Whether a change is being rolled out: the target differs from the revision of some nodes.
     pub fn has_change(&self) -> bool {
         match (&self.from, &self.to) {
             (Some(from), Some(to)) => from.hash != to.hash,

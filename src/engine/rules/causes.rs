@@ -1,55 +1,55 @@
-//! What follows from each cause, in one table: whoever adds a cause decides all of it here, and the compiler asks for it.
+//! The consequences of each cause, in one table: a new cause needs an entry for each, and the compiler asks for it.
 
 use std::time::Duration;
 
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::pull::PullFailure;
 
-/// What follows from a cause.
+/// The consequences of a cause.
 #[derive(Clone, Copy, Debug)]
 struct CauseConsequences {
-    /// After how long a new pod that has it counts as failed; `None`: only restarts or the progress deadline tell. It counts from when
-    /// the pod got into trouble of whatever cause, so that it may be over when this cause shows.
+    /// How long a new pod may have the cause before it counts as failed; `None` if only restarts or the progress deadline decide. The time runs from
+    /// when the pod got into trouble of any cause, so it may be over when this cause shows.
     grace: Option<Duration>,
-    /// The new revision itself may be what is wrong: nothing that serves is replaced until it is clear.
+    /// The new revision itself may be wrong: no serving pod is replaced until that is clear.
     speaks_against_revision: bool,
-    /// What it says of the image, and what is wrong with the pull; `None`: it is not about the image.
+    /// Its verdict on the image, and the kind of pull failure; `None` if the cause does not concern the image.
     image: Option<(ImageVerdict, PullFailure)>,
-    /// What tells it, and so for how long it can be seen.
+    /// The source of the cause, which determines how long the cause can be seen.
     told_by: ToldBy,
-    /// It may come of what its node's kubelet reports pressure of: that is shown as evidence.
+    /// It may result from the pressure that its node's kubelet reports, which is then shown as evidence.
     comes_of_pressure: bool,
-    /// A pod that starts has it in the ordinary course: by itself it is no trouble.
+    /// A starting pod has it in the ordinary course: by itself it is no trouble.
     ordinary_at_start: bool,
-    /// A pod that restarts too often fails with this cause, instead of with the crash loop that any other ends in.
+    /// A pod that restarts too often fails with this cause. With any other cause it fails with a crash loop.
     says_why_it_restarts: bool,
-    /// What becomes of the words for what the pod waits for.
+    /// How the words for the pod's wait combine with it.
     pod_wait: PodWaitWords,
-    /// Its message may name what the node has too little of: then it is read and shown which pods hold it.
+    /// Its message may name a resource that the node lacks; the pods that hold it are then read and shown.
     names_what_is_lacking: bool,
 }
 
-/// What becomes of the words for what a pod waits for where its cause is said.
+/// How the words for a pod's wait combine with its cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PodWaitWords {
-    /// They are left out: the cause says why it waits.
+    /// They are left out: the cause says why the pod waits.
     LeftOut,
     /// They follow the cause.
     Added,
-    /// They stand instead of the cause, which says only that it waits.
+    /// They replace the cause, which says only that the pod waits.
     Instead,
-    /// They stand instead of the cause where that has no message.
+    /// They replace the cause where it has no message.
     InsteadIfUnexplained,
 }
 
-/// What tells a cause.
+/// The source of a cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ToldBy {
-    /// The objects that are watched, for as long as it is so.
+    /// The watched objects, for as long as the cause lasts.
     Objects,
-    /// A pod that its kubelet ended (phase Failed). Its controller deletes such a pod at once, and it is told as soon as it is seen.
+    /// A pod that its kubelet ended (phase Failed). Its controller deletes such a pod at once, so the cause is reported as soon as it is seen.
     EndedPod,
-    /// Only an Event, of this part of a pod's start: it ends without a word in the pod's statuses.
+    /// Only an Event, about this part of a pod's start. The pod's statuses do not show when the cause ends.
     Event(StartPart),
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum StartPart {
 }
 
 impl StartPart {
-    /// Whether the Event that a volume is attached ends what was told of it before.
+    /// Whether the Event that a volume is attached ends an earlier report of this part.
     pub(crate) fn ends_when_a_volume_is_attached(self) -> bool {
         match self {
             Self::Volumes => true,
@@ -71,7 +71,7 @@ impl StartPart {
         }
     }
 
-    /// Whether a newer Event of a pull, of whichever container or image volume of the pod, ends what was told of it before.
+    /// Whether a newer Event of a pull, of any container or image volume of the pod, ends an earlier report of this part.
     pub(crate) fn ends_when_a_pull_begins(self) -> bool {
         match self {
             // A kubelet pulls once volumes are mounted and the sandbox is there.
@@ -80,20 +80,20 @@ impl StartPart {
     }
 }
 
-/// What a cause says of the image that it is about.
+/// The verdict of a cause on the image that it concerns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ImageVerdict {
-    /// The registry was asked for it, and has answered that it will not give it.
+    /// The registry was asked for the image and refused it.
     Refused,
-    /// The registry gives it later: too many ask for images at once.
+    /// The registry will give the image later: too many images are asked for at once.
     Limited,
-    /// The registry could not be reached, which says nothing of the image.
+    /// The registry could not be reached. Nothing is known of the image.
     Unreachable,
-    /// The node has no room for it, which says nothing of the image.
+    /// The node has no room for the image. Nothing is known of the image itself.
     NoRoom,
-    /// It could not be pulled, and nothing tells why.
+    /// The image could not be pulled, for an unknown reason.
     Unexplained,
-    /// The kubelet cannot use it, or may not pull it.
+    /// The kubelet cannot use the image, or may not pull it.
     Unusable,
 }
 
@@ -124,9 +124,9 @@ impl CauseKind {
             Self::ImagePlatform => of_image(Some(0), ImageVerdict::Refused, PullFailure::Platform),
             Self::ImageNotFound => of_image(Some(5), ImageVerdict::Refused, PullFailure::NotFound),
             Self::ImageDenied => of_image(Some(5), ImageVerdict::Refused, PullFailure::Unauthorized),
-            // A registry that cannot be reached says nothing of the image. Nothing that serves is replaced meanwhile, so waiting costs
-            // nothing, and the rollout goes on by itself once the image comes.
-            // So does a full disk: it speaks of the node, and its kubelet makes room or evicts.
+            // An unreachable registry says nothing of the image. Nothing that serves is replaced meanwhile, so waiting costs nothing, and the rollout
+            // goes on by itself once the image arrives. A full disk says nothing of it either: it concerns the node, whose kubelet makes room or
+            // evicts.
             Self::ImageNetwork => of_image(None, ImageVerdict::Unreachable, PullFailure::Network),
             Self::ImageDisk => of_image(None, ImageVerdict::NoRoom, PullFailure::Disk),
             Self::ImagePull => of_image(None, ImageVerdict::Unexplained, PullFailure::Other),
@@ -152,18 +152,18 @@ impl CauseKind {
             Self::Unschedulable => {
                 CauseConsequences { names_what_is_lacking: true, ..of(None, unrelated, None, ToldBy::Objects, of_else) }
             }
-            // Nothing more is taken down for a pod that nobody would place.
+            // Nothing more is taken down for a pod that no scheduler would place.
             Self::SchedulerIdle => CauseConsequences {
                 pod_wait: PodWaitWords::Instead,
                 ..of(None, against, None, ToldBy::Objects, of_else)
             },
-            // Whoever sets that condition is no part of the template, and may take its time.
+            // The writer of that condition is no part of the template, and may take its time.
             Self::NodeDown | Self::ReadinessGate => of(None, unrelated, None, ToldBy::Objects, of_else),
             Self::StuckTerminating => CauseConsequences {
                 pod_wait: PodWaitWords::Added,
                 ..of(None, unrelated, None, ToldBy::Objects, of_else)
             },
-            // What the pod waits for names the finalizers.
+            // The words for the pod's wait name the finalizers.
             Self::HeldByFinalizers => CauseConsequences {
                 pod_wait: PodWaitWords::Instead,
                 ..of(None, unrelated, None, ToldBy::Objects, of_else)
@@ -176,17 +176,17 @@ impl CauseKind {
         }
     }
 
-    /// How long a new pod may be in this trouble before it counts as failed; `None`: only restarts or the deadline tell.
+    /// How long a new pod may be in this trouble before it counts as failed; `None` if only restarts or the deadline decide.
     pub fn grace(self) -> Option<Duration> {
         self.consequences().grace
     }
 
-    /// Whether this speaks against the new revision itself, so that nothing serving is replaced until it is clear.
+    /// Whether this speaks against the new revision itself, so that no serving pod is replaced until that is clear.
     pub fn speaks_against_revision(self) -> bool {
         self.consequences().speaks_against_revision
     }
 
-    /// Whether a pod that starts has this in the ordinary course, so that by itself it is no trouble.
+    /// Whether a starting pod has this in the ordinary course, so that by itself it is no trouble.
     pub fn is_ordinary_at_start(self) -> bool {
         self.consequences().ordinary_at_start
     }
@@ -196,7 +196,7 @@ impl CauseKind {
         self.consequences().says_why_it_restarts
     }
 
-    /// The part of a pod's start that it speaks of where only an Event tells it, so that it ends without a word in the pod's statuses.
+    /// The part of a pod's start that it concerns, if only an Event tells it, so that the pod's statuses do not show when it ends.
     pub(crate) fn told_of(self) -> Option<StartPart> {
         match self.consequences().told_by {
             ToldBy::Event(part) => Some(part),
@@ -204,8 +204,8 @@ impl CauseKind {
         }
     }
 
-    /// Whether a timeline tells it as soon as it is seen. Otherwise, where it fails the node within seconds, it is told then: until
-    /// then a pod that its kubelet ended is gone.
+    /// Whether a timeline reports it as soon as it is seen: a pod that its kubelet ended is soon gone. Any other cause that fails the node within
+    /// seconds is reported with the failure.
     pub(crate) fn is_told_at_once(self) -> bool {
         let CauseConsequences { grace, told_by, .. } = self.consequences();
         match told_by {
@@ -214,17 +214,17 @@ impl CauseKind {
         }
     }
 
-    /// Whether it may come of what its node's kubelet reports pressure of.
+    /// Whether it may result from the pressure that its node's kubelet reports.
     pub(crate) fn comes_of_pressure(self) -> bool {
         self.consequences().comes_of_pressure
     }
 
-    /// What becomes of the words for what the pod waits for.
+    /// How the words for the pod's wait combine with it.
     pub(crate) fn pod_wait_words(self) -> PodWaitWords {
         self.consequences().pod_wait
     }
 
-    /// Whether its message may name what the node has too little of.
+    /// Whether its message may name a resource that the node lacks.
     pub(crate) fn names_what_is_lacking(self) -> bool {
         self.consequences().names_what_is_lacking
     }
@@ -234,7 +234,7 @@ impl CauseKind {
         self.consequences().image.is_some()
     }
 
-    /// What it says of a pull, where it is about the image.
+    /// The kind of pull failure, if it concerns the image.
     pub(crate) fn pull_failure(self) -> Option<PullFailure> {
         self.consequences().image.map(|(_, failure)| failure)
     }
@@ -243,22 +243,22 @@ impl CauseKind {
         self.consequences().image.map(|(verdict, _)| verdict)
     }
 
-    /// Whether the registry was asked for the image, and has answered that it will not give it.
+    /// Whether the registry was asked for the image and refused it.
     pub(crate) fn is_the_registrys_verdict(self) -> bool {
         self.image_verdict() == Some(ImageVerdict::Refused)
     }
 
-    /// Whether the registry answers that too many images are asked for.
+    /// Whether the registry answered that too many images are asked for.
     pub(crate) fn is_the_registrys_limit(self) -> bool {
         self.image_verdict() == Some(ImageVerdict::Limited)
     }
 
-    /// Whether it says only that a pull failed: what was said before of the same pull says more.
+    /// Whether it says only that a pull failed, so that an earlier message about the same pull says more.
     pub(crate) fn says_only_that_a_pull_failed(self) -> bool {
         self.image_verdict() == Some(ImageVerdict::Unexplained)
     }
 
-    /// Whether it comes of many nodes that pull at once, or is made worse by them.
+    /// Whether many nodes that pull at once cause it, or make it worse.
     pub(crate) fn is_milder_with_fewer_pulls(self) -> bool {
         self.image_verdict().is_some_and(|verdict| match verdict {
             ImageVerdict::Limited | ImageVerdict::Unreachable => true,

@@ -1,4 +1,4 @@
-//! How a change of the template that rolldeck made is told from what others made of it: by an annotation that the patch writes.
+//! Tells a change of the template that rolldeck made from one that others made, by an annotation that the patch writes.
 
 use super::ownership::FIELD_MANAGER;
 use crate::engine::model::change_request::ChangeRequest;
@@ -16,7 +16,7 @@ pub(crate) struct WrittenChange {
 /// Whether the template in force is the result of a requested change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum InForce {
-    /// It is what the API server made of the change.
+    /// The template is the API server's result of the change.
     Ours,
     /// The change was made, and somebody else changed the spec since.
     Overwritten,
@@ -24,7 +24,7 @@ pub(crate) enum InForce {
     NotMade,
 }
 
-/// The value of [`CHANGE`]: which change, and the generation that its patch leads to.
+/// The value of [`CHANGE`]: the identifier of the change, and the generation that its patch leads to.
 ///
 /// The patch carries the resource version at which it was decided, so it leads to exactly this generation. As long as
 /// `metadata.generation` is not greater, nobody has changed the spec since.
@@ -39,9 +39,9 @@ fn parse_annotation(text: &str) -> Option<(&str, i64)> {
 
 /// Whether the template of `daemonset` is the result of this change, by the annotation.
 ///
-/// If admission turns the patch into what was there before, the generation does not rise and stays one below the annotation's.
-/// Somebody else may then change the spec, which raises it to the annotation's. So if the generations are equal, the template is
-/// ours unless `managedFields` name another writer.
+/// If admission turns the patch into the previous spec, the generation does not rise and stays one below the annotation's. Somebody else may then
+/// change the spec, which raises the generation to the annotation's. So if the generations are equal, the template is ours unless `managedFields`
+/// name another writer.
 pub(crate) fn annotated(id: &str, daemonset: &DaemonSetFact) -> InForce {
     let known = daemonset.annotations.get(CHANGE).and_then(|text| parse_annotation(text));
     let Some((_, leads_to)) = known.filter(|(known, _)| *known == id) else { return InForce::NotMade };

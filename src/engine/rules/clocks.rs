@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use crate::engine::model::time::Timestamp;
 
-/// Two clocks cannot be told apart below this: instants are written in whole seconds, and a write takes its time.
+/// Smaller differences between two clocks cannot be measured: instants are written in whole seconds, and a write takes its time.
 const GRAIN_MILLIS: i64 = 3_000;
-/// A node's clock that is off by so much is worth saying.
+/// From this difference on, a node's clock is shown to be off.
 pub const NOTABLE_MILLIS: i64 = 5_000;
 
-/// A node's clock that was not measured is assumed to be right to within this, the tolerance that Kerberos has.
+/// An unmeasured clock of a node is assumed to be right to within this, which is the tolerance of Kerberos.
 pub(crate) const UNMEASURED: Duration = Duration::from_secs(300);
 
 /// A node's clock minus the API server's, in milliseconds: its kubelet dated a heartbeat `heartbeat_at`, and the server
@@ -36,7 +36,7 @@ pub fn clock_skew(heartbeat_at: Timestamp, written_at: Timestamp, known: Option<
     }
 }
 
-/// An instant that a kubelet dated by a clock that is off by this much, by the API server's clock.
+/// The time by the API server's clock of an instant that a kubelet dated with a clock that is off by this much.
 pub(crate) fn by_server(dated: Timestamp, skew_millis: Option<i64>) -> Timestamp {
     Timestamp::from_millis(dated.millis().saturating_sub(skew_millis.unwrap_or(0)))
 }

@@ -1,8 +1,8 @@
-//! What follows from each command, in one table: whoever adds a command decides all of it here, and the compiler asks for it.
+//! The consequences of each command, in one table: a new command needs an entry for each, and the compiler asks for it.
 
 use crate::engine::model::command::Command;
 
-/// What follows from a command.
+/// The consequences of a command.
 #[derive(Clone, Copy, Debug)]
 struct Consequences {
     writes: Writes,
@@ -10,11 +10,11 @@ struct Consequences {
     reporting: Reporting,
     /// It is accepted although watches are out of date, the record cannot be read, or the DaemonSet is being deleted.
     works_blind: bool,
-    /// It still holds where the DaemonSet was deleted and made anew before it was carried out.
+    /// It still holds if the DaemonSet is deleted and made anew before the command is carried out.
     outlives_daemonset: bool,
 }
 
-/// What a command writes, by the process that it is given to.
+/// The objects that a command writes, in the process that it is given to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Writes {
     /// Nothing: the lease is given back.
@@ -29,12 +29,12 @@ pub(crate) enum Writes {
     Template,
     /// The record, and the original strategy to the DaemonSet.
     OriginalStrategy,
-    /// Whatever the record asks for: lease, DaemonSet, deletions.
+    /// Everything that the record asks for: lease, DaemonSet, deletions.
     WholeRollout,
 }
 
 impl Writes {
-    /// Whether whoever carries it out sets `OnDelete`, where that is not set.
+    /// Whether the process that carries it out sets `OnDelete` if that is not set.
     pub(crate) fn may_adopt(self) -> bool {
         match self {
             Self::Prewarm | Self::OriginalStrategy => false,
@@ -43,25 +43,25 @@ impl Writes {
     }
 }
 
-/// Which nodes a command lets be updated.
+/// The nodes that a command lets be updated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LetsGo {
     /// None by itself.
     None,
-    /// Those that are next by partition and selector.
+    /// The nodes that are next by partition and selector.
     Forward,
-    /// Those that are not at the revision that it goes back to.
+    /// The nodes that are not at the revision that the rollout goes back to.
     Back,
 }
 
 /// How a command is recorded in the event log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reporting {
-    /// When it is asked for, and what became of it.
+    /// Both the request and its outcome.
     Whole,
     /// Its success is a change of driver, which is recorded when the lease changes hands.
     ByTheLease,
-    /// The same, and nothing at all in a process that does not drive.
+    /// The same, but not recorded at all in a process that does not drive.
     ByTheLeaseWhereDriving,
 }
 
@@ -85,7 +85,7 @@ impl Command {
             Self::Release(_) => of(Writes::OriginalStrategy, LetsGo::None),
             Self::Tune(_) => of(Writes::Record, LetsGo::None),
             Self::Prewarm(_) => of(Writes::Prewarm, LetsGo::None),
-            // What is changed with it is recorded in any case.
+            // The settings that are changed with the command are recorded in any case.
             Self::Tuned { command, .. } => Consequences { reporting: Reporting::Whole, ..command.consequences() },
             Self::Drive(_) => {
                 Consequences { reporting: Reporting::ByTheLease, ..of(Writes::WholeRollout, LetsGo::None) }
@@ -100,12 +100,12 @@ impl Command {
         }
     }
 
-    /// What it writes. A pause that is a brake writes `OnDelete` beside that.
+    /// The objects that it writes. A pause that is a brake also writes `OnDelete`.
     pub(crate) fn writes(&self) -> Writes {
         self.consequences().writes
     }
 
-    /// Which nodes it lets be updated.
+    /// The nodes that it lets be updated.
     pub(crate) fn lets_go(&self) -> LetsGo {
         self.consequences().lets_go
     }
@@ -120,7 +120,7 @@ impl Command {
         self.consequences().works_blind
     }
 
-    /// Whether it still holds where the DaemonSet was deleted and made anew before it was carried out.
+    /// Whether it still holds if the DaemonSet is deleted and made anew before the command is carried out.
     pub(crate) fn outlives_daemonset(&self) -> bool {
         self.consequences().outlives_daemonset
     }

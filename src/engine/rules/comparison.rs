@@ -21,9 +21,9 @@
 
 use crate::engine::model::comparison::Comparison;
 
-/// The largest chance at which a difference is not taken for one.
+/// The largest chance at which a difference still counts as clear.
 const CHANCE: f64 = 0.01;
-/// How many times as often updated nodes must go down at least.
+/// Updated nodes must go down at least this many times as often as others.
 const TIMES: u64 = 3;
 
 impl Comparison {
@@ -35,8 +35,7 @@ impl Comparison {
         down >= 2 && others > 0 && times && self.chance() <= CHANCE
     }
 
-    /// The chance that so many of those that went down, or more, are updated ones, if the update had nothing to do with
-    /// it: from 0 to 1.
+    /// The chance that at least as many of the nodes that went down are updated ones, if the update had nothing to do with it: from 0 to 1.
     pub fn chance(&self) -> f64 {
         let (updated, others) = (self.updated.max(self.updated_down), self.others.max(self.others_down));
         let fell = self.updated_down + self.others_down;

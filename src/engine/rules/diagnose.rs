@@ -17,22 +17,22 @@ use crate::engine::model::time::Timestamp;
 /// How long after `deletionTimestamp` (which includes the grace) a pod is still thought to be on its way out.
 const TERMINATION_SLACK: Duration = Duration::from_secs(45);
 
-/// After which instant a pod on its way out counts as stuck.
+/// The instant after which a pod on its way out counts as stuck.
 pub(crate) fn stuck_at(pod: &PodFact) -> Option<Timestamp> {
     pod.deletion_at.map(|deletion_at| deletion_at + TERMINATION_SLACK)
 }
 
-/// A scheduler that runs looks at a new pod within this, and binds it or says why not.
+/// A running scheduler looks at a new pod within this time, and binds it or says why not.
 const SCHEDULED_WITHIN: Duration = Duration::from_secs(30);
 
-/// After which instant a pod counts as one that its scheduler does not look at: it is not bound, and no condition says why.
+/// The instant after which a pod counts as ignored by its scheduler: it is not bound, and no condition says why.
 pub(crate) fn unscheduled_at(pod: &PodFact) -> Option<Timestamp> {
     let waits = pod.phase == PodPhase::Pending && !pod.bound && pod.deletion_at.is_none();
     (waits && pod.node.is_some() && pod.reason.is_none() && pod.containers.is_empty())
         .then(|| pod.created_at + SCHEDULED_WITHIN)
 }
 
-/// What is wrong with `pod` as of `now`; `None` when nothing is, or when it is just starting.
+/// The cause of the trouble of `pod` as of `now`; `None` when it is well or just starting.
 pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
     if let Some(stuck_at) = stuck_at(pod) {
         let overdue = now > stuck_at;
@@ -55,8 +55,8 @@ pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
     pod.containers.iter().find_map(diagnose_container).or_else(|| not_ready(pod))
 }
 
-/// What keeps `pod` from starting, as its kubelet told in an Event, where its statuses say nothing of it. Kubelets write
-/// *FailedMount* for pods that run as well: there it is no cause.
+/// The obstacle to the start of `pod` as its kubelet told it in an Event, while its statuses are silent on it. Kubelets write *FailedMount* for
+/// running pods as well: there it is no cause.
 pub(crate) fn diagnose_start(pod: &PodFact, told: &Cause) -> Option<Cause> {
     let has_begun = |container: &ContainerFact| {
         let waits = matches!(container.state, ContainerState::Waiting { .. });
@@ -66,7 +66,7 @@ pub(crate) fn diagnose_start(pod: &PodFact, told: &Cause) -> Option<Cause> {
     (starts && !pod.containers.iter().any(has_begun)).then(|| told.clone())
 }
 
-/// What is wrong with one container.
+/// The cause of the trouble of one container.
 pub(crate) fn diagnose_container(container: &ContainerFact) -> Option<Cause> {
     let (kind, message) = match &container.state {
         ContainerState::Waiting { reason, message } => {
@@ -87,7 +87,7 @@ pub(crate) fn diagnose_container(container: &ContainerFact) -> Option<Cause> {
     Some(Cause { kind, container: Some(container.name.clone()), message })
 }
 
-/// How an init container ended, and what its kubelet says: `setup ended with exit 137 (SIGKILL), 4 restarts: back-off 40s …`.
+/// How an init container ended, with its kubelet's message: `setup ended with exit 137 (SIGKILL), 4 restarts: back-off 40s …`.
 fn init_end(container: &ContainerFact) -> Option<Str> {
     let (reason, exit_code, said) = match &container.state {
         ContainerState::Terminated { reason, exit_code, message } => (Some(reason), Some(*exit_code), message.as_ref()),
@@ -113,7 +113,7 @@ fn init_end(container: &ContainerFact) -> Option<Str> {
     Some(words.into())
 }
 
-/// What ended a container, by the reason that its runtime gives.
+/// The cause of a container's end, by the reason that its runtime gives.
 fn end(container: &ContainerFact, reason: &str) -> CauseKind {
     recognise(TextSource::EndReason, reason, "").unwrap_or(match container.role {
         ContainerRole::Init => CauseKind::InitFailure,
@@ -133,7 +133,7 @@ fn not_ready(pod: &PodFact) -> Option<Cause> {
     (running && !pod.ready && pod.phase == PodPhase::Running).then(|| {
         let names: Vec<&str> =
             pod.containers.iter().filter(|container| !container.ready).map(|container| &*container.name).collect();
-        // Where its node is not Ready, the pod is not either, whatever its containers were last.
+        // If its node is not Ready, neither is the pod, whatever state its containers had last.
         let message =
             (!names.is_empty()).then(|| format!("containers with unready status: {}", names.join(", ")).into());
         cause(CauseKind::NotReady, message)

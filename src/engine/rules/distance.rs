@@ -1,8 +1,8 @@
 //! How far away the API server is, and what follows from it for deletions.
 //!
-//! Every write of the Lease is a compare-and-swap, so its success proves that the record was what we think it is when the
-//! API server carried it out. A deletion is sent only behind such a proof. The answer takes a round trip, so how old a proof
-//! may be follows from measured round trips; it is bounded, and so is what somebody who pauses elsewhere has to wait:
+//! Every write of the Lease is a compare-and-swap, so its success proves that the record was as we know it when the API server carried the write out.
+//! A deletion is sent only behind such a proof. The answer takes a round trip, so the permitted age of a proof follows from measured round trips.
+//! That age is bounded, and so is the wait of an operator who pauses elsewhere:
 //!
 //! ```text
 //!   write of the lease sent                  +0
@@ -16,8 +16,8 @@
 //!   somebody else may take over              +15 s             Timing::lease, counted by them from when they saw it
 //! ```
 //!
-//! A proof is good for the age that was in force when its write was *sent*: that is what was shown to people at that time.
-//! One that took longer is no proof, but a measurement, and the next one is allowed to take as long.
+//! A proof is good for the age that was in force when its write was *sent*, as that age was shown to people at that time. A write that took longer is
+//! no proof but a measurement, and the next one may take as long.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -25,29 +25,29 @@ use std::time::Duration;
 use crate::engine::model::effect::WRITE_TIMEOUT;
 use crate::engine::model::time::Timestamp;
 
-/// A proof may be this old, however near the API server is.
+/// A proof may be at least this old, however near the API server is.
 const LEAST_PROOF: Duration = Duration::from_millis(500);
 /// A proof may never be older, however far away the API server is.
 pub(crate) const MOST_PROOF: Duration = Duration::from_secs(3);
-/// What a proof may be old beyond one and a half round trips.
+/// The permitted age of a proof exceeds one and a half round trips by this.
 const MARGIN: Duration = Duration::from_millis(200);
 /// How long a deletion that was decided may take to leave.
 pub(crate) const SENDING: Duration = Duration::from_millis(500);
-/// Beyond this round trip nothing is started: too much of [`MOST_PROOF`] is gone when the answer comes.
+/// Beyond this round trip nothing is started: too much of [`MOST_PROOF`] is over when the answer comes.
 pub(crate) const FARTHEST: Duration = Duration::from_millis(2_500);
 /// How many round trips are remembered: about 25 s of renewals.
 const KEPT: usize = 8;
-/// After so many writes in a row without an answer nothing is started, as if the server were far away.
+/// After this many unanswered writes in a row nothing is started, as if the server were far away.
 const SILENT: u32 = 2;
 
 /// How far away the API server is.
 #[derive(Debug, Default)]
 pub(crate) struct Distance {
-    /// What the last writes of the Lease took from being sent to being answered, oldest first.
+    /// The durations of the last writes of the Lease, from being sent to being answered, oldest first.
     measured: VecDeque<Duration>,
     /// How many writes in a row were not answered in time.
     unanswered: u32,
-    /// What the adapter measured on its other requests: all that is known before the first write.
+    /// The adapter's measurement on its other requests, which is all that is known before the first write.
     reported: Option<Duration>,
 }
 
@@ -61,7 +61,7 @@ impl Distance {
         self.unanswered = 0;
     }
 
-    /// A write of the Lease was given up, or failed in a way that says nothing of what it met.
+    /// A write of the Lease was given up, or failed in a way that does not tell what the API server found.
     pub(crate) fn unanswered(&mut self, after: Duration) {
         self.unanswered += u32::from(after >= FARTHEST);
     }
@@ -71,18 +71,18 @@ impl Distance {
         self.reported = Some(took);
     }
 
-    /// The round trip: the second longest of those that are remembered, so that one that had to open a connection first, or
-    /// met a lost packet, does not count, and a line that is congested does. `None` before anything is known.
+    /// The round trip: the second longest of the remembered ones. So a single write that had to open a connection first, or lost a packet, does not
+    /// count, while a congested line does. `None` before anything is known.
     pub(crate) fn round_trip(&self) -> Option<Duration> {
         if self.is_silent() { self.measured().max(Some(WRITE_TIMEOUT)) } else { self.measured() }
     }
 
-    /// Whether the last writes were not answered: that says nothing of how far away the server is.
+    /// Whether the last writes were not answered, which does not tell how far away the server is.
     pub(crate) fn is_silent(&self) -> bool {
         self.unanswered >= SILENT
     }
 
-    /// The round trip as answers tell it. `None` before there is one.
+    /// The round trip as measured by answers; `None` before the first answer.
     pub(crate) fn measured(&self) -> Option<Duration> {
         let mut measured: Vec<Duration> = self.measured.iter().copied().collect();
         measured.sort_unstable();
@@ -94,24 +94,24 @@ impl Distance {
         }
     }
 
-    /// How old a proof may be when a deletion is decided behind it.
+    /// The permitted age of a proof when a deletion is decided behind it.
     pub(crate) fn proof_age(&self) -> Duration {
         let round_trip = self.round_trip().unwrap_or_default();
         (round_trip * 3 / 2 + MARGIN).clamp(LEAST_PROOF, MOST_PROOF)
     }
 
-    /// The round trip as answers tell it, where it is too long to start anything.
+    /// The round trip as measured by answers, if it is too long to start anything.
     pub(crate) fn too_far(&self) -> Option<Duration> {
         self.measured().filter(|round_trip| *round_trip > FARTHEST)
     }
 }
 
-/// Says that the record was as we know it when the API server carried out a write of ours.
+/// Proves that the record was as we know it when the API server carried out a write of ours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Proof {
     /// When the write was sent.
     pub(crate) sent_at: Timestamp,
-    /// The age that was in force then.
+    /// The permitted age that was in force then.
     pub(crate) good_for: Duration,
 }
 
@@ -127,7 +127,7 @@ impl Proof {
     }
 }
 
-/// As it is shown: up to the next hundredth of a second, from a second on up to the next tenth.
+/// The span as it is shown: rounded up to a hundredth of a second, from one second on to a tenth.
 pub(crate) fn rounded(span: Duration) -> Duration {
     let millis = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     Duration::from_millis(millis.next_multiple_of(if millis < 1_000 { 10 } else { 100 }))

@@ -9,7 +9,7 @@ use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::labels::{Labels, Operator, Requirement};
 use crate::engine::model::template::{NodeTerm, TaintEffect, Template, Toleration, TolerationOperator};
 
-/// What the controller would do on a node.
+/// The DaemonSet controller's treatment of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Eligibility {
     /// A pod would be created there.
@@ -58,7 +58,7 @@ pub fn eligibility(node: &NodeFact, template: &Template) -> Eligibility {
 
 /// Why `node` should not run a pod of this template, in the order in which the controller checks; `None` where it should.
 ///
-/// Of several taints the one that lasts is named: those of a node that is down go by themselves.
+/// Of several taints, a lasting one is named: the taints of a node that is down go by themselves.
 pub fn ineligible_because(node: &NodeFact, template: &Template) -> Option<Ineligible> {
     if let Some(name) = template.node_name().filter(|name| **name != node.name) {
         return Some(Ineligible::OtherNode { name: name.clone() });

@@ -1,6 +1,6 @@
-//! How long something will take that several nodes do after each other, from how long each took so far.
+//! Estimates how long several nodes will take for something they do after each other, from how long finished nodes took.
 //!
-//! The range is that of the quartiles: all that is left as quick as the quicker quarter, or as slow as the slower one.
+//! The range is that of the quartiles: the rest is as quick as the quicker quarter, or as slow as the slower one.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::engine::model::estimate::{TimeRange, TimeSpread};
 use crate::engine::model::pull::PeerScope;
 use crate::engine::model::time::Timestamp;
 
-/// From fewer nodes nothing is estimated.
+/// Fewer finished nodes give no estimate.
 pub(crate) const ENOUGH: usize = 3;
 
-/// How long one takes, of those that are done; `None` where they are too few to tell. The order of `took` is changed.
+/// How long a node takes, by the finished ones; `None` where they are too few. The order of `took` is changed.
 pub(crate) fn each(took: &mut [Duration]) -> Option<TimeRange> {
     if took.len() < ENOUGH {
         return None;
@@ -21,25 +21,25 @@ pub(crate) fn each(took: &mut [Duration]) -> Option<TimeRange> {
     Some(TimeRange { least, most })
 }
 
-/// How long one takes, also if fewer are done than [`ENOUGH`]: then from the shortest to the longest of them. The order of `took` is changed.
+/// How long a node takes, even if fewer than [`ENOUGH`] are finished: then from the shortest to the longest. The order of `took` is changed.
 pub(crate) fn each_of_few(took: &mut [Duration]) -> TimeRange {
     let ends = (took.iter().min().copied(), took.iter().max().copied());
     let few = TimeRange { least: ends.0.unwrap_or_default(), most: ends.1.unwrap_or_default() };
     each(took).unwrap_or(few)
 }
 
-/// How long those took that are done; `None` where they are too few to tell. The order of `took` is changed.
+/// How long the finished nodes took; `None` where they are too few. The order of `took` is changed.
 pub(crate) fn spread(took: &mut [Duration]) -> Option<TimeSpread> {
     if took.len() < ENOUGH {
         return None;
     }
     took.sort_unstable();
-    // The smallest that so many of a hundred do not exceed.
+    // The smallest duration that this percentage of nodes does not exceed.
     let at = |percent: usize| took.get((took.len() * percent).div_ceil(100).saturating_sub(1)).copied();
     Some(TimeSpread { p50: at(50)?, p95: at(95)?, nodes: u32::try_from(took.len()).unwrap_or(u32::MAX) })
 }
 
-/// How long until all are done: those that are under way for so long, and `waiting` more, `at_once` at a time.
+/// How long until all are done: the nodes under way, each for the time in `under_way` so far, and `waiting` more, `at_once` at a time.
 ///
 /// `None` where nothing is left, or where nothing may go.
 pub(crate) fn until_done(each: TimeRange, under_way: &[Duration], waiting: usize, at_once: usize) -> Option<TimeRange> {
@@ -50,9 +50,9 @@ pub(crate) fn until_done(each: TimeRange, under_way: &[Duration], waiting: usize
     Some(TimeRange { least: of(each.least), most: of(each.most) })
 }
 
-/// How long `left` take at the rate at which the last ones ended, until `now`; `ends` in order. Before a pause longer than `gap` nothing
-/// counts: then nothing may have been on its way. `None` where fewer than [`ENOUGH`] have ended since, or in no time at all, and within such
-/// a pause.
+/// How long `left` nodes take at the rate at which the last ones ended, until `now`; `ends` is in order. Ends before a pause longer than `gap` do not
+/// count, as the rollout may have stood still. `None` where fewer than [`ENOUGH`] remain, where they ended in no time at all, and during such a
+/// pause.
 pub(crate) fn at_rate(ends: &[Timestamp], now: Timestamp, gap: Duration, left: usize) -> Option<Duration> {
     if ends.last().is_none_or(|last| now.since(*last) > gap) {
         return None;
@@ -66,12 +66,12 @@ pub(crate) fn at_rate(ends: &[Timestamp], now: Timestamp, gap: Duration, left: u
     enough.then(|| elapsed.saturating_mul(left) / u32::try_from(counted).unwrap_or(u32::MAX))
 }
 
-/// When the last one ends if each takes as long: whoever is free takes the next.
+/// When the last node ends if each takes as long: a free place is given to the next node.
 fn last_ends(each: Duration, under_way: &[Duration], waiting: usize, at_once: usize) -> Duration {
     let mut busy: Vec<Duration> = under_way.iter().map(|elapsed| each.saturating_sub(*elapsed)).collect();
     busy.sort_unstable();
     let Some(last) = waiting.checked_sub(1) else { return busy.last().copied().unwrap_or_default() };
-    // Those that are under way beyond what may be at once end before anything else begins.
+    // Nodes under way beyond the limit have to end before anything else begins.
     let surplus = busy.len().saturating_sub(at_once);
     let free = busy.split_off(surplus);
     let idle = at_once - free.len();

@@ -7,7 +7,7 @@ use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{Direction, Intent, Progress, Record};
 use crate::engine::model::time::Timestamp;
 
-/// What is known of a DaemonSet in a list.
+/// The facts about a DaemonSet in a list.
 #[derive(Clone, Copy, Debug)]
 pub struct Brief {
     /// Its controller's counters.
@@ -18,7 +18,7 @@ pub struct Brief {
     pub adopted: bool,
     /// Its controller has observed its present generation.
     pub observed: bool,
-    /// On how many nodes an image could not be pulled, as far as known: without a driver nothing comes of them.
+    /// The number of nodes on which an image could not be pulled, as far as known: without a driver, nothing comes of those pulls.
     pub failed_pulls: u32,
 }
 
@@ -29,7 +29,7 @@ pub struct Brief {
 pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> FleetState {
     let DaemonSetCounters { desired, current, updated, available, misscheduled, .. } = daemonset.counters;
     let unavailable = desired.saturating_sub(available);
-    // `updated` leaves out nodes without a pod; these are missing, not outdated.
+    // `updated` does not count nodes without a pod, which are missing, not outdated.
     let outdated = current.saturating_sub(updated);
     let at_rest = |idle: FleetState| match (unavailable, misscheduled) {
         (0, 0) => idle,
@@ -45,7 +45,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         };
     };
     let intent = &record.intent;
-    // Named one by one: who adds a field decides whether it changes what the list shows.
+    // The fields are named one by one, so that a new field has to be judged: does it change what the list shows?
     let Intent {
         change,
         partition,
@@ -53,9 +53,9 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         paused,
         releasing,
         acknowledged_halt,
-        // In `direction`.
+        // `direction` covers it.
         back_to: _,
-        // They say how it goes on, and not whether.
+        // These tell how the rollout goes on, not whether it does.
         target: _,
         requested_change: _,
         accepted: _,
@@ -93,7 +93,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     if let Some(halt) = halt.as_ref().filter(|halt| halt.number > *acknowledged_halt) {
         return FleetState::Halted(halt.why.to_string());
     }
-    // As `Engine::has_drifted` has it. The controller goes on while the rollout is paused.
+    // The same rule as in `Engine::has_drifted`. The controller goes on while the rollout is paused.
     if *adopted && releasing.is_none() && daemonset.strategy == StrategyKind::RollingUpdate {
         return FleetState::StrategyDrifted;
     }
@@ -104,16 +104,16 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         Direction::Forward => partition.of(desired, Rounding::Down).min(desired),
         Direction::Back => 0,
     };
-    // Counters do not tell which nodes a selector leaves out. Nodes that are being updated are named in the record; an old pod
-    // that is unavailable by itself may stay so for good, and does not mean that anything moves.
-    // Nor does what an operator accepted as failed: it is unavailable at the new revision.
+    // Counters do not tell which nodes a selector leaves out. Nodes being updated are named in the record. An old pod that is unavailable by itself
+    // may stay so for good, so it does not show that anything moves. Nor does a node that an operator accepted as failed: it is unavailable at the
+    // new revision.
     let accepted = u32::try_from(in_progress.intersection(acknowledged_failures).count()).unwrap_or(u32::MAX);
     let old_unavailable = unavailable.saturating_sub(accepted);
     let would_move = outdated.saturating_sub(old_unavailable) > keep
         && (selector.is_none() || intent.direction() == Direction::Back);
     let may_move = would_move && driven;
-    // Without a driver nobody takes back what is named there: what was in flight has arrived once all are available, but for those
-    // that failed. What an operator accepted as failed is on its way nowhere, whoever drives.
+    // Without a driver nobody removes nodes from the record. So the updates under way are over once all nodes but those with failed pulls are
+    // available. A node that an operator accepted as failed is not under way, with or without a driver.
     let is_under_way = !in_progress.is_subset(acknowledged_failures);
     let in_flight = is_under_way && (driven || unavailable > daemonset.failed_pulls);
     let moves = in_flight || change.is_some();
@@ -122,21 +122,21 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
             Direction::Forward => FleetState::Rolling,
             Direction::Back => FleetState::RollingBack,
         },
-        // It is not over while nodes that failed are left.
+        // The rollout is not over while failed nodes are left.
         0 if accepted == 0 => at_rest(FleetState::Adopted),
         _ if would_move => FleetState::Undriven,
         _ => FleetState::Held,
     }
 }
 
-/// Since when a DaemonSet is in this state, as far as its record tells, by the clock of the process that wrote the record. `None` for a state that the
-/// record does not date: only a process that watched the state begin knows since when it lasts.
+/// Since when a DaemonSet is in this state, as far as its record tells, by the clock of the process that wrote the record. `None` for a state that
+/// the record does not date: only a process that watched it begin knows the time.
 pub fn recorded_since(state: &FleetState, record: Option<&Record>) -> Option<Timestamp> {
     let record = record?;
     match state {
         FleetState::Halted(_) => record.progress.halt.as_ref().map(|halt| halt.at),
         FleetState::Paused(_) => record.intent.paused.as_ref().map(|paused| paused.at),
-        // Since the rollout began, as the rollout itself shows it.
+        // Since the rollout began, as the rollout's own view shows it.
         FleetState::Rolling | FleetState::RollingBack => record.progress.started_at,
         FleetState::StrategyDrifted
         | FleetState::Degraded(_)

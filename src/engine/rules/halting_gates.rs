@@ -1,10 +1,10 @@
-//! What follows from each gate that halts, in one table: whoever adds one decides it here, and the compiler asks for it. How a rollout goes
-//! on past each is in `act/halt.rs`.
+//! The consequences of each gate that halts, in one table: a new gate needs an entry for each, and the compiler asks for it. `act/halt.rs` has how a
+//! rollout goes on past each gate.
 
 use crate::engine::model::record::HaltingGate;
 use crate::engine::model::settings::{Gates, OnFailure};
 
-/// What an operator accepts by resuming past a halt. Previews of a resume and the remedies of the halt are made by it.
+/// Accepted by an operator who resumes past a halt. Previews of a resume and the remedies of the halt follow from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AcceptedByResuming {
     /// The failures of the nodes that had failed when it halted ([`Halt::failed`](crate::engine::model::record::Halt::failed)).
@@ -12,37 +12,37 @@ pub(crate) enum AcceptedByResuming {
 }
 
 impl HaltingGate {
-    /// Whether it halts a rollout of which every node is updated, too.
+    /// Whether it also halts a rollout in which every node is updated.
     pub(crate) fn halts_what_is_complete(self) -> bool {
         match self {
-            // With `finish=keep` a node may fail afterwards.
+            // With `finish=keep` a node may fail after that.
             Self::FailureThreshold => true,
         }
     }
 
-    /// Whether it halts a rollout again that one which is not grave has halted: with a number and an event of its own, and the rollout may
-    /// go back by it. While a grave one stands no other does anything; it may halt once an operator resumed.
+    /// Whether it halts a rollout again that a less grave gate has halted. The second halt has a number and an event of its own, and the rollout may
+    /// go back by it. While a grave halt stands, no other gate acts; it may halt once an operator resumed.
     pub(crate) fn is_grave(self) -> bool {
         match self {
             Self::FailureThreshold => true,
         }
     }
 
-    /// Whether the rollout then goes back, as far as its settings say.
+    /// Whether the rollout goes back after its halt, by the settings in `gates`.
     pub(crate) fn goes_back(self, gates: &Gates) -> bool {
         match self {
             Self::FailureThreshold => gates.on_failure == OnFailure::RollBack,
         }
     }
 
-    /// Whether it speaks against the revision: then that is none to go back to.
+    /// Whether its halt speaks against the revision, so that no rollout goes back to that revision.
     pub(crate) fn speaks_against_revision(self) -> bool {
         match self {
             Self::FailureThreshold => true,
         }
     }
 
-    /// What an operator who resumes past its halt accepts.
+    /// Accepted by an operator who resumes past its halt.
     pub(crate) fn accepted_by_resuming(self) -> AcceptedByResuming {
         match self {
             Self::FailureThreshold => AcceptedByResuming::Failures,
@@ -56,7 +56,7 @@ impl HaltingGate {
         }
     }
 
-    /// What the nodes that its halt names have to do with it, before their names: `failed on ipc-017`.
+    /// How the nodes that its halt names are concerned, to be put before their names: `failed on ipc-017`.
     pub fn where_in_words(self) -> &'static str {
         match self {
             Self::FailureThreshold => "failed on",

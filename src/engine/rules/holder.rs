@@ -1,5 +1,5 @@
-//! Whether the holder of a Lease is alive, by our own clock: only what changes before our eyes counts, never the times that
-//! are written in the Lease, which are by its holder's clock.
+//! Whether the holder of a Lease is alive, by our own clock. Only changes that we see count. The times written in the Lease do not, because they are
+//! by its holder's clock.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::engine::model::time::Timestamp;
 pub struct HolderLiveness {
     /// When the Lease last changed hands or was renewed; when it was first seen, if it never was since.
     pub changed_at: Timestamp,
-    /// Its holder took or renewed it before our eyes, and so was alive then.
+    /// The holder took or renewed it before our eyes, so it was alive then.
     pub alive: bool,
 }
 
 impl HolderLiveness {
-    /// Of a Lease that was not known before. `made` tells that it was missing, so that its holder made it just now.
+    /// The liveness for a Lease that was not known before. `made` says that it was missing before, so that its holder made it just now.
     pub fn first(now: Timestamp, made: bool) -> Self {
         Self { changed_at: now, alive: made }
     }
 
-    /// Of a Lease that was `known` and is `fact` now. An edit of its record by somebody else is no renewal.
+    /// The liveness after the Lease changed from `known` to `fact`. An edit of its record by another process is no renewal.
     #[must_use]
     pub fn next(self, known: &LeaseFact, fact: &LeaseFact, now: Timestamp) -> Self {
         if lock_of(known) == lock_of(fact) { self } else { Self { changed_at: now, alive: true } }
@@ -34,14 +34,14 @@ impl HolderLiveness {
     }
 }
 
-/// From when on the holder of a Lease is silent: it should have renewed it by its own clock, and was not seen doing so. `None`: it was seen
-/// alive, or nobody holds the Lease. Whoever looks once cannot tell more, as it may be alive all the same.
+/// From when on the holder of a Lease is silent: it should have renewed the Lease by its own clock, and was not seen doing so. `None` if it was seen
+/// alive, or nobody holds the Lease. A silent holder may still be alive: a process that looks only once cannot tell.
 pub fn silent_from(fact: &LeaseFact, liveness: HolderLiveness, lease: Duration) -> Option<Timestamp> {
     let renewed_at = fact.renewed_at.filter(|_| !liveness.alive && fact.holder.is_some())?;
     Some(renewed_at + lease)
 }
 
-/// A Lease as it was seen last, and what was known of its holder: for an observer who sees it for the first time later, by the same clock.
+/// A Lease as last seen, with the liveness of its holder: for an observer that sees the Lease for the first time later, by the same clock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SeenHolder {
     lock: (Str, Option<Str>, Option<Timestamp>, u32),
@@ -49,18 +49,18 @@ pub struct SeenHolder {
 }
 
 impl SeenHolder {
-    /// Of this Lease.
+    /// The present state of this Lease.
     pub fn new(fact: &LeaseFact, liveness: HolderLiveness) -> Self {
         Self { lock: lock_of(fact), liveness }
     }
 
-    /// What is known of the holder where the Lease is `fact` now: nothing if it was renewed or changed hands since, as nobody saw when.
+    /// The liveness of the holder if the Lease is now `fact`; `None` if it was renewed or changed hands since, as nobody saw when.
     pub fn liveness(&self, fact: &LeaseFact) -> Option<HolderLiveness> {
         (self.lock == lock_of(fact)).then_some(self.liveness)
     }
 }
 
-/// What changes when a Lease is taken, renewed or given back. An edit of its record by somebody else leaves it as it is.
+/// The fields that change when a Lease is taken, renewed or given back. An edit of its record by another process leaves them unchanged.
 fn lock_of(fact: &LeaseFact) -> (Str, Option<Str>, Option<Timestamp>, u32) {
     (fact.uid.clone(), fact.holder.clone(), fact.renewed_at, fact.transitions)
 }

@@ -1,24 +1,24 @@
-//! What follows from each hold, in one table ([`Hold::consequences`]): whoever adds a hold decides it here, and the compiler asks for it.
+//! The consequences of each hold, in one table ([`Hold::consequences`]): a new hold needs an entry, and the compiler asks for it.
 
 use crate::engine::model::hold::Hold;
 
-/// What follows from a hold.
+/// The consequences of a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct HoldConsequences {
-    /// What it means for the plan.
+    /// Its meaning for the plan.
     pub(crate) kind: HoldKind,
-    /// How people are told of it where it holds the whole rollout.
+    /// How people are told of it if it holds the whole rollout.
     pub(crate) told_by: HoldToldBy,
-    /// Whether the node goes as soon as there is room, without anybody doing anything.
+    /// Whether the node is updated as soon as there is room, without any action of an operator.
     pub(crate) momentary: bool,
-    /// What ends it.
+    /// The event that ends it.
     pub(crate) ended_by: HoldEndedBy,
 }
 
-/// What a hold means for the plan.
+/// The meaning of a hold for the plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HoldKind {
-    /// Nothing is in the node's way: it goes next, whatever it waits for in line.
+    /// Nothing is in the node's way: it is next, whatever it waits for in line.
     Next,
     /// The plan itself: another step lets it go.
     Partition,
@@ -26,7 +26,7 @@ pub(crate) enum HoldKind {
     WithoutPlan,
     /// The same, and the controller creates no pods either, so a node without a pod is held, too.
     WithoutPods,
-    /// Something in its way, in a rollout that goes by its plan.
+    /// An obstacle in a rollout that goes by its plan.
     InTheWay,
 }
 
@@ -47,29 +47,29 @@ pub(crate) enum HoldToldBy {
     Phase,
     /// An alarm says it; the phase stays `running`.
     Alarm,
-    /// Nothing else does: the rollout counts as held, and this is what it waits for.
+    /// The rollout counts as held, and this hold is the reason given.
     Held,
     /// It holds single nodes only: each is shown with it.
     Nodes,
 }
 
-/// What ends a hold, as far as the words for the whole rollout differ by it; what an operator can do about it is `report`'s.
+/// The event that ends a hold, as far as the words for the whole rollout depend on it. The remedies are in `report`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HoldEndedBy {
     /// Somebody drives.
     Driver,
     /// The trouble of the new revision on other nodes is over.
     TroubleOver,
-    /// The node is Ready again: it is counted together with the nodes whose state says that they are down.
+    /// The node is Ready again. It is counted together with the nodes whose state says that they are down.
     NodeReady,
-    /// Nothing is in the node's way, so its state is named instead: it goes when it is its turn, or with another step.
+    /// Nothing is in the node's way, so its state is named instead: it is updated at its turn, or with another step.
     Turn,
-    /// What its own words say: it is named and counted by them.
+    /// The event that the hold's own words name; the hold is counted under these words.
     Itself,
 }
 
 impl Hold {
-    /// What follows from it.
+    /// Its consequences.
     pub(crate) fn consequences(&self) -> HoldConsequences {
         let row = |kind, told_by, momentary, ended_by| HoldConsequences { kind, told_by, momentary, ended_by };
         match self {
@@ -105,17 +105,17 @@ impl Hold {
         }
     }
 
-    /// What it means for the plan.
+    /// Its meaning for the plan.
     pub(crate) fn kind(&self) -> HoldKind {
         self.consequences().kind
     }
 
-    /// How people are told of it where it holds the whole rollout.
+    /// How people are told of it if it holds the whole rollout.
     pub(crate) fn told_by(&self) -> HoldToldBy {
         self.consequences().told_by
     }
 
-    /// What ends it.
+    /// The event that ends it.
     pub(crate) fn ended_by(&self) -> HoldEndedBy {
         self.consequences().ended_by
     }

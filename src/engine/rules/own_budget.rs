@@ -1,20 +1,20 @@
-//! How many nodes may be down where no operator has said it: what the DaemonSet's owner wrote.
+//! The number of nodes that may be down where no operator has set it: the value of the DaemonSet's owner.
 
 use crate::engine::model::facts::{DaemonSetFact, UpdateStrategy};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 
-/// The strategy that was saved when the DaemonSet was adopted.
+/// The strategy that was saved at the adoption of the DaemonSet.
 pub(crate) fn saved_strategy(daemonset: &DaemonSetFact) -> Option<UpdateStrategy> {
     let saved = serde_json::from_str(daemonset.annotations.get(ORIGINAL_STRATEGY)?).ok()?;
     Some(UpdateStrategy::from_json(saved))
 }
 
-/// The DaemonSet's own `maxUnavailable`, as far as one node or more of `desired` may be down by it.
+/// The DaemonSet's own `maxUnavailable`, if it lets at least one node of `desired` be down.
 ///
-/// Where a strategy was saved it is not more than that one says. A strategy that somebody sets in the middle of a rollout does not raise the
-/// rollout's budget, and leaves its figures behind when `OnDelete` is set again: they were said of a controller that replaces all pods, and are not
-/// put back at the end. How many that controller takes down meanwhile is counted against the rollout's own budget.
+/// Where a strategy was saved, the result is at most that strategy's value. Somebody may set a strategy in the middle of a rollout, whose figures
+/// remain when `OnDelete` is set again. They do not raise the rollout's budget: they were meant for a controller that replaces all pods, and are not
+/// put back at the end. Nodes that this controller takes down meanwhile count against the rollout's own budget.
 pub(crate) fn own_max_unavailable(daemonset: &DaemonSetFact, desired: u32) -> Option<IntOrPercent> {
     let saved = saved_strategy(daemonset);
     let figures = [Some(&daemonset.strategy), saved.as_ref()].into_iter().flatten();

@@ -1,4 +1,4 @@
-//! What else manages a DaemonSet: tools that will set back what a rollout changes, recognised by what they leave on the object.
+//! The other managers of a DaemonSet: tools that will set back changes of a rollout, recognised by the marks they leave on the object.
 //!
 //! ```text
 //! annotations, labels ──┐
@@ -6,8 +6,8 @@
 //! ownerReferences ──────┘             what it sets back and when, how to hold it meanwhile
 //! ```
 //!
-//! Several may be there at once. Their own objects are not read, so it is not known whether self-heal (Argo CD) or drift
-//! correction (Flux) is switched on; the words name both cases.
+//! Several may be there at once. Their own objects are not read, so it is unknown whether self-heal (Argo CD) or drift correction (Flux) is switched
+//! on; the words name both cases.
 
 use crate::engine::model::Str;
 use crate::engine::model::facts::{DaemonSetFact, Fields, WriteOperation};
@@ -17,7 +17,7 @@ use crate::engine::model::record::ORIGINAL_STRATEGY;
 /// Our own field manager in `metadata.managedFields`.
 pub const FIELD_MANAGER: &str = "rolldeck";
 
-/// What manages this DaemonSet, besides us: those that act by themselves first.
+/// The managers of this DaemonSet other than rolldeck; those that act by themselves come first.
 pub fn find_gitops_owners(daemonset: &DaemonSetFact) -> Vec<GitOpsOwner> {
     let evidence = OwnerEvidence(daemonset);
     let mut gitops_owners: Vec<GitOpsOwner> = [
@@ -51,11 +51,11 @@ const FLUX_HELM_RELEASE: &[&str] = &["helm-controller"];
 const HELM: &[&str] = &["helm"];
 const TERRAFORM: &[&str] = &["Terraform", "HashiCorp"];
 const KUBECTL_APPLY: &[&str] = &["kubectl-client-side-apply"];
-/// Under this name `kubectl apply --server-side` applies, and `kubectl rollout undo` updates: the operation tells which it was.
+/// The field manager of both `kubectl apply --server-side` and `kubectl rollout undo`; the operation tells them apart: the first applies, the second
+/// updates.
 const KUBECTL: &str = "kubectl";
 
-/// Who writes under this field manager: one of `gitops_owners`, or what the name alone tells, once nothing else of theirs is left
-/// on the object.
+/// The writer behind this field manager: one of `gitops_owners`, or the one that the name alone tells, once the object bears no other mark of it.
 pub fn gitops_owner_of(manager: &str, gitops_owners: &[GitOpsOwner]) -> Option<GitOpsOwner> {
     if let Some(gitops_owner) =
         gitops_owners.iter().find(|gitops_owner| gitops_owner.evidence.contains(&manager_evidence(manager)))
@@ -81,7 +81,7 @@ pub fn gitops_owner_of(manager: &str, gitops_owners: &[GitOpsOwner]) -> Option<G
     }))
 }
 
-/// Who wrote under this field manager, for people: `argocd-controller of Argo CD (application payments)`.
+/// The writer behind this field manager, for people: `argocd-controller of Argo CD (application payments)`.
 pub fn writer_words(manager: &str, gitops_owners: &[GitOpsOwner]) -> String {
     match gitops_owner_of(manager, gitops_owners) {
         Some(gitops_owner) => format!("{manager} of {gitops_owner}"),
@@ -93,7 +93,7 @@ fn manager_evidence(manager: &str) -> String {
     format!("field manager {manager}")
 }
 
-/// What tools leave on a DaemonSet.
+/// The marks that tools leave on a DaemonSet.
 struct OwnerEvidence<'a>(&'a DaemonSetFact);
 
 impl OwnerEvidence<'_> {
@@ -105,12 +105,12 @@ impl OwnerEvidence<'_> {
         self.0.annotations.get(key).filter(|value| !value.is_empty())
     }
 
-    /// Either: tools let people choose.
+    /// The label or the annotation: tools let people choose.
     fn label_or_annotation(&self, key: &str) -> Option<&Str> {
         self.annotation(key).or_else(|| self.label(key))
     }
 
-    /// The field managers that own any of the two fields, each once.
+    /// The field managers that own at least one of the two fields, each once.
     fn managers(&self) -> Vec<&Str> {
         let owners = &self.0.owners;
         let mut names: Vec<&Str> = owners.writers.iter().map(|writer| &writer.manager).collect();
@@ -128,7 +128,7 @@ impl OwnerEvidence<'_> {
             .collect()
     }
 
-    /// Whether the source of the tool that writes under these names has the update strategy in it.
+    /// Whether the source of the tool that writes under these names contains the update strategy.
     fn strategy_ownership(&self, names: &[&str]) -> StrategyOwnership {
         let owners = &self.0.owners;
         let own = || owners.writers.iter().filter(|writer| names.contains(&&*writer.manager));
@@ -137,7 +137,7 @@ impl OwnerEvidence<'_> {
         }
         let names_it = |fields: &Fields| if fields.strategy { StrategyOwnership::Yes } else { StrategyOwnership::No };
         match own().map(|writer| writer.operation).max_by_key(|operation| *operation == WriteOperation::Apply) {
-            // Our adoption becomes the owner of the field, so it says nothing any more that the tool does not own it.
+            // Our adoption becomes the owner of the field, so from then on it no longer shows that the tool does not own it.
             Some(WriteOperation::Apply) if self.0.annotations.get(ORIGINAL_STRATEGY).is_none() => StrategyOwnership::No,
             Some(WriteOperation::Update) => owners.applied.as_ref().map_or(StrategyOwnership::Unknown, names_it),
             _ => StrategyOwnership::Unknown,
@@ -200,7 +200,7 @@ impl OwnerEvidence<'_> {
         // Helm charts write this label as well: it names the application only where something else says Argo CD.
         let instance = instance.or_else(|| self.label("app.kubernetes.io/instance"));
         let application = tracked.or_else(|| instance.map(|name| argo_application(name)));
-        // It applies from the client's side as kubectl does, under a name of its own or kubectl's.
+        // Argo CD applies from the client's side as kubectl does, under a name of its own or under kubectl's.
         let strategy = match self.strategy_ownership(ARGO_CD) {
             StrategyOwnership::Unknown => {
                 self.0.owners.applied.map_or(StrategyOwnership::Unknown, |fields| match fields.strategy {
@@ -282,7 +282,7 @@ impl OwnerEvidence<'_> {
     }
 
     fn helm(&self) -> Option<GitOpsOwner> {
-        // Flux and Fleet install through Helm: then the release is theirs.
+        // Flux and Fleet install through Helm. The release is theirs then.
         if self.flux_helm_release().is_some() || self.rancher().is_some() {
             return None;
         }
@@ -290,7 +290,7 @@ impl OwnerEvidence<'_> {
         let release = self.annotation("meta.helm.sh/release-name");
         evidence.extend(release.map(|_| "annotation meta.helm.sh/release-name".to_owned()));
         evidence.extend(self.managers_among(HELM));
-        // Charts write the label `managed-by: Helm` whoever renders them: by itself it tells nothing.
+        // Charts write the label `managed-by: Helm` whoever renders them, so the label alone proves nothing.
         (!evidence.is_empty()).then(|| GitOpsOwner {
             tool: Tool::Helm,
             application: release.map(|name| Application {
@@ -303,7 +303,7 @@ impl OwnerEvidence<'_> {
         })
     }
 
-    /// Who else wrote these fields, but for us, people at kubectl, and the controllers of Kubernetes itself.
+    /// Other writers of these fields, except for us, people at kubectl, and the controllers of Kubernetes itself.
     fn other_managers(&self, known: &[String]) -> Vec<GitOpsOwner> {
         let by_hand =
             |name: &str| name.starts_with(KUBECTL) || name == FIELD_MANAGER || name == "kube-controller-manager";

@@ -1,5 +1,5 @@
-//! The pace of a site: how many of its nodes may pull at once, by what its link was seen to bear. A pure function of pulls that
-//! ended and of nodes that flapped.
+//! The pace of a site: how many of its nodes may pull at once, judged by the observed capacity of its link. It is a pure function of pulls that ended
+//! and of nodes that flapped.
 //!
 //! ```text
 //!   one pull ──▶ a round: as many pulls end as may run at once
@@ -17,13 +17,13 @@ use crate::engine::model::Str;
 use crate::engine::model::pace::{Flap, PaceReason, Throughput};
 use crate::engine::model::time::Timestamp;
 
-/// Pulls that take less say nothing of the link: most of their time is not spent on it.
+/// Shorter pulls say nothing of the link: most of their time is not spent on it.
 const QUICK: Duration = Duration::from_secs(2);
-/// Pulls are as fast as before if they have so many tenths of the rate.
+/// Pulls count as equally fast if they have at least this many tenths of the earlier rate.
 const HELD_TENTHS: u64 = 9;
-/// Pulls take clearly longer if they have less than so many tenths of the rate.
+/// Pulls count as clearly slower if they have less than this many tenths of the earlier rate.
 const SLOWER_TENTHS: u64 = 6;
-/// For so many rounds a limit that did not pay is not tried again; twice as many after each time.
+/// For this many rounds a limit that did not pay is not tried again; for twice as many after each further failure.
 const PATIENCE: u32 = 8;
 const MOST_PATIENCE: u32 = 64;
 
@@ -40,26 +40,26 @@ pub(crate) struct EndedPull {
 pub(crate) struct SitePace {
     limit: u32,
     why: PaceReason,
-    /// Since when so many may pull, and no more do.
+    /// Since when the present limit holds and no more nodes than that pull.
     since: Timestamp,
-    /// After it was halved: more than may pull still do.
+    /// After the limit was halved: more nodes than that still pull.
     drains: bool,
-    /// As many as may pull did.
+    /// As many nodes as the limit allows did pull.
     was_full: bool,
     /// The rates of the pulls of this round.
     rates: Vec<Throughput>,
-    /// How many of them took a moment only.
+    /// How many pulls of this round took only a moment.
     quick: u32,
-    /// The size of the largest image that was pulled: smaller ones do not fill the link.
+    /// The size of the largest image pulled so far: smaller images do not fill the link.
     largest: u64,
     /// The last round, since it was halved last.
     before: Option<Round>,
-    /// The fastest single pull of these.
+    /// The highest rate of a single pull, by the medians of the rounds since the limit was halved last.
     fastest: u64,
     too_many: Option<TooMany>,
 }
 
-/// What a round brought.
+/// The result of a round.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     limit: u32,
@@ -70,7 +70,7 @@ struct Round {
 #[derive(Clone, Copy, Debug)]
 struct TooMany {
     limit: u32,
-    /// For how many rounds it is not tried.
+    /// For how many rounds the limit is not tried.
     rounds: u32,
     patience: u32,
 }
@@ -93,17 +93,17 @@ impl SitePace {
         }
     }
 
-    /// How many may pull, where operators allow `most`.
+    /// How many nodes may pull, where operators allow `most`.
     pub(crate) fn limit(&self, most: u32) -> u32 {
         self.limit.min(most)
     }
 
-    /// Why.
+    /// The reason for the limit.
     pub(crate) fn why(&self) -> &PaceReason {
         &self.why
     }
 
-    /// So many pull, where operators allow `most`.
+    /// Takes in that `pulling` nodes pull, where operators allow `most`.
     pub(crate) fn pulling(&mut self, pulling: u32, most: u32, now: Timestamp) {
         if self.limit > most.max(1) {
             self.limit = most.max(1);
@@ -119,7 +119,7 @@ impl SitePace {
 
     /// A node went down, or the pod on it, while others of the site pulled.
     pub(crate) fn flapped(&mut self, node: &Str, what: Flap, now: Timestamp) {
-        // What goes down before the pulls that were too many have ended says nothing of those that may run now.
+        // While more pulls than allowed still run, a node that goes down says nothing of the number that is allowed now.
         if !self.drains {
             self.halve(PaceReason::Flapped { node: node.clone(), what }, now);
         }
@@ -145,7 +145,7 @@ impl SitePace {
         let mut rates = std::mem::take(&mut self.rates);
         let quick = std::mem::take(&mut self.quick) * 2 > self.limit;
         rates.sort_unstable_by_key(|rate| rate.amount());
-        // A site that had less to do than it might says nothing of more.
+        // A site with less work than its limit allows says nothing of a higher limit.
         let was_full = std::mem::take(&mut self.was_full);
         let Some(each) = rates.get(rates.len() / 2).copied().filter(|_| was_full) else { return };
         if !quick {
@@ -158,7 +158,7 @@ impl SitePace {
         self.one_more(self.limit, each.times(self.limit), most, now);
     }
 
-    /// Why so many at once are too many, by how fast each was.
+    /// Why the present limit is too high, judged by the rate of each pull.
     fn did_not_pay(&mut self, each: Throughput) -> Option<PaceReason> {
         let before = match self.before {
             Some(before) if before.each.is_like(each) => before,
@@ -173,7 +173,7 @@ impl SitePace {
             return slower.then(|| PaceReason::Slower { tenths: tenths(was, is) });
         }
         let held = each.amount().saturating_mul(10) >= self.fastest.saturating_mul(HELD_TENTHS);
-        // At least half of what that many more pulls would bring if the link were wide.
+        // At least half of the gain that the additional pulls would bring on a wide link.
         let more = u64::from(self.limit - before.limit);
         let grew = was.amount().saturating_add(was.amount().saturating_mul(more) / (2 * u64::from(before.limit)));
         if held || is.amount() >= grew {
@@ -218,7 +218,7 @@ impl SitePace {
         self.measure_anew(now);
     }
 
-    /// What was measured says nothing of what comes.
+    /// The measurements so far say nothing of the next ones.
     fn measure_anew(&mut self, now: Timestamp) {
         self.since = now;
         self.was_full = false;

@@ -1,7 +1,7 @@
-//! What kubelets say of image pulls (docs/kubernetes.md, *Image pulls*), and how pulls compare with those of other nodes.
+//! The kubelets' reports on image pulls (docs/kubernetes.md, *Image pulls*), and how pulls compare with those of other nodes.
 //!
-//! The words change between versions. What happened is told by the reason of an event and by the container that it is about;
-//! its words tell figures, and why a pull failed.
+//! The words of events change between versions. The reason of an event and the container that it names tell what happened. The words give only
+//! figures, and why a pull failed.
 
 use std::time::Duration;
 
@@ -12,22 +12,22 @@ use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
 use crate::engine::model::pull::{FinishedPull, PeerScope, PullFailure, UsualPull};
 use crate::engine::model::template::VOLUME;
 
-/// A site's own pulls are compared once so many of its nodes have finished.
+/// Pulls are compared within a site once this many of its nodes have finished.
 pub(crate) const SITE_PEERS: u32 = 3;
-/// So many peers must have finished before a pull is called slow.
+/// This many peers must have finished before a pull is called slow.
 const SLOW_PEERS: u32 = 4;
-/// A pull is slow that takes so many times as long as the median of its peers,
+/// A pull is slow if it takes at least this many times the median of its peers (and [`SLOW_BY`] longer).
 const SLOW_TIMES: u32 = 3;
-/// and so much longer: of pulls that take a moment nothing is said.
+/// A slow pull takes at least this much longer than the median of its peers, so that pulls of a moment are never called slow.
 const SLOW_BY: Duration = Duration::from_secs(5);
 
-/// Whether every container's image is known to be on the node; false while the kubelet has not reported. A kubelet pulls the image
-/// volumes of a pod before it starts a container, so theirs are there then, too.
+/// Whether every container's image is known to be on the node; false until the kubelet has reported. A kubelet pulls the image volumes of a pod
+/// before it starts a container, so their images are there then as well.
 pub(crate) fn images_present(pod: &PodFact) -> bool {
     !pod.containers.is_empty() && pod.containers.iter().all(|container| container.image_present)
 }
 
-/// Whether the pod's status says that the image is there which `user` needs, as [`NeededImage::user`] names it.
+/// Whether the pod's status shows that the image for `user` is there. `user` is as in [`NeededImage::user`].
 ///
 /// [`NeededImage::user`]: crate::engine::model::template::NeededImage::user
 pub(crate) fn has_image_of(pod: &PodFact, user: &str) -> bool {
@@ -37,10 +37,10 @@ pub(crate) fn has_image_of(pod: &PodFact, user: &str) -> bool {
     pod.containers.iter().any(|container| container.image_present && &*container.name == user)
 }
 
-/// What an event with the reason `Pulled` says.
+/// The meaning of an event with the reason `Pulled`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PulledEvent {
-    /// The image came, in so long where the words say that.
+    /// The image was pulled; with the duration, if the words give it.
     Came(Option<FinishedPull>),
     /// It was there already.
     WasThere,
@@ -54,7 +54,7 @@ pub(crate) fn pulled(message: &str) -> PulledEvent {
     }
 }
 
-/// `in 2.1s (3.4s including waiting). Image size: 1024 bytes.`, as far as it is there.
+/// The figures in `in 2.1s (3.4s including waiting). Image size: 1024 bytes.`, as far as the text has them.
 fn figures(rest: &str) -> Option<FinishedPull> {
     let rest = rest.trim_start().strip_prefix("in ")?;
     let transfer = go_duration(rest.split_whitespace().next()?)?;
@@ -102,7 +102,7 @@ pub(crate) fn failure_of(message: &str) -> PullFailure {
     recognise(TextSource::PullMessage, "", message).and_then(CauseKind::pull_failure).unwrap_or(PullFailure::Other)
 }
 
-/// Why the image of a container that waits cannot be had, and the kubelet's words.
+/// Why the image of a waiting container cannot be had, with the kubelet's words.
 pub(crate) fn waits_for_image(container: &ContainerFact) -> Option<(PullFailure, Str)> {
     let ContainerState::Waiting { reason, message } = &container.state else { return None };
     let message = message.as_ref().unwrap_or(reason);
@@ -110,7 +110,7 @@ pub(crate) fn waits_for_image(container: &ContainerFact) -> Option<(PullFailure,
     Some((cause.pull_failure()?, message.clone()))
 }
 
-/// Why a container waits, by the reason and the message: those that stand for any failed pull are told apart by the message.
+/// The cause for which a container waits, by reason and message. Reasons that stand for any failed pull are told apart by the message.
 pub(crate) fn waits_by(reason: &str, message: &str) -> Option<CauseKind> {
     match recognise(TextSource::Waiting, reason, message)? {
         any @ (CauseKind::ImagePull | CauseKind::ImageNetwork) => {
@@ -128,7 +128,7 @@ pub(crate) fn usual(took: &mut [Duration], scope: PeerScope) -> Option<UsualPull
     Some(UsualPull { median: at(2)?, quartiles: (at(1)?, at(3)?), peers, scope })
 }
 
-/// How many times as long as its peers' median a pull takes, if that is slow.
+/// By which factor a pull exceeds its peers' median, if it is slow.
 pub(crate) fn times_slower(took: Duration, usual: UsualPull) -> Option<u32> {
     let slow = usual.peers >= SLOW_PEERS
         && took >= usual.median.saturating_mul(SLOW_TIMES)

@@ -1,4 +1,4 @@
-//! A token bucket without a clock: whoever uses one hands in the time.
+//! A token bucket without a clock: the caller hands in the time.
 //!
 //! Used for deletions of pods (`writes/sending.rs`), of which the engine hands out no more than may be sent at once, so that
 //! none waits while the proof behind it grows old; for Events on the DaemonSet (`cluster/recorder.rs`); for the events of the
@@ -10,8 +10,7 @@ use std::time::Duration;
 use crate::engine::model::config::RateLimit;
 use crate::engine::model::time::Timestamp;
 
-/// Where many wait, tokens are handed out in groups, each of what is added in this time, so that not every single one
-/// causes a decision.
+/// Where many wait, tokens are handed out in groups, so that not every token causes a decision. A group is the tokens added within this time.
 const GROUP_MILLIS: u64 = 250;
 
 /// How many of something may happen now.
@@ -22,14 +21,13 @@ pub struct TokenBucket {
     period_millis: u64,
     /// The most tokens that it holds.
     burst: u32,
-    /// What it holds as of `at`, in parts of which `period_millis` are a token.
+    /// The content as of `at`, in parts: `period_millis` parts are one token.
     left: u64,
     at: Option<Timestamp>,
 }
 
 impl TokenBucket {
-    /// A full bucket that holds `burst` tokens at most, and to which `refill` are added in each `period`. Each is taken as 1
-    /// (the period: as a millisecond) when it is 0.
+    /// A full bucket that holds at most `burst` tokens and gains `refill` in each `period`. A value of 0 is taken as 1 (for the period: 1 ms).
     pub fn new(burst: u32, refill: u32, period: Duration) -> Self {
         let (burst, refill) = (burst.max(1), refill.max(1));
         let period_millis = u64::try_from(period.as_millis()).unwrap_or(u64::MAX).max(1);
@@ -67,13 +65,13 @@ impl TokenBucket {
         self.at = Some(self.at.map_or(now, |at| at.max(now)));
     }
 
-    /// When it will hold `count` tokens, if none is taken before; `now` when it holds them.
+    /// When it will hold `count` tokens, if none is taken before; `now` if it holds them already.
     pub fn ready_at(&self, count: usize, now: Timestamp) -> Timestamp {
         let missing = self.parts(count).saturating_sub(self.left_at(now));
         now + Duration::from_millis(missing.div_ceil(u64::from(self.refill)))
     }
 
-    /// When to go on, where `waiting` wait for a token each.
+    /// When to go on, if `waiting` callers need a token each.
     pub(crate) fn next_group_at(&self, waiting: usize, now: Timestamp) -> Timestamp {
         let group = u64::from(self.refill) * GROUP_MILLIS / self.period_millis;
         let group = group.clamp(1, u64::from(self.burst));

@@ -10,10 +10,10 @@ use crate::engine::model::template::ContainerRole;
 
 /// What a kubelet says of a container that it has not started, in a pod without init containers.
 const CREATING: &str = "ContainerCreating";
-/// The same in a pod with init containers, also once they are done.
+/// The same in a pod with init containers, even after they are done.
 const INITIALIZING: &str = "PodInitializing";
 
-/// How far the pod is.
+/// The progress of the pod.
 pub fn starting_pod_state(pod: &StartingPodFact) -> StartingPodState {
     if pod.containers.iter().any(|container| waits_for_image(container).is_some()) {
         return StartingPodState::PullFailed;
@@ -35,7 +35,7 @@ fn waits_for_its_start(containers: &[ContainerFact]) -> bool {
         ContainerState::Running { .. } | ContainerState::Terminated { .. } => false,
     };
     let mut inits = containers.iter().filter(|container| container.role == ContainerRole::Init);
-    // One that runs and is ready is a sidecar: the next container is started beside it.
+    // An init container that runs and is ready is a sidecar: the next container is started beside it.
     let current = inits.find(|container| match &container.state {
         ContainerState::Terminated { exit_code, .. } => *exit_code != 0,
         ContainerState::Running { .. } => !container.ready,

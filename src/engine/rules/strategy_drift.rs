@@ -9,7 +9,7 @@ use crate::engine::model::time::Timestamp;
 /// Drifts within this long are one fight.
 pub(crate) const FIGHT: Duration = Duration::from_secs(600);
 
-/// How often `OnDelete` is set again in one fight.
+/// `OnDelete` is set again at most this many times in one fight.
 pub(crate) const ROUNDS: u32 = 5;
 
 impl StrategyDrifts {

@@ -20,7 +20,7 @@ use crate::engine::model::node::NodeIx;
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;
 
-/// How long a node that went down and came back is remembered, and over what updated nodes and others are compared.
+/// For this long a node that went down and came back is remembered, and over this time updated nodes and others are compared.
 pub(crate) const WINDOW: Duration = Duration::from_secs(600);
 /// Nodes that went down within this of each other went down together. A silent node is noticed after up to a heartbeat (10 s)
 /// and a period of the controller (5 s), and a failing power line or switch does not stop all its nodes at once.
@@ -28,14 +28,14 @@ pub(crate) const TOGETHER: Duration = Duration::from_secs(120);
 /// How long it may take until the rest of a site is seen to be down. Until then a node that went down alone cannot be told
 /// from the first of many.
 pub(crate) const SETTLE: Duration = Duration::from_secs(30);
-/// A node that went down so often before its update flaps, whatever runs on it.
+/// A node that went down this many times before its update flaps, whatever runs on it.
 pub(crate) const FLAPS: usize = 2;
-/// Within so long before its update. Behind a bad link nodes go down several times an hour.
+/// The time before an update within which falls count as flapping. Behind a bad link nodes go down several times an hour.
 pub(crate) const FLAPPED: Duration = Duration::from_secs(3600);
 /// If at least one in this many nodes of a site is down, nothing that serves is replaced there.
 const LARGE: usize = 10;
 
-/// A node of the fleet, as far as it matters here. Instants are by our own clock.
+/// A node of the fleet, with the facts needed here. Instants are by our own clock.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeHealth {
     pub(crate) node: NodeIx,
@@ -55,8 +55,8 @@ pub(crate) struct NodeHealth {
     pub(crate) back_at: Option<Timestamp>,
     /// How often it went down by itself and came back within the window before.
     pub(crate) falls: u32,
-    /// It went down again and again before its update as well ([`FLAPS`] times within [`FLAPPED`]): that it goes down says nothing
-    /// of the update. That it stays down does.
+    /// It went down again and again before its update as well ([`FLAPS`] times within [`FLAPPED`]). Another fall then says nothing of the update, but
+    /// staying down does.
     pub(crate) flaps: bool,
     /// Somebody has accepted that it failed.
     pub(crate) acknowledged_failures: bool,
@@ -71,22 +71,22 @@ impl NodeHealth {
         self.updated && self.updated_at.is_none_or(had)
     }
 
-    /// Whether it went down within a moment of that.
+    /// Whether it went down within [`TOGETHER`] of `at`.
     pub(crate) fn fell_with(&self, at: Timestamp) -> bool {
         self.fell_at.is_some_and(|fell_at| fell_at.since(at).max(at.since(fell_at)) <= TOGETHER)
     }
 }
 
-/// The input of a judgement, beside the nodes.
+/// The input of a judgement, besides the nodes.
 pub(crate) struct JudgementInput<'a> {
     pub(crate) now: Timestamp,
     /// How long a suspect may stay down.
     pub(crate) grace: Duration,
-    /// What went down before that is not compared: it was accepted, or another rollout's.
+    /// Falls before this time are not compared: they were accepted, or belong to another rollout.
     pub(crate) compared_since: Timestamp,
     /// Since when we look at nodes ourselves.
     pub(crate) looked_since: Timestamp,
-    /// How many others of a site went down before that, as the record has it.
+    /// How many other nodes of a site went down before `looked_since`, by the record.
     pub(crate) others_before: &'a dyn Fn(&str) -> u32,
 }
 
@@ -99,9 +99,9 @@ impl JudgementInput<'_> {
 /// The result of a judgement.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Judgement {
-    /// For every suspect, and for every updated node that has failed by going down: how it stands.
+    /// The judgement of every suspect, and of every updated node that has failed by going down.
     pub(crate) verdicts: BTreeMap<NodeIx, SuspectView>,
-    /// By site, where an updated node went down.
+    /// The comparison in each site where an updated node went down.
     pub(crate) comparisons: Vec<Comparison>,
     /// Sites that are down at large.
     pub(crate) outages: Vec<SiteOutage>,
@@ -175,7 +175,7 @@ fn judge_site(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, 
         } else if node.suspect && until <= now {
             SuspectView::Stays
         } else if node.falls >= 2 && !node.flaps {
-            // It counts as failed once it is seen that no other of its site went down with it, also where it is back by then.
+            // It counts as failed once it is known that no other node of its site went down with it, even if it is back by then.
             SuspectView::Waits { until: until.min(fell_at + SETTLE) }
         } else if !node.suspect {
             continue;
@@ -199,7 +199,7 @@ fn judge_site(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, 
     }
 }
 
-/// How many updated nodes went down until then, and how many others until now, out of those that could.
+/// How many updated nodes went down until `until`, and how many others until now, out of those that could.
 fn compare(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, until: Timestamp) -> Comparison {
     let since = question.compares_since();
     let window_secs = u32::try_from(WINDOW.as_secs()).unwrap_or(u32::MAX);

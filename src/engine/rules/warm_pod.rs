@@ -17,20 +17,20 @@ use crate::engine::model::template::{ImageUse, NeededImage, Template};
 
 /// The most characters of the DaemonSet's name in the name of such a pod: with the rest it stays below 253. Longer names are cut.
 const NAME_LENGTH: usize = 230;
-/// What the containers do, where the image has it.
+/// The command of the containers, which works if the image has it.
 const SLEEP: [&str; 2] = ["sleep", "2147483647"];
-/// How the names of the containers begin that bring an image; a number follows.
+/// The beginning of the names of containers that bring an image; a number follows.
 const CONTAINER: &str = "image-";
 /// Labels that tell injectors of sidecars to leave the pod alone.
 const NO_SIDECAR_LABELS: [(&str, &str); 2] =
     [("sidecar.istio.io/inject", "false"), ("kuma.io/sidecar-injection", "disabled")];
-/// Annotations that say the same to others.
+/// Annotations that tell other injectors to leave the pod alone.
 const NO_SIDECAR_ANNOTATIONS: [(&str, &str); 3] = [
     ("sidecar.istio.io/inject", "false"),
     ("linkerd.io/inject", "disabled"),
     ("consul.hashicorp.com/connect-inject", "false"),
 ];
-/// A user who is not root and whom no image is likely to have: nobody.
+/// The user `nobody`, who is not root and whom no image is likely to use.
 const NOBODY: u32 = 65534;
 /// Key and effect of the taints that every pod of a DaemonSet tolerates.
 const TOLERATED: [(&str, &str); 6] = [
@@ -42,7 +42,7 @@ const TOLERATED: [(&str, &str); 6] = [
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 ];
 
-/// Tells sets of images apart, whatever their order: 16 hexadecimal digits, the same in every version of rolldeck (FNV-1a).
+/// Identifies a set of images, in whatever order: 16 hexadecimal digits, the same in every version of rolldeck (FNV-1a).
 pub fn images_key(images: &[Str]) -> Str {
     let mut sorted: Vec<&Str> = images.iter().collect();
     sorted.sort();
@@ -50,13 +50,13 @@ pub fn images_key(images: &[Str]) -> Str {
     format!("{:016x}", fnv(sorted.into_iter().flat_map(|image| [image, "\n"]))).into()
 }
 
-/// The name of the pod that brings those images to a node: the same whoever makes it, so that it is made once.
+/// The name of the pod that brings those images to a node. It is the same whoever makes the pod, so that the pod is made only once.
 pub fn warm_pod_name(daemonset: &str, node: &str, images: &str) -> Str {
     let which = fnv([daemonset, "\n", node, "\n", images]) & 0xff_ffff_ffff;
     format!("{}{which:010x}", names_begin(daemonset)).into()
 }
 
-/// How the names of all such pods of a DaemonSet begin.
+/// The beginning of the names of all such pods of a DaemonSet.
 pub fn names_begin(daemonset: &str) -> String {
     let end = daemonset.char_indices().map(|(at, _)| at).find(|at| *at >= NAME_LENGTH).unwrap_or(daemonset.len());
     format!("{}-prewarm-", daemonset[..end].trim_end_matches(['.', '-']))
@@ -67,7 +67,7 @@ pub(super) fn fnv<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Whether a container of such a pod brings one of the images. Others were added by admission, such as sidecars.
+/// Whether a container of such a pod brings one of the images. Other containers, such as sidecars, were added by admission.
 pub(crate) fn brings_an_image(container: &str) -> bool {
     container.strip_prefix(CONTAINER).is_some_and(|nth| nth.parse::<usize>().is_ok())
 }
@@ -82,7 +82,7 @@ pub(super) fn without_sidecars(metadata: &mut Value) {
     }
 }
 
-/// Whose pod it is.
+/// The owner of such a pod.
 #[derive(Clone, Copy, Debug)]
 pub struct WarmPodOwner<'a> {
     /// `metadata.namespace`.
@@ -112,7 +112,7 @@ pub fn warm_pod(owner: &WarmPodOwner<'_>, node: &str, template: &Template) -> Va
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 }
 
-/// What the spec of a pod that brings the images of `template` has, wherever it is placed and whatever becomes of it then.
+/// The spec of a pod that brings the images of `template`, without its placement and its restart policy.
 pub(super) fn warm_spec(template: &Template, tolerated: &[(&str, &str)]) -> Map<String, Value> {
     let images = template.images();
     let spec = &template.json()["spec"];
@@ -155,8 +155,8 @@ pub(super) fn warm_spec(template: &Template, tolerated: &[(&str, &str)]) -> Map<
     pod
 }
 
-/// A container with this image. It mounts every image volume, so that a kubelet starts it, and says that it has its image, only
-/// once it has theirs.
+/// A container with this image. It mounts every image volume, so the kubelet starts it, and reports its image, only once the images of the volumes
+/// are there.
 fn container(nth: usize, image: &str, policy: &str, volumes: usize) -> Value {
     let mount =
         |nth| json!({"name": format!("image-{nth}"), "mountPath": format!("/rolldeck/image-{nth}"), "readOnly": true});

@@ -22,20 +22,20 @@ const NAME_LENGTH: usize = 30;
 /// Digits at the end of the name.
 const DIGITS: usize = 10;
 
-/// Key and effect of the taints that its pods tolerate beside those that the template names. A kubelet under pressure would turn
-/// the pod away, and its controller would make it anew, for ever; with the taint the scheduler takes another node.
+/// Key and effect of the taints that its pods tolerate besides those that the template names. A kubelet under pressure would reject the pod, and the
+/// controller would make it anew, for ever; without a toleration the taint makes the scheduler take another node.
 const TOLERATED: [(&str, &str); 3] = [
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 ];
 
-/// How the names of all StatefulSets for the pre-warming of a DaemonSet begin.
+/// The beginning of the names of all StatefulSets for the pre-warming of a DaemonSet.
 pub fn set_names_begin(daemonset: &str) -> String {
     if daemonset.len() <= NAME_LENGTH && !daemonset.contains('.') {
         return format!("{daemonset}-prewarm-");
     }
-    // Cut, or with dots replaced, it could be that of another DaemonSet.
+    // A name that is cut, or whose dots are replaced, could be that of another DaemonSet, so a hash is added.
     let which = fnv([daemonset]) & 0xff_ffff;
     let cut: String = daemonset.chars().take(NAME_LENGTH - 7).collect();
     format!("{}-{which:06x}-prewarm-", cut.replace('.', "-").trim_end_matches('-'))
@@ -47,7 +47,7 @@ pub fn is_set_of(daemonset: &str, set: &str) -> bool {
     end.is_some_and(|end| end.len() == DIGITS && end.chars().all(|digit| digit.is_ascii_hexdigit()))
 }
 
-/// Tells requests for the same images apart: those for other nodes, or with other limits. One of them replaces another.
+/// Tells requests for the same images apart that are for other nodes or with other limits. One of them replaces another.
 pub fn request_key(asked: &Prewarm) -> Str {
     let text = serde_json::to_string(&(&asked.nodes, &asked.limits)).unwrap_or_default();
     format!("{:016x}", fnv([&*text])).into()

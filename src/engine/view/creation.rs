@@ -1,5 +1,5 @@
-//! What is known of the controller that creates the pods: since when a node's pod is missing, what the controller said of
-//! pods that it could not create, and when it last did anything.
+//! The facts about the controller that creates the pods: since when a node's pod is missing, its messages about pods that it could not create, and
+//! when it last did anything.
 //!
 //! ```text
 //!   FailedCreate event ─▶ refusal, in force until ─┬─ a pod of the DaemonSet is created after it
@@ -27,39 +27,39 @@ use crate::engine::rules::recognise::{TextSource, recognise};
 pub(crate) const IDLE_AFTER: Duration = Duration::from_secs(40);
 /// How many Events are kept that arrived before the DaemonSet did.
 const EARLY: usize = 64;
-/// What the DaemonSet controller gives as the reason of its events.
+/// The reasons that the DaemonSet controller gives in its events.
 const ITS_REASONS: [&str; 6] =
     ["FailedCreate", "SuccessfulCreate", "FailedDelete", "SuccessfulDelete", "FailedDaemonPod", "SucceededDaemonPod"];
 /// A refusal that is this much older than the first missing pod was about other pods.
 const AROUND: Duration = Duration::from_secs(10);
 
-/// What is known of the controller that creates the pods.
+/// The facts about the controller that creates the pods.
 #[derive(Debug, Default)]
 pub(crate) struct Creation {
-    /// What it said when it could not create pods, until pods are created again.
+    /// Its message when it could not create pods, until pods are created again.
     refusal: Option<CreationRefusal>,
     /// When the newest pod of the DaemonSet was created, by the API server's clock.
     newest_pod_at: Option<Timestamp>,
     /// When the controller last did anything for this DaemonSet, by our clock, as far as known.
     acted_at: Option<Timestamp>,
-    /// Since when the spec is as it is and the controller has not observed it, by our clock.
+    /// Since when the present spec has not been observed by the controller, by our clock.
     unobserved_since: Option<Timestamp>,
     /// Nodes whose pod is missing.
     missing: BTreeSet<NodeIx>,
-    /// Whether missing pods were looked for before. If so, a pod that is missing now went missing before our eyes.
+    /// Whether missing pods were looked for before. If so, we saw every pod that is missing now go missing.
     looked: bool,
-    /// Events that arrived before the DaemonSet did, and may be about it.
+    /// Events that arrived before the DaemonSet did and may be about it.
     early: Vec<ClusterEvent>,
 }
 
 /// The controller could not create pods.
 #[derive(Clone, Debug)]
 pub(crate) struct CreationRefusal {
-    /// What kind of refusal.
+    /// The kind of refusal.
     pub(crate) kind: CauseKind,
-    /// What it said, word by word.
+    /// The message, word by word.
     pub(crate) message: Str,
-    /// When it said so last, by the cluster's clock.
+    /// When it was last said, by the cluster's clock.
     at: Timestamp,
     /// The same by our clock, as far as the skew is known.
     said_at: Timestamp,
@@ -73,7 +73,7 @@ impl Creation {
         self.refusal.as_ref()
     }
 
-    /// Since when the controller has done nothing, by our clock; `since` is when it had something to do.
+    /// Since when the controller has done nothing, by our clock; `since` is when its work came up.
     pub(crate) fn waiting_since(&self, since: Timestamp) -> Timestamp {
         self.acted_at.map_or(since, |acted_at| acted_at.max(since))
     }
@@ -129,7 +129,7 @@ impl View {
         self.touch_missing();
     }
 
-    /// Takes in a DaemonSet that was not there before: what is known already may be about it.
+    /// Takes in a DaemonSet that was not there before: facts known already may be about it.
     pub(super) fn controller_begins(&mut self, now: Timestamp) {
         let early = std::mem::take(&mut self.creation.early);
         self.creation = Creation::default();
@@ -152,7 +152,7 @@ impl View {
         self.touch_missing();
     }
 
-    /// Takes in what the controller wrote into the DaemonSet since it was as `before`, and what it has not followed yet.
+    /// Takes in what the controller wrote into the DaemonSet since the state `before`, and the changes it has not followed yet.
     pub(super) fn controller_wrote(&mut self, before: Option<&DaemonSetFact>, now: Timestamp) {
         let Some(fact) = &self.daemonset else { return };
         let wrote = |before: &DaemonSetFact| {
@@ -173,14 +173,14 @@ impl View {
         }
     }
 
-    /// Brings up to date since when pods are missing, of nodes that something happened to.
+    /// Updates since when pods are missing, for the nodes that something happened to.
     pub(crate) fn follow_missing(&mut self, touched: &mut Touched, now: Timestamp) {
         let live = matches!(self.health(Watched::Pods), WatchHealth::Live);
         let none_before = self.creation.missing.is_empty();
         let nodes: Vec<NodeIx> = if touched.all { (0..self.nodes.len()).collect() } else { touched.nodes.clone() };
         for ix in nodes {
             let known = self.nodes[ix].missing_since;
-            // Pods are not seen at present: what was known stays.
+            // Pods are not seen at present, so the known state stays.
             let missing = self.misses_pod(ix) && (live || known.is_some());
             self.nodes[ix].missing_since = missing.then(|| known.unwrap_or(now));
             if missing {
@@ -218,15 +218,15 @@ impl View {
         }
     }
 
-    /// Has the nodes assessed again whose pod is missing.
+    /// Marks the nodes whose pod is missing for another assessment.
     pub(super) fn touch_missing(&mut self) {
         let missing: Vec<NodeIx> = self.creation.missing.iter().copied().collect();
         missing.into_iter().for_each(|ix| self.touch(Some(ix)));
     }
 }
 
-/// What kind of refusal it is, by the words that the controller quotes from the API server: `Error creating: ` and the message
-/// of a `Status`. A message in other words is `NotCreated`.
+/// The kind of refusal, by the words that the controller quotes from the API server: `Error creating: ` and the message of a `Status`. A message in
+/// other words is `NotCreated`.
 fn refusal_kind(message: &str) -> CauseKind {
     recognise(TextSource::CreationMessage, "", message).unwrap_or(CauseKind::NotCreated)
 }

@@ -18,8 +18,8 @@ pub(crate) const REVISION_PATIENCE: Duration = Duration::from_secs(10);
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 impl View {
-    /// The template has changed, so its revision is not known any more. `observed`: we saw it change; otherwise the DaemonSet
-    /// is seen for the first time.
+    /// The template has changed, so its revision is no longer known. `observed`: we saw it change; otherwise the DaemonSet is seen for the first
+    /// time.
     pub(super) fn leave_current(&mut self, observed: bool) {
         let left = self.current.take();
         // The new revision may have come by its own watch already: then it has a number above that of the one that was left.
@@ -49,8 +49,8 @@ impl View {
         self.revision_due_since.filter(|_| known && self.candidate().is_none())
     }
 
-    /// When, if nothing else happens, the newest revision is taken for the one that holds the present template: the
-    /// controller says that it has recorded it, but no stored form compares equal, and none has come for a while.
+    /// When, if nothing else happens, the newest revision is taken for that of the present template: the controller says that it has recorded it, but
+    /// no stored form compares equal, and no other revision has arrived for a while.
     pub(crate) fn guesses_current_at(&self) -> Option<Timestamp> {
         let since = self.revision_due_since?;
         self.candidate().map(|_| since + REVISION_PATIENCE)
@@ -64,7 +64,7 @@ impl View {
         [self.guesses_current_at(), idle, self.warm_pods_change_at()].into_iter().flatten()
     }
 
-    /// Makes that guess when its time has come, and drops one that proves wrong.
+    /// Makes the guess of [`Self::guesses_current_at`] when its time has come, and drops a guess that proves wrong.
     pub(crate) fn guess_current(&mut self, now: Timestamp) {
         let refuted = || self.revision_of_new_pods().is_some_and(|hash| Some(hash) != self.current.as_ref());
         if self.current_is_guess && refuted() {
@@ -90,8 +90,8 @@ impl View {
         (is_new && counted && made_from_it).then_some(newest)
     }
 
-    /// Whether it is certain which revision holds the present template: one that compares equal, or that a pod carries which
-    /// the controller made from it.
+    /// Whether it is certain which revision holds the present template: it compares equal, or a pod that the controller made from the template
+    /// carries it.
     pub(crate) fn current_is_certain(&self) -> bool {
         let Some(current) = &self.current else { return false };
         !self.current_is_guess || self.revision_of_new_pods() == Some(current)

@@ -4,21 +4,21 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::engine::model::Str;
 
-/// How many are remembered.
+/// How many ended pods are remembered.
 const MOST: usize = 4096;
 
 /// Pods that are gone, the last [`MOST`] of them.
 #[derive(Debug, Default)]
 pub(super) struct EndedPods {
-    /// By uid: the resource version as of which it is gone, where that is known and a number.
+    /// By uid: the resource version as of which the pod is gone, if that is known and a number.
     gone: HashMap<Str, Option<u64>>,
     /// The same uids, oldest first.
     order: VecDeque<Str>,
 }
 
 impl EndedPods {
-    /// Whether a pod is gone, and what tells of it at this resource version is late. What is newer than its end shows that it is
-    /// there: somebody removed the label by which it is selected, and put it back.
+    /// Whether a pod is gone, so that news of it at this resource version is late. News newer than its end shows that the pod exists: somebody
+    /// removed the label by which it is selected, and put it back.
     pub(super) fn is_late(&mut self, uid: &str, version: Option<u64>) -> bool {
         let Some(gone_at) = self.gone.get(uid) else { return false };
         let late = version.zip(*gone_at).is_none_or(|(version, gone_at)| version <= gone_at);

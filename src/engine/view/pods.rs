@@ -1,5 +1,5 @@
-//! The pods of the view, and what only an observer knows of them: when one was first seen, since when it is ready or in
-//! trouble. What events told of its pulls is in [`super::pulls`].
+//! The pods of the view, with the facts that only an observer knows: when a pod was first seen, and since when it is ready or in trouble. Events
+//! about its pulls are in [`super::pulls`].
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::is_older;
 use crate::engine::rules::diagnose::{diagnose, diagnose_start};
 
-/// A pod, and what only an observer knows of it. What few pods have is boxed: there are thousands of pods.
+/// A pod, with the facts that only an observer knows. Fields that few pods have are boxed, because there are thousands of pods.
 #[derive(Debug)]
 pub(crate) struct PodEntry {
     pub(crate) fact: PodFact,
@@ -23,7 +23,7 @@ pub(crate) struct PodEntry {
     pub(crate) first_observed: ObservedAt,
     /// When it was seen to become ready; cleared when it is not.
     pub(crate) ready_observed: Option<ObservedAt>,
-    /// What is wrong with it, and since when.
+    /// Its trouble, and since when.
     pub(crate) trouble: Option<Box<PodTrouble>>,
     /// When it last ceased to be ready, having been so for a while.
     pub(crate) served: Option<Box<ServedSpan>>,
@@ -38,19 +38,19 @@ pub(crate) struct PodEntry {
 pub(crate) struct PodTrouble {
     pub(crate) cause: Cause,
     pub(crate) since: Timestamp,
-    /// What it has been in trouble for since then, and when each was seen first. One that comes back is as old as before: the causes of a pod
-    /// that crashes again and again take turns.
+    /// Its causes since then, and when each was first seen. A cause that comes back keeps its first time: the causes of a pod that crashes again and
+    /// again take turns.
     causes: Vec<(CauseKind, Timestamp)>,
 }
 
 impl PodTrouble {
-    /// When its present cause was seen first, where the trouble began with another one.
+    /// When its present cause was first seen, if the trouble began with another cause.
     pub(crate) fn cause_since(&self) -> Option<Timestamp> {
         let later = self.causes.iter().skip(1).find(|(kind, _)| *kind == self.cause.kind);
         later.map(|(_, seen)| *seen)
     }
 
-    /// With its cause among those that it has been in trouble for.
+    /// Adds its cause to those that the pod has had.
     fn with_cause(mut self, known: Option<&Self>, now: Timestamp) -> Self {
         self.causes = known.map(|known| known.causes.clone()).unwrap_or_default();
         if self.causes.iter().all(|(kind, _)| *kind != self.cause.kind) {
@@ -59,7 +59,7 @@ impl PodTrouble {
         self
     }
 
-    /// Of a pod as it is now; `note`: what its kubelet told of its start.
+    /// The trouble of a pod as it is now; `note` is its kubelet's report on its start.
     fn next(
         known: Option<&Self>,
         fact: &PodFact,
@@ -87,7 +87,7 @@ impl PodTrouble {
 /// The last span of time in which a pod was ready, once it is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServedSpan {
-    /// When it was over, and what its kubelet says of that.
+    /// When it was over, and the kubelet's time for that.
     pub(crate) ended: ObservedAt,
     pub(crate) said: Option<Timestamp>,
     /// How long it lasted, as far as seen.
@@ -98,7 +98,7 @@ impl ServedSpan {
     /// Longer spans need not be told apart.
     const LONG: Duration = Duration::from_secs(60);
 
-    /// Of a pod as it is now.
+    /// The span of a pod as it is now.
     fn next(
         before: Option<&PodEntry>,
         fact: &PodFact,
@@ -107,7 +107,7 @@ impl ServedSpan {
     ) -> Option<Self> {
         let said = fact.ready_since;
         let Some(before) = before else {
-            // It was first seen unready, and became so long after it was created: until then it was ready.
+            // The pod was first seen unready, and became so long after it was created: until then it was ready.
             let lasted = said.filter(|_| !fact.ready)?.since(fact.created_at);
             return (lasted >= Self::LONG).then_some(Self { ended: observed, said, lasted });
         };
@@ -154,7 +154,7 @@ impl View {
         self.pods.get(ix)?.as_ref()
     }
 
-    /// Has the node of the pod with this uid assessed again.
+    /// Marks the node of the pod with this uid for another assessment.
     pub(crate) fn touch_pod(&mut self, uid: &str) {
         let node = self.pod_index.get(uid).and_then(|ix| self.pods[*ix].as_ref()?.node);
         self.touch(node);
@@ -204,7 +204,7 @@ impl View {
         self.pods[ix] = Some(entry);
     }
 
-    /// Counts an old pod that was deleted while it was unready under RollingUpdate: what the cascade consists of.
+    /// Counts an old pod that was deleted while it was unready under RollingUpdate: the cascade consists of such deletions.
     fn note_unready_replacement(&mut self, before: Option<&PodEntry>, fact: &PodFact) {
         let Some(daemonset) = &self.daemonset else { return };
         let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
@@ -224,7 +224,7 @@ impl View {
     }
 
     pub(super) fn pod_gone(&mut self, uid: &Str, version: Option<u64>) {
-        // Something newer was seen of it since: the pod is not gone.
+        // A newer state of the pod was seen since: the pod is not gone.
         let known = self.pod_index.get(uid).and_then(|ix| self.pods[*ix].as_ref());
         let newest = known.and_then(|known| known.fact.resource_version.parse().ok());
         if version.zip(newest).is_some_and(|(gone_at, newest)| gone_at < newest) {
@@ -267,7 +267,7 @@ impl View {
         }
     }
 
-    /// Diagnoses a pod again of which an Event told something.
+    /// Diagnoses a pod again after an Event about it.
     pub(super) fn judge_pod_again(&mut self, uid: &str, now: Timestamp) {
         let server_now = self.server_time(now);
         let Some(&ix) = self.pod_index.get(uid) else { return };

@@ -9,7 +9,7 @@ use crate::engine::model::image::is_by_digest;
 use crate::engine::model::template::{NeededImage, Template};
 use crate::engine::model::time::Timestamp;
 
-/// What the pod that was made last tells.
+/// The verdict of the pod that was made last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AdmittedPolicy {
     /// When it was made; `None`: no pod tells anything yet.
@@ -19,12 +19,12 @@ pub(super) struct AdmittedPolicy {
 }
 
 impl View {
-    /// Whether a kubelet asks the registry for this image wherever it is, so that a present one proves nothing.
+    /// Whether a kubelet asks the registry for this image even if it is present, so that its presence proves nothing.
     pub(crate) fn pulls_again(&self, needed: &NeededImage) -> bool {
         needed.pulls_again || (self.admitted_policy.always && !is_by_digest(&needed.image))
     }
 
-    /// Whether that is so for any of the template's images.
+    /// Whether this holds for any of the template's images.
     pub(crate) fn pulls_any_again(&self, template: &Template) -> bool {
         template.needed_images().iter().any(|needed| self.pulls_again(needed))
     }
@@ -37,7 +37,7 @@ impl View {
             return;
         }
         let Some(always) = self.policy_of(pod) else { return };
-        // Pods are dated in whole seconds: of two of the same second one that says `Always` decides.
+        // Pods are dated in whole seconds: of two pods of the same second, one with `Always` decides.
         let always = always || (before.told_at == Some(pod.created_at) && before.always);
         self.admitted_policy = AdmittedPolicy { told_at: Some(pod.created_at), always };
         self.touched.all |= before.always != always;
@@ -55,7 +55,7 @@ impl View {
         }
     }
 
-    /// Whether the pod has policy `Always` where its template has another one; `None`: its template leaves no choice, or is not known.
+    /// Whether the pod has policy `Always` where its template has another one; `None` where the template leaves no choice, or is not known.
     fn policy_of(&self, pod: &PodFact) -> Option<bool> {
         let template = &self.revision(pod.revision.as_ref()?)?.template;
         let mut others = template.containers().iter().filter(|container| !container.pulls_again).peekable();

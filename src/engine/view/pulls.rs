@@ -1,4 +1,4 @@
-//! What kubelets told of image pulls: per pod and container what happened last, per image how long finished pulls took.
+//! The kubelets' events about image pulls: for each pod and container the last one, for each image the durations of finished pulls.
 //!
 //! ```text
 //!   Pulling ──▶ pulling since ──┬─ Pulled ──────────▶ present, and how long it took ──▶ finished pulls of the image
@@ -30,7 +30,7 @@ use crate::engine::rules::pulls::{
 
 /// How many pods' events are kept.
 const PODS: usize = 20_000;
-/// Of how many images finished pulls are kept, and how many of each: the newest.
+/// For this many images finished pulls are kept, and this many of each image: the newest.
 const IMAGES: usize = 32;
 const FINISHED: usize = 2_048;
 /// How many slow pulls are named.
@@ -38,26 +38,26 @@ const SLOW: usize = 10;
 /// How many failed images are kept for one node.
 const ABSENT: usize = 8;
 
-/// What events told of pulls.
+/// The facts from events about pulls.
 #[derive(Debug, Default)]
 pub(super) struct PullLedger {
     /// By the pod's uid.
     pods: HashMap<Str, Vec<ContainerPullEvents>>,
-    /// There are so many pods that nothing is noted of more.
+    /// So many pods are known that no further ones are noted.
     full: bool,
-    /// The images that events named, shared.
+    /// The images that events named; equal texts are shared.
     named: VecDeque<Str>,
     /// By image, in its long form.
     finished: HashMap<String, FinishedPulls>,
     /// By node: images that could not be pulled for a pod that is gone.
     absent: HashMap<Str, Vec<Str>>,
-    /// What the target needs, with its long form and its size as far as nodes tell.
+    /// The images that the target needs, each with its long form and with its size as far as nodes tell it.
     needed: Vec<MeasuredImage>,
     summary: PullSummary,
-    /// The same of what is pre-warmed and the target does not need.
+    /// The same for images that are pre-warmed and that the target does not need.
     warmed: Vec<MeasuredImage>,
     warm_summary: PrewarmPulls,
-    /// The last that ended well, and that nobody has asked for.
+    /// The latest pulls that ended well and were not taken yet.
     ended: VecDeque<PullEnd>,
     /// The summary is out of date.
     stale: bool,
@@ -72,7 +72,7 @@ pub(crate) struct PullEnd {
     pub(crate) node: Str,
     /// By the node's clock.
     pub(crate) ended: Timestamp,
-    /// Without the time that it waited for other pulls of its node.
+    /// The duration, without the time that the pull waited for other pulls of its node.
     pub(crate) took: Duration,
     /// The size of its image.
     pub(crate) bytes: Option<u64>,
@@ -82,14 +82,14 @@ pub(crate) struct PullEnd {
 #[derive(Debug, Default)]
 struct FinishedPulls {
     pulls: VecDeque<(Str, FinishedPull)>,
-    /// Counts up with each one, over all images.
+    /// Counts every finished pull, over all images.
     last: u64,
 }
 
-/// What events told of the image of one container, or of one image volume.
+/// The facts from events about the image of one container, or of one image volume.
 #[derive(Clone, Debug)]
 pub(crate) struct ContainerPullEvents {
-    /// `None`: of a volume. Its events name no part of the pod, only the image.
+    /// `None` for a volume: its events name only the image and no part of the pod.
     container: Option<Str>,
     image: Option<Str>,
     pulling: Option<EventStamp>,
@@ -98,7 +98,7 @@ pub(crate) struct ContainerPullEvents {
     failed: Option<Box<FailedPull>>,
 }
 
-/// What events told of pulls that failed.
+/// The facts from events about failed pulls.
 #[derive(Clone, Debug)]
 struct FailedPull {
     /// The last event.
@@ -117,12 +117,12 @@ pub(super) struct EventStamp {
     at: Timestamp,
 }
 
-/// What happened last, as far as events told.
+/// The last thing that happened, as far as events tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LastPullEvent<'a> {
-    /// It is being pulled, since then by the node's clock.
+    /// It is being pulled, since this time by the node's clock.
     Pulling(Timestamp),
-    /// It came, in so long where that was told.
+    /// It was pulled; with the duration, if the event gave it.
     Came(Option<FinishedPull>),
     /// It was there already.
     WasThere,
@@ -164,8 +164,8 @@ impl ContainerPullEvents {
         }
     }
 
-    /// What happened last to a pod that is there. Of a pod whose images fail for long the API server keeps few Events, so that the last one
-    /// may tell of a pull that failed long ago: a status that says so and was written after the Event is the later news.
+    /// The last thing that happened to the image of an existing pod. For a pod whose images fail for long the API server keeps few Events, so the
+    /// last Event may tell of a pull that failed long ago. A status that says so and was written after the Event is the later news.
     fn last_of(&self, pod: &PodFact) -> Option<LastPullEvent<'_>> {
         let last = self.last();
         let begun = self.pulling.filter(|_| matches!(last, Some(LastPullEvent::Pulling(_))));
@@ -198,14 +198,14 @@ impl ContainerPullEvents {
                     self.failed = known;
                     return is_news;
                 }
-                // What failed before the image came is over. A container that ends again and again finds its image there each time.
+                // Failures from before the image arrived are over. A container that ends again and again finds its image there each time.
                 let known = known.filter(|known| {
                     let came_since = self.pulled.is_some_and(|(came, _)| known.written.is_before(came));
                     is_restart(&known.message) || !(came_since || is_restart(&event.message))
                 });
                 let since = known.as_deref().map_or(first, |known| known.since.min(first));
                 let why = failure_of(&event.message);
-                // `Error: ErrImagePull` and `Back-off pulling image` repeat what was said with its reason before.
+                // `Error: ErrImagePull` and `Back-off pulling image` only repeat an earlier event that gave the reason.
                 let says_more = why != PullFailure::Other || event.message.starts_with("Failed to pull image");
                 let (why, message) = match known.filter(|_| !says_more) {
                     Some(known) => (known.why, known.message),
@@ -238,7 +238,7 @@ impl PullLedger {
         }
         if !self.pods.contains_key(&event.object) {
             if !self.full && self.pods.len() >= PODS {
-                // Events are kept for an hour, those of pods that went before we looked as well.
+                // Events are kept for an hour, including those of pods that went before we looked.
                 self.pods.retain(|uid, _| is_there(uid));
                 self.full = self.pods.len() >= PODS;
             }
@@ -283,7 +283,7 @@ impl PullLedger {
                 };
                 self.note_end(PullEnd { node: node.clone(), ended: event.at, took, bytes }, &image);
             }
-            // A container that was started again and asked the registry once more says nothing of how long an image takes.
+            // A container that was started again and asked the registry once more does not show how long an image takes.
             if let (PulledEvent::Came(Some(pull)), false) = (came, had_come) {
                 self.finished(node, &image, pull);
             }
@@ -305,7 +305,7 @@ impl PullLedger {
         known.unwrap_or_default()
     }
 
-    /// Takes note of what a pod that is gone could not pull on this node.
+    /// Notes the images that a pod which is gone could not pull on this node.
     pub(super) fn note_absent(&mut self, node: Option<&Str>, pulls: &[ContainerPullEvents]) {
         let failed = pulls.iter().filter(|events| matches!(events.last(), Some(LastPullEvent::Failed(..))));
         for (node, image) in failed.filter_map(|events| Some((node?, events.image.as_ref()?))) {
@@ -376,7 +376,7 @@ impl PullLedger {
         self.stale = true;
     }
 
-    /// These are pre-warmed. Says whether that is news.
+    /// These images are pre-warmed. Returns whether that is news.
     pub(super) fn warm(&mut self, images: &[Str]) -> bool {
         let others = images.iter().filter(|image| !self.needed.iter().any(|(needed, ..)| needed == *image));
         if others.clone().eq(self.warmed.iter().map(|(image, ..)| image)) {
@@ -514,8 +514,8 @@ impl View {
         self.last_events_of_missing(pod).filter_map(since).min()
     }
 
-    /// Since when, as far as events tell, an image of a pod that is not there yet could not be pulled, by the clock of its node: it may
-    /// have failed before, and may be tried again by now.
+    /// Since when, as far as events tell, a missing image of a pod could not be pulled, by the clock of its node. It may have failed before, and may
+    /// be pulled again by now.
     pub(crate) fn pull_failed_since(&self, pod: &PodFact) -> Option<Timestamp> {
         let events = self.pulls.pods.get(&pod.uid).map(Vec::as_slice).unwrap_or_default();
         let fails = events.iter().filter(|events| match events.last() {

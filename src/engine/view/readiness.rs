@@ -12,7 +12,7 @@ use crate::engine::rules::clocks::by_server;
 pub(super) struct Readiness {
     /// Whether it is down; `None` before it was seen.
     down: Option<bool>,
-    /// When it went down last, and what the cluster says of that.
+    /// When it went down last, and the cluster's time for that.
     fell: Option<(ObservedAt, Option<Timestamp>)>,
     /// When it was seen to come back after that, by our clock.
     back_at: Option<Timestamp>,
@@ -20,7 +20,7 @@ pub(super) struct Readiness {
     seen_falls: Vec<Timestamp>,
 }
 
-/// So many falls of a node are remembered, which is enough to tell a node that flaps.
+/// This many falls of a node are remembered, which is enough to recognise a node that flaps.
 const FALLS: usize = 6;
 
 impl Readiness {
@@ -32,7 +32,7 @@ impl Readiness {
             // A node that joins starts without being Ready: that is not going down.
             None if !down || matches!(observed, ObservedAt::Happen(_)) => {}
             _ => {
-                // What the kubelet says is dated by its clock, what the controller says by the server's.
+                // A time from the kubelet is by the node's clock, one from the controller by the server's.
                 let clock = fact.clock_skew_millis.filter(|_| fact.ready == ConditionStatus::False);
                 let said = fact.ready_since.map(|at| by_server(at, clock));
                 if matches!(observed, ObservedAt::Happen(_)) {

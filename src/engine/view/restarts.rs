@@ -26,7 +26,7 @@ pub(crate) const WATCHED: Duration = Duration::from_secs(600);
 pub(crate) struct Restarts {
     /// It was seen ready at some time.
     pub(crate) was_ready: bool,
-    /// How often it restarted after that. Where it had restarted before we saw it: each time.
+    /// How often it restarted after that. If it had restarted before we saw it, every restart counts.
     pub(crate) since_ready: u32,
     /// When it restarted last.
     pub(crate) last: Option<(ObservedAt, Option<Timestamp>)>,

@@ -21,11 +21,11 @@ const ATTACHED: &str = "SuccessfulAttachVolume";
 /// Of how many pods notes are kept.
 const PODS: usize = 5_000;
 
-/// What was told last of a pod.
+/// The last report about a pod.
 #[derive(Debug)]
 struct StartNote {
     written: EventStamp,
-    /// `None`: what was told before is over.
+    /// `None`: earlier reports are over.
     cause: Option<Cause>,
 }
 
@@ -51,13 +51,13 @@ impl StartNotes {
         }
         let written = EventStamp::of(event);
         let known = self.pods.get(&event.object);
-        // Without a cause it is the Event that a volume is attached.
+        // An Event without a cause is the one that a volume is attached.
         let is_ended = |note: &StartNote| note.part().is_none_or(StartPart::ends_when_a_volume_is_attached);
         if known.is_some_and(|known| written.is_before(known.written) || (kind.is_none() && !is_ended(known))) {
             return false;
         }
         if known.is_none() && self.pods.len() >= PODS {
-            // Events are kept for an hour, those of pods that went before we looked as well.
+            // Events are kept for an hour, including those of pods that went before we looked.
             self.pods.retain(|uid, _| is_there(uid));
             if self.pods.len() >= PODS {
                 return false;
@@ -75,7 +75,7 @@ impl StartNotes {
 }
 
 impl View {
-    /// What a kubelet told last of a pod that does not start, if nothing has told since that it begins.
+    /// The last report of a kubelet about a pod that does not start, unless later news shows that it begins.
     pub(super) fn start_note(&self, uid: &str) -> Option<&Cause> {
         let note = self.start_notes.pods.get(uid)?;
         let begun = self.pulls.begun(uid).is_some_and(|begun| !begun.is_before(note.written));

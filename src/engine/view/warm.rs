@@ -1,4 +1,4 @@
-//! The pods that were made for pre-warming, by node, and how far each has brought its images.
+//! The pods made for pre-warming, by node, and how far each has brought its images.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::engine::rules::diagnose::{diagnose, diagnose_container};
 use crate::engine::rules::warm_pod::{brings_an_image, names_begin};
 use crate::engine::rules::warm_set::is_set_of;
 
-/// Waiting reasons of a container whose image is on the node: what failed comes after the pull.
+/// Waiting reasons of a container whose image is on the node: the failure comes after the pull.
 const AFTER_THE_PULL: [&str; 6] = [
     "CreateContainerError",
     "CreateContainerConfigError",
@@ -58,11 +58,11 @@ pub(crate) enum WarmState {
 }
 
 impl WarmState {
-    /// Whether the link of its node may be in use for it.
+    /// Whether the pod may be using the link of its node.
     pub(crate) fn takes_a_slot(&self) -> bool {
         match self {
             Self::Pulling { .. } => true,
-            // Of an image that the registry refuses nothing travels. Any other pull is tried again at any time.
+            // An image that the registry refuses is not transferred. Any other pull may be tried again at any time.
             Self::Failed(cause) => !cause.kind.is_the_registrys_verdict(),
             // A kubelet goes on with the pull of a pod that is being deleted, and does not say so.
             Self::Terminating => true,
@@ -93,7 +93,7 @@ pub(crate) struct WarmPods {
 }
 
 impl WarmPods {
-    /// All of them.
+    /// All pods that were made for the present DaemonSet.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &WarmPod> {
         self.pods.values().filter(|pod| self.is_ours(pod))
     }
@@ -107,7 +107,7 @@ impl WarmPods {
         self.owner.as_ref().is_some_and(|owner| owner.uid == pod.fact.daemonset)
     }
 
-    /// Those that were made for an earlier DaemonSet of this name, which was deleted without its pods.
+    /// Pods that were made for an earlier DaemonSet of this name, which was deleted without its pods.
     pub(crate) fn strays(&self) -> impl Iterator<Item = &WarmPod> {
         self.pods.values().filter(|pod| self.is_stray(pod))
     }
@@ -132,7 +132,7 @@ impl WarmPods {
         self.pods.get(uid)
     }
 
-    /// Those pinned to a node, also of an earlier DaemonSet of this name: its link does not tell them apart.
+    /// Pods pinned to a node, including those of an earlier DaemonSet of this name: they use the same link.
     pub(crate) fn all_on<'a>(&'a self, node: &str) -> impl Iterator<Item = &'a WarmPod> + use<'a> {
         let there = self.by_node.get(node).into_iter().flatten().filter_map(|uid| self.pods.get(uid));
         there.filter(|pod| self.is_ours(pod) || self.is_stray(pod))
@@ -159,7 +159,7 @@ impl WarmPods {
         }
         self.newest = self.newest.max(version);
         let known = self.pods.get(&uid);
-        // Where the pod of a StatefulSet goes is known later than the pod.
+        // The node of a StatefulSet's pod is known later than the pod.
         if known.is_none_or(|known| known.fact.pod.node.is_none())
             && let Some(node) = &fact.pod.node
         {
@@ -182,9 +182,9 @@ impl WarmPods {
         self.newest
     }
 
-    /// Notes the end of a pod; whether it is one.
+    /// Notes the end of a pod; returns whether the pod has ended.
     fn ends(&mut self, uid: &Str, version: Option<u64>) -> bool {
-        // Something newer was seen of it since: the pod is not gone.
+        // A newer state of the pod was seen since: the pod is not gone.
         let known = self.pods.get(uid).and_then(|known| known.fact.pod.resource_version.parse().ok());
         if version.zip(known).is_some_and(|(gone_at, newest): (u64, u64)| gone_at < newest) {
             return false;
@@ -361,7 +361,7 @@ fn endless_init(pod: &PodFact) -> Option<Str> {
     (!has_images(pod)).then(|| init.name.clone())
 }
 
-/// Why its images do not arrive.
+/// Why the images of a pod do not arrive.
 fn failure_of(pod: &PodFact, server_now: Timestamp) -> Option<Cause> {
     if has_images(pod) {
         return None;
@@ -387,9 +387,9 @@ fn failure_of_images(pod: &PodFact, server_now: Timestamp) -> Option<Cause> {
     keeps_images_away(pod, cause.kind).then_some(cause)
 }
 
-/// Whether what is wrong with a pod keeps its images from arriving.
+/// Whether the trouble of a pod keeps its images from arriving.
 fn keeps_images_away(pod: &PodFact, kind: CauseKind) -> bool {
-    // A pod that its kubelet ended never pulls, whatever it was ended for.
+    // A pod that its kubelet ended never pulls, whatever the reason for its end.
     let is_ended = pod.phase == PodPhase::Failed && pod.deletion_at.is_none();
     is_ended || kind.is_about_the_image()
 }

@@ -47,10 +47,10 @@ pub(crate) const SILENCE: &str = "silent for longer than an API server ever is";
 
 pub(crate) const MISSES_WRITE: &str = "a write of ours that the API server confirmed does not come back";
 
-/// Since when a watch should have shown something that is known to have happened, and what.
+/// Since when a watch should have shown a change that is known to have happened, and which change.
 pub(crate) type Overdue = (Timestamp, &'static str);
 
-/// How well everything that is watched is seen.
+/// The health of all watches.
 #[derive(Debug, Default)]
 pub(crate) struct WatchStates([WatchState; Watched::ALL.len()], Versions);
 
@@ -64,13 +64,13 @@ struct WatchState {
     pub(crate) heard_at: Option<Timestamp>,
     /// It was heard although nothing had changed: so it sends bookmarks, and silence means that it does not work any more.
     pub(crate) sends_bookmarks: bool,
-    /// It was listed to the end, be it that an object could not be read: what is known of it is all there was.
+    /// Its list has come to its end, even if an object could not be read: nothing else existed then.
     pub(crate) was_listed: bool,
     /// It has named the one object that it is about (DaemonSet, Lease) since its list began.
     pub(crate) seen_since_list: bool,
     /// The newest version that it has shown.
     pub(crate) shown: Option<Str>,
-    /// What could not be read and was skipped since its list began.
+    /// Objects that could not be read and were skipped since its list began.
     pub(crate) skipped: Option<SkippedObjects>,
     /// Versions that writes of ours were answered with and that it has not shown, and when, oldest first.
     pub(crate) pending_writes: VecDeque<(Str, Timestamp)>,
@@ -81,18 +81,18 @@ impl WatchStates {
         &self.0[watched as usize]
     }
 
-    /// What the cluster adapter reports of a watch.
+    /// The cluster adapter's report on a watch.
     pub(crate) fn reported(&self, watched: Watched) -> &WatchHealth {
         &self.state(watched).reported
     }
 
-    /// Whether nothing of it is known yet: its first list has not come to its end, be it that the server does not answer.
+    /// Whether nothing of it is known yet: its first list has not come to its end, for instance because the server does not answer.
     pub(crate) fn is_unlisted(&self, watched: Watched) -> bool {
         let state = self.state(watched);
         match state.reported {
             WatchHealth::Loading => true,
             WatchHealth::Down { .. } => !state.was_listed,
-            // Nothing more will be known of what is forbidden.
+            // A forbidden watch will never show more.
             WatchHealth::Forbidden { .. } | WatchHealth::Live | WatchHealth::Lagging { .. } => false,
         }
     }
@@ -109,7 +109,7 @@ impl WatchStates {
         news
     }
 
-    /// Until when a watch may still have to tell what was missed while it was down.
+    /// Until when a watch may still deliver changes missed while it was down.
     pub(crate) fn catches_up_until(&self, watched: Watched, now: Timestamp) -> Option<Timestamp> {
         self.state(watched).back_at.map(|back_at| back_at + CATCHES_UP).filter(|until| now < *until)
     }
@@ -181,7 +181,7 @@ impl WatchStates {
         self.state(watched).heard_at
     }
 
-    /// What a watch brought that could not be read and was skipped.
+    /// Objects that a watch brought and that could not be read, so that they were skipped.
     pub(crate) fn skipped(&self, watched: Watched) -> Option<&SkippedObjects> {
         self.state(watched).skipped.as_ref()
     }
@@ -192,7 +192,7 @@ impl WatchStates {
         !state.sends_bookmarks || state.heard_at.is_some_and(|heard_at| heard_at >= at)
     }
 
-    /// Why an open watch lags, and as of when it was still right; `overdue`: what it should have shown, beside our pending writes.
+    /// Why an open watch lags, and as of when it was still right; `overdue` is a change that it should have shown, besides our pending writes.
     pub(crate) fn lag(&self, watched: Watched, overdue: Option<Overdue>, now: Timestamp) -> Option<WatchHealth> {
         let state = self.state(watched);
         let late = |at: &Timestamp| now >= *at + SHOWN_WITHIN;

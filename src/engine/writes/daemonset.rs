@@ -1,4 +1,4 @@
-//! Patches of the DaemonSet: the one that is out, what the last ones led to, and the brake.
+//! Patches of the DaemonSet: the one that is not answered yet, the results of the last ones, and the brake.
 
 use super::retry::Retry;
 use super::sending::WORTH_A_WORD;
@@ -14,10 +14,11 @@ pub(crate) struct Patching {
     pub(crate) id: EffectId,
     pub(crate) kind: PatchPurpose,
     pub(crate) resource_version: Str,
-    /// The change that the record asked for when it was sent.
+    /// The change that the record asked for when the patch was sent.
     pub(crate) request: Option<ChangeRequest>,
     pub(crate) sent_at: Timestamp,
-    /// A command that waited for it is done, by what the watch shows, before its answer came: what it did is told with that command.
+    /// The watch showed the effect of the patch before its answer came, and the command that waited for it is done. The patch is reported
+    /// with that command.
     pub(crate) reported_by_command: bool,
 }
 
@@ -40,7 +41,7 @@ pub(crate) struct DaemonSetWrites {
     /// The patch that was sent and is not answered yet.
     patching: Option<Patching>,
     pub(crate) retry: Retry,
-    /// The resource version at which a patch met a conflict. It is tried again once a newer one is seen.
+    /// The resource version at which a patch met a conflict. The patch is tried again once a newer version is seen.
     conflicted: Option<Str>,
     /// The template change whose patch was answered since this process started, as long as the record asks for it.
     pub(crate) written: Option<WrittenChange>,
@@ -54,10 +55,10 @@ pub(crate) struct DaemonSetWrites {
 enum Brake {
     #[default]
     Off,
-    /// Until the view shows `OnDelete`.
+    /// Set until the view shows `OnDelete`.
     On,
-    /// Asked for while the view of the DaemonSet was not believed. The patch is sent even if the view shows `OnDelete`, and the brake
-    /// ends with the answer to the patch.
+    /// Set while the view of the DaemonSet was not believed. The patch is sent even if the view shows `OnDelete`, and the brake ends with
+    /// the answer to the patch.
     Unseen,
 }
 
@@ -67,46 +68,46 @@ impl DaemonSetWrites {
         self.patching = Some(patching);
     }
 
-    /// The patch that is out.
+    /// The patch that is not answered yet.
     pub(crate) fn patching(&self) -> Option<&Patching> {
         self.patching.as_ref()
     }
 
-    /// Whether a patch is out: what it does is not known yet.
+    /// Whether a patch is not answered yet, so that its effect is not known.
     pub(crate) fn is_patching(&self) -> bool {
         self.patching.is_some()
     }
 
-    /// A command that waited for what the patch does is done.
+    /// Notes that a command that waited for the patch is done.
     pub(crate) fn mark_reported_by_command(&mut self) {
         if let Some(patching) = &mut self.patching {
             patching.reported_by_command = true;
         }
     }
 
-    /// Takes in that a patch was answered; `None`: it is not the one that is out.
+    /// Takes in the answer to a patch; `None` if it is not the one that is on its way.
     pub(crate) fn answered(&mut self, id: EffectId) -> Option<Patching> {
         self.patching.take_if(|patching| patching.id == id)
     }
 
-    /// A patch met a conflict at this resource version.
+    /// Notes that a patch met a conflict at this resource version.
     pub(crate) fn met_conflict(&mut self, resource_version: Str) {
         self.conflicted = Some(resource_version);
     }
 
-    /// Whether the next patch may be sent, the DaemonSet being at this resource version.
+    /// Whether the next patch may be sent while the DaemonSet is at this resource version.
     pub(crate) fn may_send(&self, resource_version: &Str, now: Timestamp) -> bool {
         let newer = self.conflicted.as_ref().is_some_and(|conflicted| conflicted != resource_version);
         self.patching.is_none() && (now >= self.retry.at || newer)
     }
 
-    /// When the next may be sent, and when the one that is out takes so long that it is shown.
+    /// When the next patch may be sent, and when the one on its way has taken so long that it is shown.
     pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
         let shown = self.patching.as_ref().map(|patching| patching.sent_at + WORTH_A_WORD);
         [self.retry.at].into_iter().chain(shown)
     }
 
-    /// Asks for `OnDelete`; `visible`: its watch is believed to show the DaemonSet as it is.
+    /// Asks for `OnDelete`. `visible`: the watch is believed to show the DaemonSet as it is.
     pub(crate) fn set_brake(&mut self, visible: bool) {
         self.brake = match self.brake {
             Brake::Off | Brake::On if visible => Brake::On,
@@ -119,19 +120,19 @@ impl DaemonSetWrites {
         self.brake != Brake::Off
     }
 
-    /// The view shows that the DaemonSet is on `OnDelete`.
+    /// Takes in that the view shows the DaemonSet on `OnDelete`.
     pub(crate) fn is_on_delete(&mut self) {
         if self.brake == Brake::On {
             self.brake = Brake::Off;
         }
     }
 
-    /// `OnDelete` was set, or was refused for good.
+    /// Ends the brake: `OnDelete` was set, or was refused for good.
     pub(crate) fn release_brake(&mut self) {
         self.brake = Brake::Off;
     }
 
-    /// Another DaemonSet of the same name is there; `brakes`: somebody still waits for `OnDelete`.
+    /// Takes in another DaemonSet of the same name. `brakes`: somebody still waits for `OnDelete`.
     pub(crate) fn begin_anew(&mut self, brakes: bool) {
         self.written = None;
         self.conflicted = None;

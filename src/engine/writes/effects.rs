@@ -1,24 +1,24 @@
-//! Writes that are out: each has an identifier by which its outcome is recognised.
+//! Writes that are not answered yet: each has an identifier by which its outcome is recognised.
 
 use std::collections::BTreeMap;
 
 use crate::engine::model::Str;
 use crate::engine::model::effect::EffectId;
 
-/// A write whose answer is still out.
+/// A write that is not answered yet.
 #[derive(Clone, Debug)]
 pub(crate) enum Sent {
     /// The deletion of a pod.
     Delete { uid: Str, node: Str, pod: Str },
     /// The creation of a pod for pre-warming.
     CreateWarm { node: Str, pod: Str },
-    /// The deletion of one.
+    /// The deletion of a pod for pre-warming.
     DeleteWarm { uid: Str },
     /// A list of the StatefulSets for pre-warming.
     ListSets,
-    /// The creation of one.
+    /// The creation of a StatefulSet for pre-warming.
     CreateSet { name: Str },
-    /// The deletion of one.
+    /// The deletion of a StatefulSet for pre-warming.
     DeleteSet { name: Str, uid: Str },
     /// A patch of the DaemonSet.
     DaemonSet,
@@ -26,7 +26,7 @@ pub(crate) enum Sent {
     Lease,
 }
 
-/// The writes that are out.
+/// The writes that are not answered yet.
 #[derive(Debug, Default)]
 pub(crate) struct EffectsInFlight {
     sent: BTreeMap<EffectId, Sent>,
@@ -42,12 +42,12 @@ impl EffectsInFlight {
         id
     }
 
-    /// The number of the next write: no other of this engine has it.
+    /// The number of the next write; no other write of this engine has it.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Takes in that a write was answered; `None`: it is not known, or was answered before.
+    /// Takes in that a write was answered; `None` if the write is not known, or was answered before.
     pub(crate) fn answered(&mut self, id: EffectId) -> Option<Sent> {
         self.sent.remove(&id)
     }
@@ -56,12 +56,12 @@ impl EffectsInFlight {
         self.sent.is_empty()
     }
 
-    /// Whether a pod for pre-warming is being made or deleted.
+    /// Whether the creation or deletion of a pod for pre-warming is not answered yet.
     pub(crate) fn has_warm(&self) -> bool {
         self.sent.values().any(|sent| matches!(sent, Sent::CreateWarm { .. } | Sent::DeleteWarm { .. }))
     }
 
-    /// Whether the deletion of a pod is out.
+    /// Whether the deletion of a pod is not answered yet.
     pub(crate) fn has_deletion(&self) -> bool {
         self.sent.values().any(|sent| matches!(sent, Sent::Delete { .. }))
     }

@@ -1,23 +1,23 @@
-//! Why writes fail, in the API server's words: what the operator is shown while it lasts.
+//! The reasons why writes fail, in the API server's words. The operator is shown them while they last.
 
 use crate::engine::model::Str;
 
 /// Why the last writes failed.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
-    /// Of the DaemonSet, or the deletion of a pod.
+    /// The failure of a write of the DaemonSet or of the deletion of a pod.
     write: Option<Str>,
-    /// Of the Lease.
+    /// The failure of a write of the Lease.
     lease: Option<Str>,
 }
 
 impl Failures {
-    /// A write of the DaemonSet or the deletion of a pod failed, or (`None`) succeeded.
+    /// Notes why a write of the DaemonSet or the deletion of a pod failed; `None`: it succeeded.
     pub(crate) fn set_write(&mut self, why: Option<&Str>) {
         self.write = why.cloned();
     }
 
-    /// A write of the Lease failed, or (`None`) succeeded.
+    /// Notes why a write of the Lease failed; `None`: it succeeded.
     pub(crate) fn set_lease(&mut self, why: Option<&Str>) {
         self.lease = why.cloned();
     }

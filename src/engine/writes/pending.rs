@@ -1,4 +1,4 @@
-//! Commands on their way, and when each is done.
+//! Commands on their way, and the condition under which each is done.
 
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, CommandId, Takeover};
@@ -42,17 +42,17 @@ impl PendingCommands {
         self.commands.iter_mut()
     }
 
-    /// When what one asked for becomes late, if it has not reached the cluster by then.
+    /// When each command becomes late, if its request has not reached the cluster by then.
     pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
         self.commands.iter().map(|pending| pending.asked_at + LATE)
     }
 
-    /// Takes all, to settle them or add them again.
+    /// Takes all commands, to settle them or to add them again.
     pub(crate) fn take(&mut self) -> Vec<Pending> {
         std::mem::take(&mut self.commands)
     }
 
-    /// Takes those that `which` picks.
+    /// Takes the commands that `which` picks.
     pub(crate) fn take_where(&mut self, which: impl Fn(&Pending) -> bool) -> Vec<Pending> {
         let (taken, kept) = self.take().into_iter().partition(|pending| which(pending));
         self.commands = kept;
@@ -65,32 +65,32 @@ impl PendingCommands {
 pub(crate) struct Pending {
     pub(crate) id: CommandId,
     pub(crate) command: Command,
-    /// Whether it is recorded in the audit log.
+    /// Whether the command is recorded in the audit log.
     pub(crate) of_note: bool,
     pub(crate) needs: Needs,
     pub(crate) says: String,
-    /// The change of the template that it asked for, and what became of that.
+    /// The id of the change of the template that the command asked for, and the outcome of that change.
     pub(crate) change: Option<Str>,
     pub(crate) outcome: Option<ChangeOutcome>,
-    /// When it was asked for.
+    /// When the command was asked for.
     pub(crate) asked_at: Timestamp,
 }
 
-/// When a command is done.
+/// The condition under which a command is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Needs {
-    /// Its edits are saved.
+    /// The command's edits are saved.
     Saved,
-    /// The DaemonSet is adopted: its edits are saved, it is on `OnDelete`, and its original strategy is saved with it.
+    /// The DaemonSet is adopted: the command's edits are saved, the DaemonSet is on `OnDelete`, and its original strategy is saved with it.
     Adopted,
-    /// The brake: the DaemonSet is on `OnDelete`, also where its edits cannot be saved.
+    /// The DaemonSet is on `OnDelete`, even if the command's edits cannot be saved.
     Braked,
     /// The template is changed.
     Changed,
-    /// The strategy is restored and the record gone.
+    /// The strategy is restored, and the record is gone.
     Released,
     /// We hold the lease.
     Driving(Takeover),
-    /// We do not hold it any more.
+    /// We do not hold the Lease any more.
     DriverStopped,
 }

@@ -13,10 +13,10 @@ const RETRY: (Duration, Duration) = (SOONEST, Duration::from_secs(300));
 /// How long a node that was refused waits at least.
 const SOONEST: Duration = Duration::from_secs(10);
 
-/// If so many different nodes in a row are refused, with no deletion in between, the refusal is not about one pod.
+/// If this many different nodes in a row are refused, with no deletion in between, the refusal is not about one pod.
 const GENERAL: usize = 3;
 
-/// The most that is kept of what the server said, in bytes.
+/// The length to which the server's words are cut, in bytes.
 const WORDS: usize = 300;
 
 /// Deletions that were refused.
@@ -25,15 +25,15 @@ pub(crate) struct Refusals {
     by_node: BTreeMap<NodeIx, DeletionRefusal>,
     /// Nodes that were refused since a deletion last succeeded.
     in_a_row: BTreeSet<NodeIx>,
-    /// Whether it was paused, and which halts were acknowledged, when we looked last.
+    /// Whether the rollout was paused, and which halts were acknowledged, at the last look.
     intent: (bool, u32),
 }
 
-/// The deletion of one pod was refused.
+/// The refused deletion of one pod.
 #[derive(Debug)]
 struct DeletionRefusal {
     uid: Str,
-    /// The pod's resource version then.
+    /// The pod's resource version at the refusal.
     version: Str,
     why: Str,
     since: Timestamp,
@@ -42,10 +42,10 @@ struct DeletionRefusal {
     again_at: Timestamp,
 }
 
-/// How a deletion ended that did not delete the pod.
+/// The kind of a failed deletion, after which the pod is still there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FailedDeletion {
-    /// The API server said no: nothing was done.
+    /// The API server refused the deletion: nothing was done.
     Refused,
     /// No answer came, or an error of the server's own, and the pod is still there.
     Lost,
@@ -63,7 +63,7 @@ impl Refusals {
     ) {
         let known = self.by_node.remove(&node).filter(|known| known.uid == uid);
         let failures = known.as_ref().map_or(0, |known| known.failures).saturating_add(1);
-        // A lost answer has been waited for already.
+        // A lost answer has already been waited for, so that its wait doubles one failure later.
         let doubled = match answer {
             FailedDeletion::Refused => failures - 1,
             FailedDeletion::Lost => failures.saturating_sub(2),
@@ -81,7 +81,7 @@ impl Refusals {
             .insert(node, DeletionRefusal { uid, version, why, since, failures, tried_at: now, again_at: now + wait });
     }
 
-    /// A deletion succeeded there.
+    /// Takes in that a deletion succeeded on this node.
     pub(crate) fn succeeded(&mut self, node: Option<NodeIx>) {
         self.in_a_row.clear();
         if let Some(node) = node {
@@ -94,13 +94,13 @@ impl Refusals {
         self.in_a_row.len() >= GENERAL
     }
 
-    /// When a node has its next turn, of those that wait for one.
+    /// When the next of the waiting nodes has its turn.
     pub(crate) fn changes_at(&self, now: Timestamp) -> Option<Timestamp> {
         self.by_node.values().map(|refusal| refusal.again_at).filter(|at| *at > now).min()
     }
 
-    /// Forgets refusals of pods that are gone, and has those tried sooner whose pod changed. `version_of` gives the resource
-    /// version of a pod of this uid on a node, if it is there and not terminating.
+    /// Forgets refusals of pods that are gone, and lets changed pods be tried sooner. `version_of` gives the resource version of a pod of
+    /// this uid on a node, if it is there and not terminating.
     pub(crate) fn follow_pods(&mut self, version_of: impl Fn(NodeIx, &str) -> Option<Str>) {
         self.by_node.retain(|node, refusal| {
             let Some(version) = version_of(*node, &refusal.uid) else { return false };
@@ -114,12 +114,12 @@ impl Refusals {
         self.in_a_row.retain(|node| by_node.contains_key(node));
     }
 
-    /// Whether the deletion of this node's pod was refused: whether it is to be tried again now, and why it was refused.
+    /// The refusal of this node's pod, if there is one: whether its deletion is to be tried again now, and why it was refused.
     pub(crate) fn of(&self, node: NodeIx, now: Timestamp) -> Option<(bool, &Str)> {
         self.by_node.get(&node).map(|refusal| (refusal.again_at <= now, &refusal.why))
     }
 
-    /// All of them, as a record keeps them.
+    /// All refusals, as a record keeps them.
     pub(crate) fn recorded(&self) -> impl Iterator<Item = (NodeIx, RefusedDeletion)> {
         self.by_node.iter().map(|(node, refusal)| {
             let DeletionRefusal { uid, since, why, .. } = refusal;
@@ -127,7 +127,7 @@ impl Refusals {
         })
     }
 
-    /// Has all of them tried again at once where somebody has just resumed; whether that is so.
+    /// If somebody has just resumed, has all refused pods tried again at once. Returns whether somebody has.
     pub(crate) fn follow_intent(&mut self, intent: &Intent, now: Timestamp) -> bool {
         let (was_paused, acknowledged) =
             std::mem::replace(&mut self.intent, (intent.paused.is_some(), intent.acknowledged_halt));
@@ -139,7 +139,7 @@ impl Refusals {
     }
 }
 
-/// What the server said, without what the row says anyway, and no more of it than a record has room for.
+/// The server's words, without what the row says anyway, cut to the room that a record has.
 pub(crate) fn words(message: &str, node: &str) -> Str {
     let said = message.split_once(&format!(" on {node}: ")).map_or(message, |(_, said)| said);
     let end = (0..=WORDS.min(said.len())).rev().find(|end| said.is_char_boundary(*end)).unwrap_or(0);

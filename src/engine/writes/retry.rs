@@ -1,12 +1,12 @@
-//! When a write that failed is tried again.
+//! The time at which a failed write is tried again.
 
 use std::time::Duration;
 
 use crate::engine::model::effect::{EffectError, EffectErrorKind};
 use crate::engine::model::time::Timestamp;
 
-/// How long after an answer was lost the write is taken as one that did not arrive, if nothing shows that it did: a pod that is still there,
-/// untouched, was not deleted, and one that is not there was not made.
+/// How long after a lost answer the write is taken as one that did not arrive, if nothing shows that it did: a pod that is still there and
+/// untouched was not deleted, and a pod that is not there was not made.
 pub(crate) const LOST_ANSWER: Duration = Duration::from_secs(30);
 
 /// How long a failed write waits before the next try, at first and at most.

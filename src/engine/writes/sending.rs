@@ -1,4 +1,4 @@
-//! How fast and how far away deletions are sent.
+//! The rate at which deletions are sent, and the distance to the API server.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use crate::engine::rules::rate::TokenBucket;
 /// A shorter wait is not shown.
 pub(crate) const WORTH_A_WORD: Duration = Duration::from_secs(2);
 
-/// How fast and how far away deletions are sent, and what they wait for.
+/// The rate of deletions, the distance to the API server, and what deletions wait for.
 #[derive(Debug)]
 pub(crate) struct Sending {
     /// How far away the API server is.
     pub(crate) distance: Distance,
     tokens: TokenBucket,
-    /// When each deletion was sent that is not seen yet, by pod uid.
+    /// When each deletion that is not seen yet was sent, by pod uid.
     sent: BTreeMap<Str, Timestamp>,
-    /// Since when there are nodes next in line and no deletion leaves.
+    /// Since when nodes are next in line and no deletion leaves.
     waits_since: Option<Timestamp>,
-    /// How many wait for nothing but the rate, and until when the next of them do.
+    /// How many deletions wait for nothing but the rate, and when the next of them may be sent.
     rated: Option<(usize, Timestamp)>,
     /// Deletions wait for a proof: a write of the Lease is needed even if there is nothing else to write.
     needs_proof: bool,
@@ -41,7 +41,7 @@ impl Sending {
         }
     }
 
-    /// A decision begins; `waits`: there are nodes next in line. Deletions of which `counts` does not hold any more are forgotten.
+    /// Begins a decision. `waits`: nodes are next in line. Deletions for which `counts` does not hold any more are forgotten.
     pub(crate) fn begin(&mut self, waits: bool, counts: impl Fn(&Str) -> bool, now: Timestamp) {
         self.rated = None;
         self.sent.retain(|uid, _| counts(uid));
@@ -53,13 +53,13 @@ impl Sending {
         self.tokens.available(now)
     }
 
-    /// So many deletions were sent at `now`, and `left` wait for nothing but the rate.
+    /// Notes that `count` deletions were sent at `now`, and that `left` more wait for nothing but the rate.
     pub(crate) fn sent_many(&mut self, count: usize, left: usize, now: Timestamp) {
         self.tokens.take(count, now);
         self.rated = (left > 0).then(|| (left, self.tokens.next_group_at(left, now)));
     }
 
-    /// A deletion was sent.
+    /// Notes that a deletion was sent.
     pub(crate) fn sent(&mut self, uid: &Str, now: Timestamp) {
         self.sent.insert(uid.clone(), now);
         self.waits_since = None;
@@ -75,12 +75,12 @@ impl Sending {
         self.sent.iter().map(|(uid, at)| (uid, *at))
     }
 
-    /// Since when there are nodes next in line and no deletion leaves.
+    /// Since when nodes are next in line and no deletion leaves.
     pub(crate) fn waits_since(&self) -> Option<Timestamp> {
         self.waits_since
     }
 
-    /// What is waited for, where that is the rate.
+    /// The wait for the rate, if deletions wait for it.
     pub(crate) fn rate_wait(&self, now: Timestamp) -> Option<Wait> {
         let (waiting, _) = self.rated?;
         let until = self.tokens.ready_at(waiting, now);
@@ -100,7 +100,7 @@ impl Sending {
         group.into_iter().chain(waits.map(|since| since + WORTH_A_WORD))
     }
 
-    /// Deletions wait for a proof.
+    /// Asks for a write of the Lease as the proof for which deletions wait.
     pub(crate) fn ask_for_proof(&mut self) {
         self.needs_proof = true;
     }
@@ -110,7 +110,7 @@ impl Sending {
         self.needs_proof
     }
 
-    /// A write of the Lease is sent: it will be the proof.
+    /// Notes that a write of the Lease is sent, which will be the proof.
     pub(crate) fn proof_is_on_its_way(&mut self) {
         self.needs_proof = false;
     }

@@ -13,13 +13,13 @@ use crate::engine::model::time::Timestamp;
 /// The first wait before a pod whose pull failed is made again; it doubles up to [`LONGEST`].
 const FIRST: Duration = Duration::from_secs(30);
 const LONGEST: Duration = Duration::from_secs(300);
-/// The wait after a pod was refused: by a quota, by admission, for want of a right.
+/// The wait after a pod was refused by a quota, by admission, or because a right is missing.
 const REFUSED: Duration = Duration::from_secs(30);
 
 /// The wait after a deletion was refused, or its answer lost.
 const DELETE_AGAIN: Duration = Duration::from_secs(5);
 
-/// What was sent for pre-warming and is not settled, and what has to wait.
+/// The writes for pre-warming that are not settled, and the waits after failures.
 #[derive(Debug, Default)]
 pub(crate) struct WarmWrites {
     /// By node: the name of the pod that is being made there and that no watch has shown, and since when.
@@ -28,11 +28,11 @@ pub(crate) struct WarmWrites {
     deleting: BTreeMap<Str, WarmDeletion>,
     /// By node: pulls that failed.
     attempts: BTreeMap<Str, Attempts>,
-    /// What another has recorded of them, as it was taken in last.
+    /// The failures that another process has recorded, as they were last taken in.
     followed: BTreeMap<Str, PrewarmFailure>,
-    /// What was asked for when, and the last request to try again, as this process knows them; `None`: not seen yet.
+    /// When pre-warming was asked for, and the last request for a retry, as this process knows them; `None`: not seen yet.
     request: Option<(By, Option<By>)>,
-    /// Uids of pods that are to be made anew because of such a request.
+    /// Uids of pods that are to be made anew because of a request for a retry.
     renewed: BTreeSet<Str>,
     /// The last refusal, until a pod is made again.
     refusal: Option<WarmRefusal>,
@@ -40,21 +40,21 @@ pub(crate) struct WarmWrites {
     throttle: Option<PullThrottle>,
 }
 
-/// The registry serves no more pulls for now. Each one that is tried all the same may count too.
+/// A refusal of the registry to serve more pulls for now. Further pulls may count against its limit, too.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct PullThrottle {
     /// The node whose pull was refused last.
     pub(crate) node: Str,
-    /// Before that nothing is pulled; then one at a time.
+    /// Until then nothing is pulled; afterwards one pull at a time.
     pub(crate) again_at: Timestamp,
-    /// How often in a row.
+    /// How many refusals there were in a row.
     times: u32,
-    /// The node that tries whether it serves again.
+    /// The node whose pull tests whether the registry serves again.
     pub(crate) tries: Option<Str>,
 }
 
 impl PullThrottle {
-    /// What other nodes wait for.
+    /// The wait of the other nodes.
     pub(crate) fn wait(&self, now: Timestamp) -> PrewarmWait {
         let again_at = Some(self.again_at).filter(|again| now < *again);
         PrewarmWait::RateLimited { node: self.node.clone(), again_at }
@@ -64,18 +64,18 @@ impl PullThrottle {
 /// The deletion of a pod, until a watch shows that the pod goes.
 #[derive(Debug, Default)]
 struct WarmDeletion {
-    /// Where the last one failed: when the next is sent.
+    /// If the last deletion failed: when the next one is sent.
     again_at: Option<Timestamp>,
-    /// What was said when the last one failed.
+    /// The server's words when the last deletion failed.
     refusal: Option<Str>,
 }
 
-/// Pulls that failed on a node, so that its pod was deleted.
+/// Failed pulls on a node, after which its pod was deleted.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Attempts {
     pub(crate) failed: u32,
     pub(crate) cause: Cause,
-    /// Before that no other pod is made there.
+    /// Until then no other pod is made on the node.
     pub(crate) again_at: Timestamp,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Attempts {
 pub(crate) struct WarmRefusal {
     pub(crate) node: Str,
     pub(crate) message: Str,
-    /// Before that none is tried.
+    /// Until then no pod is tried.
     pub(crate) again_at: Timestamp,
 }
 
@@ -94,7 +94,7 @@ impl WarmWrites {
         self.creating.contains_key(node)
     }
 
-    /// On which nodes pods are being made, each with its name.
+    /// The nodes on which pods are being made, each with the name of its pod.
     pub(crate) fn creating(&self) -> impl Iterator<Item = (&Str, &Str)> {
         self.creating.iter().map(|(node, (pod, _))| (node, pod))
     }
@@ -106,12 +106,12 @@ impl WarmWrites {
         }
     }
 
-    /// A pod is there, or it is known that none was made.
+    /// Settles a creation: the pod is there, or it is known that none was made.
     pub(crate) fn create_settled(&mut self, node: &str) {
         self.creating.remove(node);
     }
 
-    /// Creations that were sent before that instant and have shown nothing: they did not arrive.
+    /// Gives up creations that were sent before that instant and have shown no pod: they did not arrive.
     pub(crate) fn give_up_creations(&mut self, before: Timestamp) -> Vec<Str> {
         let lost = self.creating.iter().filter(|(_, (_, sent_at))| *sent_at < before).map(|(node, _)| node.clone());
         let lost: Vec<Str> = lost.collect();
@@ -141,18 +141,18 @@ impl WarmWrites {
         self.deleting.remove(uid);
     }
 
-    /// A deletion was refused, or its answer lost.
+    /// Takes in that a deletion was refused, or that its answer was lost.
     pub(crate) fn delete_failed(&mut self, uid: &Str, said: &Str, now: Timestamp) {
         let failed = WarmDeletion { again_at: Some(now + DELETE_AGAIN), refusal: Some(said.clone()) };
         self.deleting.insert(uid.clone(), failed);
     }
 
-    /// What failed on this node.
+    /// The failed pulls on this node.
     pub(crate) fn attempts(&self, node: &str) -> Option<&Attempts> {
         self.attempts.get(node)
     }
 
-    /// A pull failed, and its pod is deleted so that it does not go on outside of the limits.
+    /// Takes in a failed pull, whose pod is deleted so that it does not go on outside of the limits.
     pub(crate) fn pull_failed(&mut self, node: &Str, cause: Cause, now: Timestamp) {
         let failed = self.attempts.get(node).map_or(0, |known| known.failed) + 1;
         if cause.kind.is_the_registrys_limit() {
@@ -162,7 +162,7 @@ impl WarmWrites {
     }
 
     fn rate_limited(&mut self, node: &Str, now: Timestamp) {
-        // Pulls that were on their way then are refused for the same reason.
+        // Pulls that were on their way at that time are refused for the same reason.
         if self.throttle.as_ref().is_some_and(|known| now < known.again_at) {
             return;
         }
@@ -171,7 +171,7 @@ impl WarmWrites {
         self.throttle = Some(PullThrottle { node: node.clone(), again_at, times, tries: None });
     }
 
-    /// It worked after all. Returns whether anything waited for that.
+    /// Takes in that a pull succeeded. Returns whether anything waited for that.
     pub(crate) fn pull_succeeded(&mut self, node: &str) -> bool {
         let had_failed = self.attempts.remove(node).is_some();
         self.throttle.take_if(|throttle| throttle.tries.as_deref() == Some(node)).is_some() || had_failed
@@ -182,7 +182,7 @@ impl WarmWrites {
         self.throttle.as_ref()
     }
 
-    /// The failures that are to be recorded with what is `asked`: `None` where this process has not taken that in yet.
+    /// The failures that are to be recorded with the request `asked`; `None` if this process has not taken in that request yet.
     pub(crate) fn failures(&self, asked: &Prewarm) -> Option<BTreeMap<Str, PrewarmFailure>> {
         let known = self.request.as_ref().is_some_and(|(by, retried)| (by, retried) == (&asked.by, &asked.retried));
         let recorded = |attempts: &Attempts| PrewarmFailure {
@@ -194,8 +194,8 @@ impl WarmWrites {
         known.then(|| all().map(|(node, attempts)| (node.clone(), recorded(attempts))).collect())
     }
 
-    /// Takes in what whoever drives, or drove, has recorded of failures; whether that is news. Nothing waits for longer than it would if it had
-    /// failed just now: the clock by which they are recorded may be another.
+    /// Takes in the failures that the present or last driver has recorded. Returns whether they are news. No wait is longer than after a
+    /// failure just now, because the recorded times may be of another clock.
     pub(crate) fn follow_record(&mut self, recorded: &BTreeMap<Str, PrewarmFailure>, now: Timestamp) -> bool {
         if self.followed == *recorded {
             return false;
@@ -217,8 +217,8 @@ impl WarmWrites {
         true
     }
 
-    /// Takes in what is asked for, and says whether it is news. If an operator has asked again since, everything that failed is
-    /// tried now; `failed` are the pods that did. By no clock: those of an operator and of the cluster may differ.
+    /// Takes in the request, and returns whether it has changed. If an operator has asked again since, all failed pulls are tried now; `failed`
+    /// are their pods. No times are compared: the clocks of an operator and of the cluster may differ.
     pub(crate) fn follow_request(
         &mut self,
         request: Option<(By, Option<By>)>,
@@ -260,14 +260,14 @@ impl WarmWrites {
         let again = self.attempts.values().map(|attempts| attempts.again_at);
         let delete_again = self.deleting.values().filter_map(|sent| sent.again_at);
         let throttled = self.throttle.iter().map(|throttle| throttle.again_at);
-        // Given up a moment after that.
+        // A creation is given up a moment after its limit.
         let lost = self.creating.values().map(|(_, sent_at)| *sent_at + LOST_ANSWER + Duration::from_millis(1));
         let refused = self.refusal.iter().map(|refusal| refusal.again_at);
         again.chain(refused).chain(delete_again).chain(throttled).chain(lost)
     }
 }
 
-/// How long nothing is tried after so many failures in a row.
+/// How long nothing is tried after this many failures in a row.
 fn wait_after(failures: u32) -> Duration {
     FIRST.saturating_mul(1 << failures.saturating_sub(1).min(8)).min(LONGEST)
 }

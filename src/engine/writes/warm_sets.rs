@@ -1,4 +1,4 @@
-//! StatefulSets for pre-warming: those that are there, as they were last listed, and what is on its way.
+//! StatefulSets for pre-warming: the ones that were last listed, and the writes that are on their way.
 
 use std::time::Duration;
 
@@ -7,54 +7,54 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::WarmSetFact;
 use crate::engine::model::time::Timestamp;
 
-/// After so long they are listed again: somebody else may have deleted one, and events tell why one makes no pod.
+/// The StatefulSets are listed again after this time: somebody else may have deleted one, and events tell why one makes no pod.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// The wait after a list or a write that failed.
 const RETRY: Duration = Duration::from_secs(5);
-/// The wait after one was refused: by a quota, by admission, for want of a right.
+/// The wait after a StatefulSet was refused by a quota, by admission, or because a right is missing.
 const REFUSED: Duration = Duration::from_secs(30);
 
-/// What is known of them. Only whoever drives asks.
+/// The knowledge about the StatefulSets. Only the driver asks for them.
 #[derive(Debug, Default)]
 pub(crate) struct WarmSets {
     listed: Option<(Timestamp, Vec<WarmSetFact>)>,
-    /// Whether the list is older than what was written since.
+    /// Whether the list is older than the last write.
     outdated: bool,
-    /// How much is on its way.
+    /// How many requests are on their way.
     busy: u32,
-    /// Before that nothing is sent.
+    /// Nothing is sent before then.
     not_before: Option<Timestamp>,
-    /// What the API server last refused to make, by name, and what it said; until one is made.
+    /// The object that the API server last refused to make, by name, and the server's words; kept until one is made.
     refusal: Option<(Str, Str)>,
 }
 
 impl WarmSets {
-    /// Those that are there; `None`: that is not known.
+    /// The StatefulSets that are there; `None` if that is not known.
     pub(crate) fn known(&self) -> Option<&[WarmSetFact]> {
         self.listed.as_ref().map(|(_, sets)| &**sets)
     }
 
-    /// The same, if nothing was written or is on its way since they were listed.
+    /// The StatefulSets that are there, if nothing was written or is on its way since they were listed.
     pub(crate) fn settled(&self) -> Option<&[WarmSetFact]> {
         self.known().filter(|_| !self.outdated && self.busy == 0)
     }
 
-    /// Whether the one of that name is there, or may be.
+    /// Whether the StatefulSet of that name is there, or may be.
     pub(crate) fn may_have(&self, name: &str) -> bool {
         self.known().is_none_or(|sets| sets.iter().any(|set| *set.name == *name)) || self.outdated || self.busy > 0
     }
 
-    /// Whether something may be sent now.
+    /// Whether a request may be sent now.
     pub(crate) fn is_free(&self, now: Timestamp) -> bool {
         self.busy == 0 && self.not_before.is_none_or(|at| now >= at)
     }
 
-    /// Whether they are to be listed now.
+    /// Whether the StatefulSets are to be listed now.
     pub(crate) fn is_list_due(&self, now: Timestamp) -> bool {
         self.outdated || self.listed.as_ref().is_none_or(|(at, _)| now.since(*at) >= LOOK_AGAIN)
     }
 
-    /// Whatever was known is of no use any more: nothing is needed, or somebody else drives.
+    /// Drops all knowledge, because nothing is needed any more or somebody else drives.
     pub(crate) fn forget(&mut self) {
         let busy = self.busy;
         *self = Self { busy, ..Self::default() };
@@ -70,24 +70,24 @@ impl WarmSets {
         self.listed = Some((now, sets));
     }
 
-    /// One was made or deleted, or was there already, or gone.
+    /// Takes in that a StatefulSet was made or deleted, or was there or gone already.
     pub(crate) fn written(&mut self) {
         self.busy = self.busy.saturating_sub(1);
         self.outdated = true;
     }
 
-    /// One was made.
+    /// Takes in that a StatefulSet was made.
     pub(crate) fn accepted(&mut self) {
         self.refusal = None;
     }
 
-    /// A list or a deletion failed.
+    /// Takes in that a list or a deletion failed.
     pub(crate) fn failed(&mut self, now: Timestamp) {
         self.written();
         self.wait(now + RETRY);
     }
 
-    /// The answer to a creation was lost.
+    /// Takes in that the answer to a creation was lost.
     pub(crate) fn lost(&mut self, now: Timestamp) {
         self.written();
         self.wait(now + LOST_ANSWER);
@@ -99,7 +99,7 @@ impl WarmSets {
         self.wait(now + REFUSED);
     }
 
-    /// An operator asks for another try, or for something else.
+    /// Ends all waits, because an operator asks for a retry or for something else.
     pub(crate) fn try_now(&mut self) {
         (self.refusal, self.not_before, self.outdated) = (None, None, true);
     }

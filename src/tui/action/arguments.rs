@@ -1,4 +1,4 @@
-//! What can be given as the argument of an action: names that are there, offered as completions.
+//! Completions for the arguments of actions: names of things that exist.
 
 use crate::tui::columns::fleet::FleetSort;
 use crate::tui::columns::nodes::Sort;
@@ -49,7 +49,7 @@ pub(super) fn contexts(model: &Model) -> Vec<String> {
     model.contexts.iter().filter(|name| **name != *model.context).cloned().collect()
 }
 
-/// The labels that tell the nodes apart.
+/// The keys of labels by which the nodes can be told apart.
 pub(super) fn node_labels(model: &Model) -> Vec<String> {
     model.rollout().map(|page| block_labels(page.shown_nodes())).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! When an action makes sense: conditions on the rollout that is open. Each says what is missing.
+//! Conditions of actions, on the rollout that is open. A condition that does not hold says what is missing.
 
 use crate::driver::DrivenBy;
 use crate::engine::model::driver::DriverView;
@@ -13,7 +13,7 @@ pub(super) fn always(_: &Model) -> Result<(), String> {
     Ok(())
 }
 
-/// What is said behind keys that write, while the console is read-only.
+/// The text shown behind keys that write, while the console is read-only.
 fn arm_first(model: &Model) -> &'static str {
     if model.armed_for().is_none() { " (A arms first)" } else { "" }
 }
@@ -42,7 +42,7 @@ pub(super) fn recorded(model: &Model) -> Result<(), String> {
         .map_err(|why| why + arm_first(model))
 }
 
-/// For budgets and gates, which are a rollout's.
+/// For actions on budgets and gates, which belong to a rollout.
 pub(super) fn has_limits(model: &Model) -> Result<(), String> {
     rollout_says(model, |snapshot| {
         let none = snapshot.started_at.is_none() && !snapshot.adopted;
@@ -51,7 +51,7 @@ pub(super) fn has_limits(model: &Model) -> Result<(), String> {
     .map_err(|why| why + arm_first(model))
 }
 
-/// For driving. Who drives already may stop.
+/// For the action that drives. A console that drives already may stop.
 pub(super) fn has_work(model: &Model) -> Result<(), String> {
     let drives = driving(model).is_ok();
     rollout_says(model, |snapshot| {
@@ -77,11 +77,11 @@ pub(super) fn has_other_revision(model: &Model) -> Result<(), String> {
     })
 }
 
-/// Whether the rollout on screen is paused, and no pod is replaced by its controller: a pause then changes no more than its reason.
+/// Whether the rollout on screen is paused and its controller replaces no Pod: another pause then changes only the reason.
 pub(crate) fn is_paused(model: &Model) -> bool {
     model.rollout().and_then(|page| page.snapshot()).is_some_and(|snapshot| {
         let is_paused = matches!(snapshot.phase, Phase::Paused(_)) || snapshot.paused.is_some();
-        // With `RollingUpdate` the controller replaces pods although the rollout is paused: a pause then sets OnDelete.
+        // With `RollingUpdate` the controller replaces Pods although the rollout is paused: a pause then sets OnDelete.
         is_paused && snapshot.strategy == StrategyKind::OnDelete
     })
 }
@@ -103,7 +103,7 @@ pub(super) fn no_timeline(model: &Model) -> Result<(), String> {
     }
 }
 
-/// For actions that show what differs.
+/// For actions that show the difference of two revisions.
 fn not_comparing(model: &Model) -> Result<(), String> {
     let text = model.rollout().and_then(|page| page.revisions.as_ref()?.text.as_ref());
     match text.is_some_and(RevisionText::is_diff) {
@@ -120,7 +120,7 @@ pub(super) fn filtered(model: &Model) -> Result<(), String> {
     }
 }
 
-/// For actions that open what is selected.
+/// For actions that open the selected row.
 pub(super) fn opens(model: &Model) -> Result<(), String> {
     match model.node_page().is_some() {
         true => Err("this is the page of a node: esc goes back".to_owned()),
@@ -146,7 +146,7 @@ pub(super) fn has_other_container(model: &Model) -> Result<(), String> {
     }
 }
 
-/// For actions that go to the next line with the text that is searched for.
+/// For actions that go to the next line that contains the searched text.
 pub(super) fn searches(model: &Model) -> Result<(), String> {
     match model.node_page().is_some_and(|page| !page.search.is_empty()) {
         true => Ok(()),
@@ -163,7 +163,7 @@ pub(super) fn listing_revisions(model: &Model) -> Result<(), String> {
     }
 }
 
-/// For actions that the pre-warm screen does not have.
+/// For actions that the pre-warm screen lacks.
 pub(super) fn no_prewarm(model: &Model) -> Result<(), String> {
     if model.node_page().is_some() {
         return Err("this is the page of a node: esc goes back".to_owned());
@@ -174,7 +174,7 @@ pub(super) fn no_prewarm(model: &Model) -> Result<(), String> {
     }
 }
 
-/// Whether something is being pre-warmed, and the screen that shows it is not open.
+/// Whether images are being pre-warmed and the screen that shows this is not open.
 pub(crate) fn has_prewarm_to_show(model: &Model) -> bool {
     model.rollout().is_some_and(|page| {
         page.prewarm.is_none() && page.snapshot().is_some_and(|snapshot| snapshot.prewarm.is_some())
@@ -206,7 +206,7 @@ pub(crate) fn driver(model: &Model) -> Option<DriverView> {
     Some(model.rollout()?.snapshot()?.driver.clone())
 }
 
-/// For `:stop-driving`: only who drives can stop driving.
+/// For `:stop-driving`: only a console that drives can stop driving.
 pub(super) fn driving(model: &Model) -> Result<(), String> {
     match driver(model) {
         Some(DriverView::You { .. } | DriverView::Waiting { .. }) => Ok(()),
@@ -231,7 +231,7 @@ fn driven_by(model: &Model) -> DrivenBy {
     }
 }
 
-/// Whether its own controller replaces pods.
+/// Whether the DaemonSet's own controller replaces Pods.
 fn rolls(model: &Model) -> bool {
     let snapshot = model.rollout().and_then(|page| page.snapshot());
     snapshot.is_some_and(|snapshot| snapshot.strategy == StrategyKind::RollingUpdate)

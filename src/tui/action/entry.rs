@@ -1,4 +1,4 @@
-//! What the table of actions says of each, and whether it can be done now.
+//! The entries of the table of actions, and whether an action can be done now.
 
 use crate::engine::model::event::{Permission, Right, WatchHealth};
 use crate::engine::model::presence::Presence;
@@ -11,7 +11,7 @@ use crate::tui::model::{FleetPage, Model, Page, RolloutPage};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Action {
     pub(crate) id: ActionId,
-    /// What is typed after `:`.
+    /// The word that is typed after `:`.
     pub(crate) name: &'static str,
     pub(crate) aliases: &'static [&'static str],
     pub(crate) keys: &'static [Key],
@@ -22,20 +22,20 @@ pub(crate) struct Action {
     pub(crate) group: Group,
     pub(crate) scope: ActionScope,
     pub(crate) guard: Guard,
-    /// Whether it only looks in the present state: then it needs nothing.
+    /// Whether the action only looks in the present state: it then needs neither arming nor permissions.
     pub(crate) looks: fn(&Model) -> bool,
-    /// What may be typed after its name.
+    /// The argument that may be typed after the action's name.
     pub(crate) argument: Option<Argument>,
-    /// Its place in the footer, if it has one. Of two with the same place one is shown.
+    /// The action's place in the footer, if it has one. Only one of two actions with the same place is shown.
     pub(crate) footer: Option<u8>,
-    /// Whether it makes sense in the present state of the rollout, and if not, why.
+    /// Whether the action makes sense in the present state of the rollout; the error says why not.
     pub(crate) when: fn(&Model) -> Result<(), String>,
 }
 
-/// Declares [`ActionId`], and all of them in their order.
+/// Declares [`ActionId`], with a list of all ids in their order.
 macro_rules! action_ids {
     ($($id:ident),+ $(,)?) => {
-        /// Tells actions apart. `ACTIONS` has an entry for each, `commands::run` does each.
+        /// Tells actions apart. `ACTIONS` has an entry for each id, and `commands::run` does each.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(crate) enum ActionId { $($id,)+ }
 
@@ -49,11 +49,11 @@ action_ids! {
     Pause, Arm, Step, Partition, Canary, Resume, Image, Drive, StopDriving, Undo, Release, Adopt, Tune, Prewarm, PausePrewarm, RetryPrewarm, CancelPrewarm, ReadOnly, Open, NodeLog, NodePrevious, NodeEvents, NodeDescribe, NodeYaml, NodeWhy, NextTab, PreviousTab, NextContainer, Follow, Wrap, Timestamps, FindNext, FindPrevious, LogCommand, Back, Filter, NextHit, PreviousHit, Sort, Freeze, Watches, Diagnose, Timeline, AllSteps, History, Diff, Template, Mark, MarkNode, Unmark, Map, Site, Nodes, GoTo, Fleet, Namespace, Context, Up, Down, HalfUp, HalfDown, PageUp, PageDown, Top, Bottom, Left, Right, Copy, CopyWhat, Help, Palette, Theme, Glyphs, Save, Repaint, Suspend, Quit,
 }
 
-/// What may be typed after an action's name.
+/// The argument that may be typed after an action's name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Argument {
     pub(crate) hint: &'static str,
-    /// What it could be, for completion; nothing where it is free text.
+    /// The possible arguments, for completion; empty if the argument is free text.
     pub(crate) known: fn(&Model) -> Vec<String>,
 }
 
@@ -71,7 +71,7 @@ impl Group {
         [(Self::Change, "Change the rollout"), (Self::Look, "Look"), (Self::Move, "Move"), (Self::Console, "Console")];
 }
 
-/// Where an action makes sense.
+/// The part of the console where an action makes sense.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ActionScope {
     Anywhere,
@@ -80,7 +80,7 @@ pub(crate) enum ActionScope {
     OneDaemonSet,
     /// On the pre-warm screen.
     Prewarm,
-    /// Where nodes are listed, or one is shown.
+    /// On the list of nodes, or on the page of one.
     Nodes,
     /// Where the revisions are listed.
     Revisions,
@@ -93,7 +93,7 @@ pub(crate) enum ActionScope {
 }
 
 impl ActionScope {
-    /// Whether it is a screen of a rollout: what is bound to a key there is bound to it before anything else.
+    /// Whether this is a screen of a rollout: keys bound on such a screen take precedence there.
     pub(crate) fn is_screen(self) -> bool {
         match self {
             Self::Prewarm | Self::Node | Self::Nodes | Self::Revisions | Self::Timeline | Self::NodeRows => true,
@@ -102,14 +102,14 @@ impl ActionScope {
     }
 }
 
-/// What has to be given before an action works.
+/// The conditions that have to be met before an action works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Guard {
-    /// It changes nothing in the cluster.
+    /// The action changes nothing in the cluster.
     Read,
-    /// It takes nothing down: it is confirmed, and works while read-only.
+    /// The action takes no node down: it is confirmed, and works while read-only.
     Safety,
-    /// It changes the cluster: only while armed, and where the API server permits this.
+    /// The action changes the cluster: it works only while armed, and only if the API server permits the change.
     Write(&'static [Right]),
 }
 
@@ -142,7 +142,7 @@ impl Action {
         }
     }
 
-    /// Whether it can be done now.
+    /// Whether the action can be done now.
     ///
     /// # Errors
     /// Says what is missing, and how to get it.
@@ -165,7 +165,7 @@ impl Action {
                     format!("`{}` works on the revisions: {} lists them", self.name, ActionId::History.key())
                 }
                 _ => {
-                    // There is more than one node on which it could be done.
+                    // The action could be done on more than one node.
                     let place = match self.scope {
                         ActionScope::Nodes | ActionScope::NodeRows | ActionScope::Node => "a node of an open DaemonSet",
                         _ => "an open DaemonSet",
@@ -186,7 +186,7 @@ impl Action {
             if model.fleet.as_ref().and_then(FleetPage::current).is_none() {
                 return Err(format!("`{}` works on a DaemonSet of the list: {}", self.name, no_row(model)));
             }
-            // It opens the DaemonSet first; whatever else it needs is judged there.
+            // The action opens the DaemonSet first; its other conditions are judged there.
             return (self.when)(model);
         }
         let page = model.rollout().ok_or("open a DaemonSet first, with enter")?;
@@ -195,7 +195,7 @@ impl Action {
         }
         let snapshot = page.snapshot().ok_or("still loading: nothing is known yet")?;
         present(snapshot)?;
-        // Nobody is to arm for what is refused then.
+        // The condition is judged before the arming, so that nobody arms for an action that is refused afterwards.
         (self.when)(model)?;
         if matches!(self.guard, Guard::Write(_)) && model.armed_for().is_none() {
             return Err(format!("read-only: A arms for 10 minutes, then {} {}", self.key(), self.label_on(page)));
@@ -210,12 +210,12 @@ impl Action {
         }
     }
 
-    /// Whether it changes nothing in the cluster as things are.
+    /// Whether the action changes nothing in the cluster in the present state.
     pub(crate) fn only_looks(&self, model: &Model) -> bool {
         self.guard == Guard::Read || (self.looks)(model)
     }
 
-    /// What it is called on this page: one key drives and stops driving.
+    /// The action's label on this page: one key starts driving and stops it.
     fn label_on(&self, page: &RolloutPage) -> &'static str {
         if self.id == ActionId::Drive && page.driven_by_us() {
             ActionId::StopDriving.action().label
@@ -224,13 +224,13 @@ impl Action {
         }
     }
 
-    /// Its first key, or its name where it has none.
+    /// The action's first key, or its name if it has no key.
     pub(crate) fn key(&self) -> String {
         self.keys.first().map_or_else(|| format!(":{}", self.name), Key::to_string)
     }
 }
 
-/// Why no DaemonSet of the list is selected, and what helps.
+/// The reason why no DaemonSet of the list is selected, with the remedy.
 fn no_row(model: &Model) -> &'static str {
     let fleet = model.fleet.as_ref();
     match fleet.map(|page| &page.fleet.health) {

@@ -1,14 +1,14 @@
-//! What the engine says in words of the command line, said in keys.
+//! Translates the engine's texts, which name commands of the command line, into texts that name keys.
 
 use super::table::ACTIONS;
 
-/// Commands of the command line that the console calls otherwise.
+/// Commands of the command line that have another name in the console.
 const OTHER_NAMES: [(&str, &str); 2] = [("set-image", "image"), ("select", "canary")];
 
-/// `text` with each command in backquotes replaced by the key for it: `` `step --to 100%` `` by `S (100%)`. What is no command stays.
+/// `text` with each command in backquotes replaced by its key: `` `step --to 100%` `` becomes `S (100%)`. Other quoted text stays.
 pub(crate) fn in_keys(text: &str) -> String {
     let mut said = String::with_capacity(text.len());
-    // What stands in backquotes is every second piece; a quote without its second one is none.
+    // Every second piece stands in backquotes; a backquote without a closing one quotes nothing.
     let pieces: Vec<&str> = text.split('`').collect();
     for (nth, piece) in pieces.iter().enumerate() {
         let is_quoted = nth % 2 == 1 && nth + 1 < pieces.len();

@@ -1,7 +1,8 @@
 //! Reads the keys that a user gives to actions.
 //!
-//! They are given in addition: the keys of the table stay, because many lines on the screen name them. So a key that writes cannot be given
-//! to something else, and what writes cannot be given a key that is pressed in passing.
+//! The user's keys are added to those of the table: the table's keys stay, because many lines on the screen name them. So a
+//! key of an action that writes cannot be given to another action, and an action that writes cannot be given a key that is
+//! pressed in passing.
 
 use crossterm::event::{KeyCode, KeyModifiers};
 
@@ -11,13 +12,13 @@ use crate::tui::key::Key;
 use crate::tui::key_map::KeyMap;
 use crate::tui::words::meant;
 
-/// The keys that lead out of everything, whatever a user wants.
+/// Keys that a user cannot reassign: they lead out of every screen.
 const FIXED: [Key; 4] = [Key::plain(KeyCode::Esc), Key::plain(KeyCode::Enter), Key::ctrl('c'), Key::ctrl('z')];
 
-/// Reads what the configuration file gives, each with where it does.
+/// Reads the keys of the configuration file; each comes with the place where the file sets it.
 ///
 /// # Errors
-/// Says which line cannot be used, and why.
+/// Names the line that cannot be used, and says why.
 pub(crate) fn own_keys(choices: &[(KeyChoice, String)]) -> Result<KeyMap, String> {
     let mut map = KeyMap::default();
     for (KeyChoice { action, key, .. }, place) in choices {

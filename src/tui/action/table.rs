@@ -18,7 +18,7 @@ use crate::tui::key::Key;
 /// Every action, in the order of the help, which is the order of [`ActionId`].
 pub(crate) static ACTIONS: [Action; ActionId::ALL.len()] = joined([CHANGES, ON_NODES, OTHERS]);
 
-/// What looks at a rollout as a whole or at several, what moves, and what is about the console.
+/// Actions that look at one rollout or several, actions that move, and actions on the console itself.
 const OTHERS: &[Action] = &[
     Action {
         name: "back",
@@ -334,7 +334,7 @@ const OTHERS: &[Action] = &[
     },
 ];
 
-/// These tables as one.
+/// Joins the three tables into one.
 const fn joined<const N: usize>(parts: [&[Action]; 3]) -> [Action; N] {
     let mut all = [look(ActionId::Back); N];
     let (mut part, mut at) = (0, 0);
@@ -366,7 +366,7 @@ const fn char(c: char) -> Key {
     Key::char(c)
 }
 
-/// What actions that only look have in common.
+/// The fields that actions which only look have in common.
 const fn look(id: ActionId) -> Action {
     Action {
         id,

@@ -1,4 +1,4 @@
-//! A table's rows as the filter sees them: every column can be asked for by its name and by its heading.
+//! A table's rows as the filter sees them: a filter can name every column by its name and by its heading.
 
 use std::borrow::Cow;
 
@@ -7,24 +7,24 @@ use crate::engine::model::labels::Labels;
 use crate::engine::model::time::Timestamp;
 use crate::tui::filter::{FieldKind, FilterField, FilterRow, parse_age};
 
-/// A width that no cell has to be cut for.
+/// A width at which no cell is cut.
 const WIDE: usize = 200;
 
-/// What is in a cell, for the filter.
+/// The content of a cell, for the filter.
 pub(crate) trait FilterableCell {
-    /// Its text, where it has one of its own.
+    /// The cell's text, if it has a text of its own.
     fn text(&self) -> Option<&str>;
-    /// Since when its age counts.
+    /// The instant from which the cell's age counts.
     fn since(&self) -> Option<Timestamp>;
-    /// The number that it shows otherwise than as text.
+    /// The number that the cell shows in another form than text.
     fn count(&self) -> Option<u32> {
         None
     }
 }
 
-/// The column of both tables that tells how long a row has been in its state.
+/// The column of both tables that shows how long a row has been in its state.
 const SINCE: &str = "since";
-/// The one that tells its revision.
+/// The column of both tables that shows the revision.
 const REVISION: &str = "revision";
 
 /// The columns of a table as the fields of a filter, in their order.
@@ -40,7 +40,7 @@ pub(crate) fn fields<R, P: 'static, C>(columns: &[Column<R, P, C>]) -> Vec<Filte
         let mut aliases: Vec<String> = headings.filter(|heading| heading != column.name).collect();
         match column.name {
             "namespace" => aliases.push("ns".to_owned()),
-            // As kubectl and k9s call what they tell times of.
+            // kubectl and k9s call a column of ages `age`.
             SINCE => aliases.push("age".to_owned()),
             _ => {}
         }
@@ -49,7 +49,7 @@ pub(crate) fn fields<R, P: 'static, C>(columns: &[Column<R, P, C>]) -> Vec<Filte
     columns.iter().map(field).collect()
 }
 
-/// What a column is called by a heading of it.
+/// The name of a column that is derived from one of its headings.
 pub(super) fn by_heading(heading: &str) -> String {
     heading.to_lowercase().replace(' ', "-")
 }
@@ -60,11 +60,11 @@ pub(crate) struct ColumnRow<'a, R: 'static, P: 'static, C: 'static> {
     pub(crate) row: &'a R,
     pub(crate) page: &'a P,
     pub(crate) labels: Option<&'a Labels>,
-    /// Whether it is at the revision that is rolled out, where it is a node.
+    /// Whether the row is at the revision that is rolled out, if the row is a node.
     pub(crate) is_new: Option<bool>,
-    /// As of when ages are told.
+    /// The instant for which ages are computed.
     pub(crate) at: Timestamp,
-    /// What it is searched in, where that is known from before.
+    /// The text that words are searched in, if it was computed before.
     pub(crate) known: Option<&'a str>,
 }
 

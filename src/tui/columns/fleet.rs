@@ -1,4 +1,4 @@
-//! The columns of the table of DaemonSets, and what it can be sorted by: first of all by how bad their state is.
+//! The columns of the table of DaemonSets, and its orders: by default the worst state comes first.
 
 use std::cmp::Reverse;
 
@@ -14,26 +14,26 @@ use crate::tui::words::{repository_change, width};
 
 pub(crate) type FleetColumn = Column<FleetRow, Fleet, FleetCell>;
 
-/// How many cells the bar has, with its brackets and the blank after it.
+/// The width of the bar in cells, with its brackets and the blank after it.
 pub(crate) const BAR: usize = 13;
-/// How many digits of a digest tell images apart.
+/// The number of digits of a digest that tell images apart.
 const DIGEST_DIGITS: usize = 8;
 
-/// What is in a cell.
+/// The content of a cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum FleetCell {
     Text(String),
-    /// So many of so many: as numbers, and in a wide cell as a bar too.
+    /// A part of a total: as numbers, and in a wide cell as a bar too.
     Progress {
-        /// `None`: not known.
+        /// `None`: unknown.
         updated: Option<u32>,
-        /// So many of them are known to be well.
+        /// The number of updated Pods that are known to be well.
         well: u32,
         desired: u32,
-        /// The numbers are that wide.
+        /// The width of the numbers in cells.
         numbers: usize,
     },
-    /// How long ago this was; nothing where it is not known.
+    /// The time since this instant; `None` if the instant is unknown.
     Age(Option<Timestamp>),
 }
 
@@ -143,7 +143,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         cell: |row, fleet, _| {
             let known = row.updated();
             let updated = known.map(|(_, updated)| updated);
-            // As the bar of its page: what is down is not full, also where all pods are of one revision.
+            // As in the bar on the DaemonSet's page: Pods that are down leave the bar incomplete, even if all Pods are of one revision.
             let well = known.map_or(0, |(well, _)| well);
             let numbers = progress_width(fleet);
             (FleetCell::Progress { updated, well, desired: row.counters.desired, numbers }, ThemeRole::Text)
@@ -221,7 +221,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
     },
 ];
 
-/// By what the DaemonSets are sorted.
+/// The order of the list of DaemonSets.
 pub(crate) type FleetSort = TableSort<FleetRow, Fleet, FleetCell>;
 
 impl TableColumn for FleetColumn {
@@ -237,7 +237,7 @@ pub(crate) fn sort_rows(sort: FleetSort, shown: &mut [usize], rows: &[FleetRow])
     }
 }
 
-/// The sign and the look of a DaemonSet.
+/// The sign and the colour of a DaemonSet.
 pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
     match &row.state {
         FleetState::Halted(_) | FleetState::StrategyDrifted => (Glyph::Failed, ThemeRole::Bad),
@@ -252,8 +252,9 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
     }
 }
 
-/// Whether its own page has failed nodes, as far as whoever drives, its counters and its starting pods tell: nodes fail and nobody accepted
-/// that, images cannot be pulled, or no pod at all is available and none is on its way to be. Of a rollout whose driver does not tell it gates judge it, which halt: until then a pull is tried again.
+/// Whether the DaemonSet has failures that nobody accepted, as far as its driver, its counters and its starting Pods tell:
+/// nodes fail, images cannot be pulled, or no Pod is available and none is on its way. If a driver judges the rollout but
+/// does not report failures, failing pulls do not count: its gates halt the rollout, and until then a pull is retried.
 fn fails(row: &FleetRow) -> bool {
     if let Some(failing) = &row.failing {
         return failing.unaccepted() > 0;
@@ -264,19 +265,19 @@ fn fails(row: &FleetRow) -> bool {
     (pulls.failed > 0 && !is_judged) || (is_down && pulls.pulling == 0 && pulls.starting == 0)
 }
 
-/// Whether nodes fail, and an operator resumed past all of them.
+/// Whether nodes fail and an operator accepted all of these failures by resuming.
 fn has_accepted_failures(row: &FleetRow) -> bool {
     row.failing.as_ref().is_some_and(|failing| failing.nodes > 0)
 }
 
-/// The look of its state in words. Pulls that fail ask to be looked at, whatever the rollout does.
+/// The colour of the DaemonSet's state in words. Failing pulls need attention whatever state the rollout is in.
 fn standing_role(row: &FleetRow) -> ThemeRole {
     let (_, role) = sign(row);
     let fails = row.pulls.is_some_and(|pulls| pulls.failed > 0);
     if role != ThemeRole::Bad && fails { ThemeRole::Warn } else { role }
 }
 
-/// How much it wants to be looked at: what fails comes with what halted, whatever its rollout does.
+/// The rank of a DaemonSet by its need for attention: failures rank with a halt, whatever state the rollout is in.
 pub(crate) fn rank(row: &FleetRow) -> u8 {
     match fails(row) {
         true => row.state.rank().min(FleetState::StrategyDrifted.rank()),
@@ -285,7 +286,7 @@ pub(crate) fn rank(row: &FleetRow) -> u8 {
     }
 }
 
-/// Its state in words. Pods that are not where they should be are not among those that are desired: why that is so is told beside it.
+/// The DaemonSet's state in words. Misscheduled Pods are not among the desired ones: the text beside their number tells why.
 fn standing(row: &FleetRow) -> String {
     match &row.state {
         FleetState::Misscheduled(pods) => {
@@ -293,7 +294,7 @@ fn standing(row: &FleetRow) -> String {
             let why = format!("{}: {whose} down, or should not run it", row.state);
             row.standing().replacen(&row.state.to_string(), &why, 1)
         }
-        // Its controller leaves them out of how many it wants: `7/14` of a fleet of 20 nodes.
+        // The controller leaves misscheduled Pods out of its desired number: `7/14` on a fleet of 20 nodes.
         _ if row.counters.misscheduled > 0 => {
             format!("{}, {}", row.standing(), FleetState::Misscheduled(row.counters.misscheduled))
         }
@@ -313,7 +314,8 @@ fn text(text: &str, role: ThemeRole) -> (FleetCell, ThemeRole) {
     (FleetCell::Text(text.to_owned()), role)
 }
 
-/// `14→15`; `15` while nothing changes; `?` for a number that is not known. Numbers grow: one that falls leads to an older revision.
+/// `14→15`; `15` while nothing changes; `?` for an unknown number. Numbers grow, so a falling number means a roll back to an
+/// older revision.
 fn revisions(row: &FleetRow) -> String {
     let number = |revision: &FleetRevision| revision.number.map_or_else(|| "?".to_owned(), |number| number.to_string());
     match &row.from {
@@ -325,8 +327,8 @@ fn revisions(row: &FleetRow) -> String {
     }
 }
 
-/// `v1.8.2 → v1.9.0`; `agent v1 → v2 +1` where two of several containers change; `v1.9.0` while nothing changes, and `v1.9.0 (same)`
-/// where something else than images changes.
+/// `v1.8.2 → v1.9.0`; `agent v1 → v2 +1` if two of several containers change; `v1.9.0` while nothing changes, and `v1.9.0
+/// (same)` if the change does not concern images.
 fn images(row: &FleetRow) -> String {
     let FleetRow { to, from, .. } = row;
     let named = |images: &[(Str, Str)]| match images {
@@ -350,7 +352,7 @@ fn images(row: &FleetRow) -> String {
     let Some((name, before, after)) = changed.next() else { return format!("{} (same)", named(&to.images)) };
     let more = changed.count();
     let words = match (&before, &after) {
-        // The tag is the same: the registry or the repository is another one.
+        // The tags are equal: the registry or the repository differs.
         (Some(before), Some(after)) if short(before) == short(after) => {
             format!("{} → {}", without_user(before), without_user(after))
         }
@@ -380,7 +382,7 @@ fn unavailable(row: &FleetRow) -> u32 {
     row.counters.desired.saturating_sub(row.counters.available)
 }
 
-/// How much of it is updated, in parts of a million: what has most to do comes first.
+/// The updated part in millionths: DaemonSets with most left to do come first.
 fn done(row: &FleetRow) -> u64 {
     match (row.counters.desired, row.updated()) {
         (0, _) => 1_000_000,
@@ -389,7 +391,7 @@ fn done(row: &FleetRow) -> u64 {
     }
 }
 
-/// What is driven from here first, then what others drive.
+/// DaemonSets driven by this console come first, then those that others drive.
 fn driver_rank(row: &FleetRow) -> (u8, String) {
     let rank = match &row.driven_by {
         DrivenBy::You => 0,
@@ -401,8 +403,8 @@ fn driver_rank(row: &FleetRow) -> (u8, String) {
     (rank, row.driven_by.to_string())
 }
 
-/// The most cells of namespaces and of names: a seventh and a quarter of the table. Both are parts of one share, so that with one more
-/// cell only one of them grows.
+/// The most cells of namespaces and of names: a seventh and a quarter of the table. Both are parts of one share, so that one
+/// more cell widens only one of them.
 fn names(cells: usize) -> (usize, usize) {
     let both = cells.saturating_sub(MARGIN) * 11 / 28;
     let name = both * 7 / 11;
@@ -421,7 +423,7 @@ fn progress_width(fleet: &Fleet) -> usize {
     longest_of(fleet, |row| progress_words(Some(row.counters.updated), row.counters.desired).len()).max("NEW".len())
 }
 
-/// As wide as the largest count.
+/// The width of the largest count in cells.
 fn digits(fleet: &Fleet, _: usize) -> usize {
     let counters = fleet.rows.iter().map(|row| &row.counters);
     let most = counters.map(|counters| counters.desired.max(counters.available)).max().unwrap_or(0);

@@ -15,45 +15,45 @@ use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{common_domain, width};
 
-/// How many nodes the width of a column is measured on at most.
+/// The most nodes on which the width of a column is measured.
 const LOOKED_AT: usize = 1000;
 
 pub(crate) type NodeColumn = Column<NodeView, NodeTable, NodeCell>;
 
-/// What is in a cell.
+/// The content of a cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum NodeCell {
     Text(String),
     /// A sign, and words beside it.
     Sign(Glyph, String),
-    /// A sign, and beside it how far a pull that runs since then may be.
+    /// A sign, and beside it the estimated progress of a pull that runs since this instant.
     Estimate(Glyph, Timestamp, UsualPull),
-    /// How long ago this was.
+    /// The time since this instant.
     Age(Timestamp),
-    /// Why the node is where it is; its words tell ages too.
+    /// The reason why the node is in its state; its text contains ages too.
     Why,
 }
 
-/// What the columns depend on beside the row.
+/// The values beside the row on which the columns depend.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct NodeTable {
-    /// The domain that all names end in, which the table leaves out.
+    /// The domain in which all names end; the table leaves it out.
     domain: String,
-    /// The longest name without it, in cells.
+    /// The longest name without the domain, in cells.
     name_width: usize,
-    /// Cells for why nodes are where they are.
+    /// The width of the reasons why nodes are in their state, in cells.
     why_width: usize,
     /// The longest name of a pod, in cells.
     pod_width: usize,
-    /// Images are pre-warmed that are not those of the target: the column of images tells of those.
+    /// Images other than the target's are being pre-warmed: the column of images then shows those.
     warms_others: bool,
-    /// The label that was chosen with `:site`, by whose value sites are told apart here; nothing: as the rollout does.
+    /// The label chosen with `:site`, whose values tell sites apart here; `None`: the rollout's own label.
     site_label: Option<String>,
     /// The instant of the snapshot.
     at: Timestamp,
 }
 
-/// The heading of the column of images while it tells of others than the target's.
+/// The heading of the column of images while it shows images other than the target's.
 const WARM: &str = "WARM";
 
 impl FilterableCell for NodeCell {
@@ -72,7 +72,7 @@ impl FilterableCell for NodeCell {
     }
 }
 
-/// Of longer names the API server cuts the end before it makes the pod's of them.
+/// The longest name of a Pod: the API server cuts a longer DaemonSet name before it appends the suffix.
 const LONGEST_POD: usize = 63;
 
 impl NodeTable {
@@ -89,23 +89,24 @@ impl NodeTable {
             at: snapshot.at,
         };
         table.name_width = nodes.iter().map(|node| width(table.short(&node.name))).max().unwrap_or(0);
-        // Nodes are known before their pods are: these are called like the DaemonSet, with a dash and five letters behind.
+        // Nodes are known before their Pods. A Pod is named like the DaemonSet, followed by a dash and five characters.
         let expected = (width(&snapshot.name) + 6).min(LONGEST_POD);
         let pods = nodes.iter().filter_map(|node| node.pod.as_ref());
         table.pod_width = pods.map(|pod| pod.len()).max().unwrap_or(expected);
         table
     }
 
-    /// With room for what was shown before: columns that move with every snapshot cannot be read, and cost a whole screen each time.
+    /// Widens the columns to their earlier widths: columns that move with every snapshot are unreadable, and redraw a whole
+    /// screen each time.
     pub(crate) fn no_narrower_than(self, before: &Self) -> Self {
-        // All fields are named: it is to be said of each whether it is what was shown before that counts.
+        // All fields are named, so that each new field needs a decision whether its earlier value counts.
         let Self { domain, name_width, why_width, pod_width, warms_others, site_label: _, at } = self;
         let (why_width, pod_width) = (why_width.max(before.why_width), pod_width.max(before.pod_width));
         let site_label = before.site_label.clone();
         Self { domain, name_width, why_width, pod_width, warms_others, site_label, at }
     }
 
-    /// Tells sites apart by this label; nothing: as the rollout does.
+    /// Tells sites apart by this label; `None`: by the rollout's own label.
     pub(crate) fn tell_sites_apart_by(&mut self, label: Option<String>) {
         self.site_label = label;
     }
@@ -117,30 +118,30 @@ impl NodeTable {
         }
     }
 
-    /// The heading of a column in so many cells.
+    /// The heading of a column at the given width in cells.
     pub(crate) fn heading(&self, column: &NodeColumn, cells: usize) -> &'static str {
         if self.warms_others && column.name == NodeColumnName::Image.name() { WARM } else { column.header(cells) }
     }
 
-    /// The same at another instant: for a list that is frozen.
+    /// The same table at another instant, for a list that is frozen.
     pub(crate) fn as_of(&self, at: Timestamp) -> Self {
         Self { at, ..self.clone() }
     }
 
-    /// A name without the domain that all share.
+    /// A name without the domain that all names share.
     pub(crate) fn short<'a>(&self, name: &'a str) -> &'a str {
         name.strip_suffix(self.domain.as_str()).unwrap_or(name)
     }
 }
 
-/// Whether images are pre-warmed that the target does not need.
+/// Whether images that the target does not need are being pre-warmed.
 fn warms_others(snapshot: &Snapshot) -> bool {
     let view = snapshot.prewarm.as_ref().filter(|view| view.request.cancelled.is_none());
     view.is_some_and(|view| !view.pulls.images.is_empty())
 }
 
-/// Cells for the longest of the texts that say why nodes are where they are, in steps, so that it seldom changes. Of many nodes with
-/// something to say the first, which are the worst, are looked at.
+/// The width of the longest reason in cells, rounded up in steps so that it seldom changes. Of many nodes with a reason only
+/// the first are measured, which are the worst.
 fn why_width(snapshot: &Snapshot) -> usize {
     const LEAST: usize = 36;
     const STEP: usize = 20;
@@ -178,7 +179,7 @@ const fn all() -> [NodeColumn; NodeColumnName::ALL.len()] {
     all
 }
 
-/// What each column is.
+/// The declaration of each column.
 const fn column(name: NodeColumnName) -> NodeColumn {
     match name {
         NodeColumnName::Name => NodeColumn {
@@ -204,7 +205,7 @@ const fn column(name: NodeColumnName) -> NodeColumn {
             order: Some(|a, b| (!a.counts_as_failed(), a.state).cmp(&(!b.counts_as_failed(), b.state))),
             words: Some(|node, _| {
                 let blame = node.blame.map(|blame| blame.to_string()).unwrap_or_default();
-                // A node that is down is found by that, too, whatever else it is called.
+                // The words `node down` find every node that is down, whatever its state is called.
                 let down = if node.state == NodeState::NodeDown { "node down" } else { "" };
                 format!("{} {down} {blame}", node.state_words())
             }),
@@ -282,7 +283,7 @@ const fn column(name: NodeColumnName) -> NodeColumn {
             searched: true,
             cell: |node, table, cells| {
                 let pod = node.pod.as_deref().unwrap_or_default();
-                // What tells a DaemonSet's pods apart is the last part of the name.
+                // The last part of the name tells a DaemonSet's Pods apart.
                 let all = cells >= table.pod_width;
                 let shown = if all { pod } else { pod.rsplit('-').next().unwrap_or_default() };
                 (NodeCell::Text(shown.to_owned()), ThemeRole::Text)
@@ -327,7 +328,7 @@ pub(crate) fn node_columns(names: &[NodeColumnName]) -> Vec<NodeColumn> {
     names.iter().copied().map(column).collect()
 }
 
-/// By what the nodes are sorted; their own order is the engine's: trouble, then moving, then next in line.
+/// The order of the list of nodes; the default is the engine's: trouble, then moving, then next in line.
 pub(crate) type Sort = TableSort<NodeView, NodeTable, NodeCell>;
 
 impl TableColumn for NodeColumn {
@@ -336,18 +337,18 @@ impl TableColumn for NodeColumn {
     }
 }
 
-/// Brings the rows, indices of `nodes`, into this order. Within equals the engine's order stays.
+/// Brings the rows, indices of `nodes`, into this order. Equal rows stay in the engine's order.
 pub(crate) fn sort_rows(sort: Sort, rows: &mut [u32], nodes: &[Arc<NodeView>]) {
     if let Some(order) = sort.order() {
         rows.sort_by(|a, b| order(&nodes[*a as usize], &nodes[*b as usize]));
     }
 }
 
-/// The sign and the look of a node.
+/// The sign and the colour of a node.
 pub(crate) fn sign(node: &NodeView) -> (Glyph, ThemeRole) {
     match (node.state, node.blame) {
         (NodeState::Failed, _) => (Glyph::Failed, ThemeRole::Bad),
-        // Its node may be back, and what it did counts all the same.
+        // The node may be back, but its failure still counts.
         _ if node.counts_as_failed() => (Glyph::Suspect, ThemeRole::Bad),
         (_, Some(Blame::Suspect)) | (NodeState::NodeDown, Some(Blame::Rollout)) => (Glyph::Suspect, ThemeRole::Bad),
         (NodeState::NodeDown, _) => (Glyph::Down, ThemeRole::Warn),
@@ -386,8 +387,8 @@ pub(crate) fn prewarm_sign(state: &PrewarmState) -> (Glyph, ThemeRole) {
     }
 }
 
-/// The target's image of a node: what its own pod does about it, or else what is done to pre-warm the node. While other images are
-/// pre-warmed, only that; of a node that is not meant by it nothing.
+/// The target's image on a node: what the node's own Pod does about it, or else what pre-warming does. While other images
+/// are pre-warmed, the cell shows only their pre-warming, and is empty for a node that the pre-warming leaves out.
 fn image(node: &NodeView, table: &NodeTable) -> (Glyph, ThemeRole, String) {
     match (node.image, node.prewarm.as_deref()) {
         (_, Some(state)) if table.warms_others => {
@@ -434,7 +435,7 @@ mod tests {
         }
     }
 
-    /// Whichever columns are chosen.
+    /// Every choice of columns.
     fn choices() -> impl Iterator<Item = Vec<NodeColumnName>> {
         let all = NodeColumnName::ALL;
         let chosen = move |bits: &u32| all.into_iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1).collect();
@@ -452,7 +453,7 @@ mod tests {
         }
     }
 
-    /// What is kept free is for the columns that are there: of a few none is hidden while there is room for it.
+    /// Cells are kept free only for columns that exist: a table of few columns hides none while there is room for it.
     #[test]
     fn columns_that_were_chosen_are_shown_where_there_is_room() {
         let table = NodeTable { name_width: 8, why_width: 36, ..NodeTable::default() };
@@ -460,13 +461,13 @@ mod tests {
         let [name, state, why, site, ..] = NodeColumnName::ALL;
         assert_eq!(shown(&[name, state, site]), [8, 11, 14]);
         assert_eq!(shown(&[NodeColumnName::Since, name]), [4, 8]);
-        // All of the reason can be told beside it; where it is longer, the site makes room for it, as in the full list.
+        // The whole reason fits beside the site; where the reason is longer, the site makes room for it, as in the full list.
         assert_eq!(shown(&[name, state, why, site]), [8, 11, 36, 14]);
         let longer = NodeTable { why_width: 56, ..table.clone() };
         assert_eq!(widths(&node_columns(&[name, state, why, site]), &longer, 80), [8, 11, 55, 0]);
     }
 
-    /// The README draws the table as a terminal of 80 columns shows it, and lists what the filter calls the columns of both tables.
+    /// The README draws the table as a terminal of 80 columns shows it, and lists the filter's names for the columns of both tables.
     #[test]
     fn the_readme_shows_the_columns() {
         let table = NodeTable { name_width: 8, ..NodeTable::default() };
@@ -476,7 +477,7 @@ mod tests {
         let readme = include_str!("../../../README.md");
         let line = readme.lines().find(|line| line.trim_start().starts_with("NODE "));
         assert_eq!(line.unwrap_or_default().split_whitespace().collect::<Vec<_>>(), headers);
-        // By the longest heading of each.
+        // Each column by its longest heading.
         let nodes = NODE_COLUMNS.iter().map(|column| column.headers[0]).collect::<Vec<_>>();
         let fleet = FLEET_COLUMNS.iter().map(|column| column.headers[0]).collect::<Vec<_>>();
         for headings in [nodes, fleet] {

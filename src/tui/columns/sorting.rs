@@ -1,17 +1,17 @@
-//! By what a table is sorted.
+//! The order of a table.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use super::Column;
 
-/// By what a table with these columns is sorted.
+/// The order of a table with these columns.
 #[derive(Default)]
 pub(crate) enum TableSort<R: 'static, P: 'static, C: 'static> {
     /// The rows' own order: the worst first.
     #[default]
     Trouble,
-    /// A column that has an order; among equals the rows' own order.
+    /// A column that has an order; equal rows stay in the rows' own order.
     By(&'static Column<R, P, C>),
 }
 
@@ -21,7 +21,7 @@ pub(crate) trait TableColumn: Sized + 'static {
     fn all() -> &'static [Self];
 }
 
-// Derived, they would ask the same of rows and cells.
+// Written by hand: derived implementations would demand the same traits of rows and cells.
 impl<R, P, C> Clone for TableSort<R, P, C> {
     fn clone(&self) -> Self {
         *self
@@ -37,7 +37,7 @@ impl<R, P, C> fmt::Debug for TableSort<R, P, C> {
 }
 
 impl<R, P, C> TableSort<R, P, C> {
-    /// What it is called after `:sort`.
+    /// The name that `:sort` takes.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Trouble => "trouble",
@@ -45,7 +45,7 @@ impl<R, P, C> TableSort<R, P, C> {
         }
     }
 
-    /// By what the rows are sorted, as an answer to who asked for it.
+    /// The order in words, as an answer to the command that chose it.
     pub(crate) fn in_words(self) -> String {
         match self {
             Self::Trouble => "sorted by trouble, the worst first".to_owned(),
@@ -66,21 +66,21 @@ impl<R, P, C> TableSort<R, P, C>
 where
     Column<R, P, C>: TableColumn,
 {
-    /// All that there are, in the order in which one follows the other.
+    /// All orders, in the sequence in which `:sort` without a name goes through them.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let columns = Column::<R, P, C>::all().iter().filter(|column| column.order.is_some());
         std::iter::once(Self::Trouble).chain(columns.map(Self::By))
     }
 
-    /// The one after this; after the last the first.
+    /// The order after this one; the first follows the last.
     fn next(self) -> Self {
         Self::all().skip_while(|sort| sort.name() != self.name()).nth(1).unwrap_or_default()
     }
 
-    /// The one called `name`; without a name the next one.
+    /// The order called `name`; without a name the next one.
     ///
     /// # Errors
-    /// There is none of that name: says which there are.
+    /// There is no order of that name: the error lists the names.
     pub(crate) fn named(self, name: &str) -> Result<Self, String> {
         if name.is_empty() {
             return Ok(self.next());
@@ -98,7 +98,7 @@ mod tests {
     use super::super::nodes::Sort;
     use super::*;
 
-    /// What comes one after the other, until it begins again.
+    /// The names of the orders in sequence, until the first one comes again.
     fn round<R, P, C>(first: TableSort<R, P, C>) -> Vec<&'static str>
     where
         Column<R, P, C>: TableColumn,

@@ -1,4 +1,4 @@
-//! Another cluster: the console connects to it while it still shows this one, and goes there once it answers.
+//! Switches to another cluster: the console connects to it while it still shows this one, and switches once the other one answers.
 //!
 //! ```text
 //!  :ctx NAME ─► (drives? asks first) ─► connect ─► answers ─► stop driving ─► the console ends, another begins there
@@ -15,7 +15,7 @@ use crate::tui::palette;
 use crate::tui::status::StatusSeverity;
 use crate::tui::words::meant;
 
-/// Goes to the cluster of this context; without one, lists them for completion.
+/// Goes to the cluster of this context; without a name, lists the contexts for completion.
 pub(super) fn go_to(model: &mut Model, name: &str) -> Effects {
     if model.contexts.is_empty() {
         return refuse(
@@ -52,14 +52,14 @@ pub(super) fn go_to(model: &mut Model, name: &str) -> Effects {
     }
 }
 
-/// Connects to a cluster, for which these rollouts may be given up.
+/// Connects to another cluster; these rollouts may be given up for it.
 pub(crate) fn connect(model: &mut Model, context: Str, giving_up: Vec<DaemonSetRef>) -> Effects {
     model.say(StatusSeverity::Busy, format!("connecting to {context} … (still on {})", model.context));
     model.connecting = Some(Connecting { context: context.clone(), giving_up });
     vec![ConsoleEffect::Connect(context)]
 }
 
-/// Goes to the cluster that answers, unless something keeps the console here by now.
+/// Goes to the cluster that answered, unless something keeps the console here by now.
 pub(crate) fn connected(model: &mut Model, context: &str, answer: Result<(), String>) -> Effects {
     let Some(connecting) = model.connecting.take_if(|connecting| *connecting.context == *context) else {
         return Vec::new();

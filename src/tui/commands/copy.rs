@@ -1,4 +1,4 @@
-//! Copies texts by way of the terminal.
+//! Copies texts to the clipboard of the terminal.
 
 use super::effects::{Effects, refuse};
 use crate::tui::copy::copyables;
@@ -8,10 +8,10 @@ use crate::tui::palette;
 use crate::tui::status::StatusSeverity;
 use crate::tui::words::fit;
 
-/// The longest text that is sent, in bytes: terminals drop what is longer than 74,994 bytes in base64.
+/// The longest text that is sent, in bytes: terminals drop texts longer than 74,994 bytes in base64.
 const LONGEST: usize = 56_000;
 
-/// Copies what is called `what`; the name of the selected row where nothing is named.
+/// Copies the text listed under the name `what`; if `what` is empty, the name of the selected row.
 pub(super) fn copy(model: &mut Model, what: &str) -> Effects {
     let all = copyables(model);
     let wanted = if what.is_empty() { "name" } else { what };
@@ -29,12 +29,12 @@ pub(super) fn copy(model: &mut Model, what: &str) -> Effects {
     if text.len() > LONGEST {
         return refuse(model, format!("{} bytes are more than terminals take: {LONGEST}", text.len()));
     }
-    // Whether the terminal took it, it does not tell.
+    // The terminal does not tell whether it took the text.
     model.say(StatusSeverity::Plain, format!("sent to the terminal's clipboard: {}", fit(&text, 300)));
     vec![ConsoleEffect::Copy(text)]
 }
 
-/// Lists what can be copied, in the line after `:`.
+/// Lists the texts that can be copied, in the line after `:`.
 pub(super) fn choose(model: &mut Model) -> Effects {
     if copyables(model).is_empty() {
         return refuse(model, "there is nothing to copy here".to_owned());

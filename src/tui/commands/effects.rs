@@ -1,4 +1,4 @@
-//! What every action returns.
+//! The return type of every action.
 
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::Model;
@@ -6,7 +6,7 @@ use crate::tui::status::StatusSeverity;
 
 pub(super) type Effects = Vec<ConsoleEffect>;
 
-/// Says why nothing is done, until something else is.
+/// Shows why nothing is done, until another action is done.
 pub(super) fn refuse(model: &mut Model, why: String) -> Effects {
     model.say(StatusSeverity::KeyRefused, why);
     Vec::new()

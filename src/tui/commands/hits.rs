@@ -1,4 +1,4 @@
-//! From one row that passes the filter to the next.
+//! Moves from one row that passes the filter to the next.
 
 use super::effects::{Effects, refuse};
 use super::navigate;
@@ -8,7 +8,7 @@ use crate::tui::model::{Model, Page};
 use crate::tui::status::StatusSeverity;
 use crate::tui::view;
 
-/// Selects the next row that passes, or the one before; after the last the first.
+/// Selects the next row that passes, or the previous one; the first follows the last.
 pub(super) fn next(model: &mut Model, forward: bool) -> Effects {
     let Some((before, len)) = place(model) else {
         return refuse(model, format!("no row passes the filter: {ESC_CLEARS_IT}"));
@@ -26,7 +26,7 @@ pub(super) fn next(model: &mut Model, forward: bool) -> Effects {
     Vec::new()
 }
 
-/// The place of the current row among those that pass, and how many there are; nothing where there are none.
+/// The place of the current row among those that pass, and their number; `None` if no row passes.
 fn place(model: &Model) -> Option<(usize, usize)> {
     let (at, len) = match &model.page {
         Page::Fleet => {
@@ -51,7 +51,7 @@ fn place(model: &Model) -> Option<(usize, usize)> {
     (len > 0).then_some((at, len))
 }
 
-/// Moves in the list of nodes although the map is open; the map shows the node that is selected there.
+/// Moves in the list of nodes although the map is open; the map shows the node that is selected in the list.
 fn go(model: &mut Model, movement: Move) {
     let height = view::list_height(model);
     let lists_nodes = |page: &&mut crate::tui::model::RolloutPage| {

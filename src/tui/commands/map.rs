@@ -22,7 +22,7 @@ pub(super) fn toggle(model: &mut Model) -> Effects {
     Vec::new()
 }
 
-/// The map has no headings of groups: on one the first node of the group is selected. Tells whether it was on one.
+/// Selects the first node of the group if the current row is a heading, because the map has no headings. Tells whether it was one.
 pub(super) fn select_in_group(page: &mut RolloutPage) -> bool {
     let first = page.nodes.current_group().and_then(|group| group.nodes.first().copied());
     let name = first.and_then(|index| page.shown_nodes().get(index as usize)).map(|node| node.name.clone());
@@ -32,7 +32,8 @@ pub(super) fn select_in_group(page: &mut RolloutPage) -> bool {
     true
 }
 
-/// Makes the values of this label the blocks of the map and the sites of the table; without a label those of the rollout's site label.
+/// Makes the values of this label the blocks of the map and the sites of the table; without a label, the values of the
+/// rollout's site label.
 pub(super) fn site(model: &mut Model, key: &str) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     let Some(shown) = page.shown() else { return Vec::new() };
@@ -44,7 +45,7 @@ pub(super) fn site(model: &mut Model, key: &str) -> Effects {
     if let Err(why) = key.parse::<SiteLabel>() {
         return refuse(model, why);
     }
-    // As the engine has it: without a value a label names no site.
+    // As in the engine: a label without a value names no site.
     let values = || shown.snapshot.nodes.iter().filter_map(|node| node.labels.get(key));
     let why = match (values().next().is_some(), values().any(|value| !value.is_empty())) {
         (_, true) => None,
@@ -64,7 +65,7 @@ pub(super) fn site(model: &mut Model, key: &str) -> Effects {
     choose(model, Some(key.to_owned()), format!("map and table tell sites apart by {key}; budgets go by {usual}"))
 }
 
-/// Takes the label for the rollout on screen, and has it remembered.
+/// Uses the label for the rollout on screen, and has the choice remembered.
 fn choose(model: &mut Model, label: Option<String>, text: String) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     page.choose_site(label.clone());
@@ -77,7 +78,7 @@ fn choose(model: &mut Model, label: Option<String>, text: String) -> Effects {
     vec![ConsoleEffect::RememberSite { target, label }]
 }
 
-/// Whether the map is what is seen, so that keys move on it.
+/// Whether the map is shown, so that keys move on it.
 pub(super) fn is_seen(model: &Model) -> bool {
     model.rollout().is_some_and(|page| page.map.is_open && page.lists_nodes())
 }
@@ -107,7 +108,7 @@ pub(super) fn go(model: &mut Model, movement: MapMove) -> Effects {
     let next = page.map.step(&layout, from.as_deref(), movement, height.max(1), page.shown_nodes());
     if let Some(name) = next {
         page.nodes.select_node(&name);
-        // A node of a folded group shows in the list as soon as it is selected.
+        // The list shows a node of a folded group as soon as the node is selected.
         page.arrange();
     }
     Vec::new()

@@ -5,7 +5,7 @@ use crate::tui::model::Model;
 use crate::tui::status::StatusSeverity;
 use crate::tui::words::count;
 
-/// Marks the node of the current row, or takes its mark away.
+/// Marks the node of the current row, or removes its mark.
 pub(super) fn toggle(model: &mut Model) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     let Some(name) = page.current().map(|node| node.name.clone()) else {
@@ -31,7 +31,7 @@ pub(super) fn toggle(model: &mut Model) -> Effects {
     Vec::new()
 }
 
-/// Takes all marks away.
+/// Removes all marks.
 pub(super) fn clear(model: &mut Model) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     let number = u32::try_from(page.marked.len()).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! Pages, and the lists on them: what is open, selected, filtered, sorted.
+//! Pages and their lists: opening, selecting, filtering, sorting.
 
 use super::effects::{Effects, refuse};
 use super::revisions;
@@ -20,7 +20,7 @@ use crate::tui::timeline::Timeline;
 use crate::tui::view;
 use crate::tui::words::meant;
 
-/// Of how many rollouts that are closed it is kept what was told.
+/// The number of closed rollouts whose story is kept.
 const CLOSED_STORIES: usize = 8;
 
 pub(super) fn move_by(model: &mut Model, movement: Move) -> Effects {
@@ -66,7 +66,7 @@ pub(super) fn move_by(model: &mut Model, movement: Move) -> Effects {
     Vec::new()
 }
 
-/// On the fleet: opens the DaemonSet. On a rollout: shows all about the node.
+/// On the fleet: opens the DaemonSet. On a rollout: opens the page of the node.
 pub(super) fn open(model: &mut Model) -> Effects {
     match &model.page {
         Page::Fleet => {
@@ -84,7 +84,7 @@ pub(super) fn open(model: &mut Model) -> Effects {
                 return Vec::new();
             }
             let on_map = map::is_seen(model);
-            // A list that was arranged anew may have a heading where a node was.
+            // A list that was arranged anew may have a heading at the place of a node.
             if on_map && model.rollout_mut().is_some_and(map::select_in_group) {
                 return Vec::new();
             }
@@ -137,7 +137,7 @@ fn leave_rollout(model: &mut Model) -> Effects {
     vec![ConsoleEffect::Close(target)]
 }
 
-/// Takes a rollout out of the model. What its story told is kept.
+/// Removes a rollout from the model, but keeps its story.
 fn close_page(model: &mut Model, target: &DaemonSetRef) {
     let closed = model.rollouts.extract_if(.., |page| page.target == *target).last();
     if let Some(earlier) = closed.and_then(|page| page.story.into_earlier()) {
@@ -149,7 +149,7 @@ fn close_page(model: &mut Model, target: &DaemonSetRef) {
 
 /// Back one level: filter, then page. On the list of all DaemonSets: to its top.
 pub(super) fn back(model: &mut Model) -> Effects {
-    // Whoever was refused puts that away first, and does not leave the page by it, nor clear a filter that it was not about.
+    // After a refusal `back` only removes the refusal: it leaves neither the page, nor clears a filter that the refusal was not about.
     let refusal =
         model.status.take_if(|status| matches!(status.severity, StatusSeverity::Refused | StatusSeverity::KeyRefused));
     if refusal.is_some_and(|status| !status.text.ends_with(ESC_CLEARS_IT)) {
@@ -194,7 +194,7 @@ pub(super) fn back(model: &mut Model) -> Effects {
                 }
                 page.prewarm = None;
             } else if !page.filter.is_all() {
-                // Whoever looked for a node stays on it.
+                // A user who searched for a node stays on it.
                 if let Some(found) = page.current().map(|node| node.name.clone()) {
                     page.nodes.select_node(&found);
                 }
@@ -212,7 +212,7 @@ pub(super) fn back(model: &mut Model) -> Effects {
     }
 }
 
-/// Shows all DaemonSets: of one namespace, or of those that were shown last.
+/// Shows the DaemonSets of one namespace, or those that were listed last.
 pub(crate) fn fleet(model: &mut Model, namespace: &str) -> Effects {
     match (namespace, &model.fleet) {
         ("", Some(page)) => {
@@ -224,7 +224,7 @@ pub(crate) fn fleet(model: &mut Model, namespace: &str) -> Effects {
     }
 }
 
-/// Shows the DaemonSets of one namespace, or of all. What this console drives goes on, whatever is listed.
+/// Shows the DaemonSets of one namespace, or of all. Rollouts that this console drives go on, whatever is listed.
 pub(super) fn namespace(model: &mut Model, name: &str) -> Effects {
     if name.is_empty() {
         palette::open(model, "ns ");
@@ -249,7 +249,7 @@ pub(super) fn namespace(model: &mut Model, name: &str) -> Effects {
             let text = format!("namespace {name}: no DaemonSet was seen there; did you mean :ns {guess}?");
             model.say(StatusSeverity::Refused, text);
         }
-        // Where the list stays empty, the way back is not on screen.
+        // An empty list does not show the way back.
         None if known.iter().any(|known| known == name) => say_what_is_listed(model, &format!("namespace {name}")),
         None => say_what_is_listed(model, &format!("namespace {name}: none was seen there yet; :ns all lists all")),
     }
@@ -274,7 +274,7 @@ fn list(model: &mut Model, namespace: Option<Str>) -> Effects {
         effects.push(ConsoleEffect::Fleet(namespace.as_deref().map(Into::into)));
         model.fleet = Some(FleetPage { sort, ..FleetPage::new(namespace) });
     }
-    // Rows are put in another order just when something breaks: the row that one comes from is the current one then.
+    // The order of the rows changes just when something breaks: the row of the DaemonSet that was left becomes the current one then.
     if let (Some(left), Some(page)) = (left, &mut model.fleet) {
         let row = (0..page.rows.len()).find(|row| page.target(*row).as_ref() == Some(&left));
         page.list.select(row.unwrap_or(0), left);
@@ -285,7 +285,7 @@ fn list(model: &mut Model, namespace: Option<Str>) -> Effects {
     effects
 }
 
-/// Back to the list of nodes, from whatever is shown in its place.
+/// Returns to the list of nodes, from whatever is shown in its place.
 pub(super) fn nodes(model: &mut Model) -> Effects {
     let Some(page) = model.rollout_mut() else {
         return refuse(model, "open a DaemonSet first, with enter: each of its rows is a node and its pod".to_owned());
@@ -308,7 +308,7 @@ pub(super) fn go_to(model: &mut Model, name: &str) -> Effects {
 pub(super) fn filter(model: &mut Model, text: &str) -> Effects {
     if text.is_empty() {
         if model.node_page().is_some() {
-            // A search begins anew, as pagers have it.
+            // A search starts with an empty line, as in pagers.
             model.overlay = Overlay::Filter(Prompt::default());
             return Vec::new();
         }
@@ -378,7 +378,7 @@ pub(super) fn timeline(model: &mut Model, filter: &str) -> Effects {
     }
 }
 
-/// Switches between what matters and each step of each node.
+/// Switches between the important events and each step of each node.
 pub(super) fn all_steps(model: &mut Model) -> Effects {
     if let Some(timeline) = model.rollout_mut().and_then(|page| page.timeline.as_mut()) {
         timeline.all_steps = !timeline.all_steps;
@@ -387,7 +387,7 @@ pub(super) fn all_steps(model: &mut Model) -> Effects {
     Vec::new()
 }
 
-/// Shows how far pre-warming is, in place of the nodes.
+/// Shows the progress of pre-warming in place of the nodes.
 pub(super) fn prewarm(model: &mut Model) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     page.prewarm = page.snapshot().map(|snapshot| PrewarmList::of(snapshot));
@@ -395,7 +395,7 @@ pub(super) fn prewarm(model: &mut Model) -> Effects {
     Vec::new()
 }
 
-/// Has the rows stand still, or follow the rollout again.
+/// Freezes the rows, or lets them follow the rollout again.
 pub(super) fn freeze(model: &mut Model) -> Effects {
     let now = model.now;
     let key = key_of(model, ActionId::Freeze.action());

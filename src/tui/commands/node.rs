@@ -1,4 +1,4 @@
-//! The page of a node: opening it, its tabs, its log.
+//! The page of a node: opens it, and moves through its tabs and its log.
 
 use super::effects::{Effects, refuse};
 use crate::engine::model::container_log::LogSource;
@@ -11,7 +11,7 @@ use crate::tui::node_page::{NodePage, NodeTab};
 use crate::tui::status::StatusSeverity;
 use crate::tui::view;
 
-/// Shows this tab: of the node whose page is open, else of the current row.
+/// Shows this tab of the node whose page is open, or else of the current row.
 pub(super) fn open(model: &mut Model, tab: NodeTab) -> Effects {
     if let Some(open) = model.node_page_mut() {
         open.tab = tab;
@@ -38,7 +38,7 @@ pub(super) fn turn(model: &mut Model, forward: bool) -> Effects {
     tab.map(|tab| open(model, tab)).unwrap_or_default()
 }
 
-/// Asks for the log that the open tab shows, unless it is being read.
+/// Asks for the log that the open tab shows, unless the log is being read already.
 pub(crate) fn read_log(model: &mut Model) -> Effects {
     let Some(RolloutPage { target, node_page: Some(page), .. }) = model.rollout() else { return Vec::new() };
     let wanted = page.wanted_log(&target.namespace);
@@ -51,13 +51,13 @@ pub(crate) fn read_log(model: &mut Model) -> Effects {
     vec![ConsoleEffect::ReadLog { serial, source }]
 }
 
-/// Reads the pod that the node has now, if it is another one.
+/// Reads the node's present Pod, if it is another one than before.
 pub(crate) fn follow_pod(model: &mut Model) -> Effects {
     let Some(RolloutPage { target, node_page: Some(open), live: Some(shown), .. }) = model.rollout() else {
         return Vec::new();
     };
     let (namespace, node) = (target.namespace.clone(), open.node.clone());
-    // While a node has no pod, the page goes on showing what the last one was.
+    // While a node has no Pod, the page goes on showing its last one.
     let pod = shown.snapshot.nodes.iter().find(|one| one.name == node).and_then(|one| one.pod.clone());
     let Some(pod) = pod.filter(|pod| open.pod.as_ref() != Some(pod)) else { return Vec::new() };
     let serial = model.next_serial();
@@ -95,7 +95,7 @@ pub(super) fn timestamps(model: &mut Model) -> Effects {
     Vec::new()
 }
 
-/// Stops following a log where it is, or follows it again.
+/// Stops following a log at its present line, or follows it again.
 pub(super) fn follow(model: &mut Model) -> Effects {
     let layout = view::log_layout(model);
     if let Some(log) = model.node_page_mut().and_then(|page| page.log.as_mut()) {
@@ -107,7 +107,7 @@ pub(super) fn follow(model: &mut Model) -> Effects {
     Vec::new()
 }
 
-/// Shows the next line with what is searched for.
+/// Shows the next line that contains the searched text.
 pub(super) fn find(model: &mut Model, forward: bool) -> Effects {
     let (layout, lines) = (view::log_layout(model), view::node_lines(model));
     let Some(page) = model.node_page_mut() else { return Vec::new() };
@@ -138,7 +138,7 @@ fn find_line(page: &mut NodePage, lines: &[String], forward: bool) -> bool {
     found.is_some()
 }
 
-/// Scrolls what is shown.
+/// Scrolls the open tab.
 pub(super) fn move_by(model: &mut Model, movement: Move) {
     let (layout, lines) = (view::log_layout(model), view::node_lines(model).len());
     let Some(page) = model.node_page_mut() else { return };
@@ -163,7 +163,7 @@ pub(super) fn move_by(model: &mut Model, movement: Move) {
     page.set_top(to.min(last));
 }
 
-/// Shows the command that prints what the open tab shows.
+/// Shows the command that prints the content of the open tab.
 pub(super) fn command(model: &mut Model) -> Effects {
     let namespace = model.rollout().map(|page| page.target.namespace.clone()).unwrap_or_default();
     let cluster = model.cluster_flags.clone();

@@ -1,4 +1,4 @@
-//! The revisions: the list, what differs between two, the template of one.
+//! The revisions: the list, the difference of two, the template of one.
 
 use super::effects::{Effects, refuse};
 use crate::engine::report::snapshot::RevisionView;
@@ -21,8 +21,8 @@ fn show(page: &mut RolloutPage) {
     (page.timeline, page.prewarm, page.node_page) = (None, None, None);
 }
 
-/// Shows what differs between two revisions. Where none is named: in the list of revisions between the selected one and what it is
-/// compared with; else what the rollout changes.
+/// Shows the difference of two revisions. If none is named: in the list of revisions, of the selected one and the one it is
+/// compared with; elsewhere, the change that the rollout makes.
 pub(super) fn diff(model: &mut Model, named: &str) -> Effects {
     let listed = model.rollout().is_some_and(|page| page.revisions.is_some());
     if named.is_empty() && listed {
@@ -42,7 +42,7 @@ pub(super) fn diff(model: &mut Model, named: &str) -> Effects {
     }
 }
 
-/// Compares the selected revision, from the list.
+/// Compares the selected revision of the list.
 pub(super) fn compare_selected(model: &mut Model) -> Effects {
     let Some(screen) = model.rollout().and_then(|page| page.revisions.as_ref()) else { return Vec::new() };
     let Some(selected) = screen.selected().cloned() else { return Vec::new() };
@@ -56,7 +56,7 @@ fn compare(model: &mut Model, from: &RevisionView, to: &RevisionView) -> Effects
     open(model, |screen| screen.compare(from, to))
 }
 
-/// Shows the template of the selected revision, or of one that is named; in what differs, of the revision that it leads to.
+/// Shows the template of the selected revision, or of a named one; while a difference is shown, of the revision that it leads to.
 pub(super) fn template(model: &mut Model, named: &str) -> Effects {
     let Some(page) = model.rollout() else { return Vec::new() };
     let Some(snapshot) = page.snapshot().cloned() else { return Vec::new() };
@@ -84,7 +84,7 @@ fn open(model: &mut Model, text: impl FnOnce(&mut RevisionScreen) -> Result<(), 
     }
 }
 
-/// Chooses the selected revision as the one that others are compared with; again: not any more.
+/// Makes the selected revision the one that others are compared with; a second time removes this mark.
 pub(super) fn mark(model: &mut Model) -> Effects {
     if let Some(screen) = model.rollout_mut().and_then(|page| page.revisions.as_mut()) {
         screen.mark();
@@ -92,7 +92,7 @@ pub(super) fn mark(model: &mut Model) -> Effects {
     Vec::new()
 }
 
-/// Moves long lines of what is read.
+/// Moves the long lines of the open text.
 pub(super) fn sideways(model: &mut Model, right: bool) -> Effects {
     let screen = model.rollout_mut().and_then(|page| page.revisions.as_mut());
     if let Some(text) = screen.and_then(|screen| screen.text.as_mut()) {

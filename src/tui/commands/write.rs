@@ -1,4 +1,4 @@
-//! Writes: each opens the dialog that says what it would do, and in which it is confirmed.
+//! Writes: each opens the dialog that shows the consequences and in which the write is confirmed.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub(super) fn read_only(model: &mut Model) -> Effects {
     Vec::new()
 }
 
-/// Opens a dialog with `form`, and asks at once what its command would do.
+/// Opens a dialog with `form`, and asks the driver at once what its command would do.
 fn dialog(model: &mut Model, form: Form) -> Effects {
     let Some(page) = model.rollout() else { return Vec::new() };
     let dialog = Dialog::new(page.target.clone(), form);
@@ -100,12 +100,13 @@ pub(super) fn canary(model: &mut Model, selector: &str) -> Effects {
     let plan = model.rollout().and_then(|page| page.snapshot()).map(|snapshot| &snapshot.plan);
     let in_force = plan.and_then(|plan| plan.selector.as_ref()).map(ToString::to_string);
     let lifts = in_force.is_some();
-    // Also where all selected nodes are updated and it is lifted next: an empty field would look as if none were in force.
+    // The selector in force is filled in also if all selected nodes are updated and it is to be lifted: an empty field would
+    // look as if no selector were in force.
     let typed = if selector.is_empty() { in_force.unwrap_or_default() } else { selector.to_owned() };
     dialog(model, Form::Canary(Canary::new(&typed).lifting(lifts)))
 }
 
-/// The images that a form can be completed with: those of the DaemonSet's revisions, and of the other rollouts that are open.
+/// The images that complete a form: those of the DaemonSet's revisions, and of the other rollouts that are open.
 fn known(model: &Model, snapshot: &Snapshot) -> Arc<[OfferedImage]> {
     let is_other = |other: &&Snapshot| (&other.namespace, &other.name) != (&snapshot.namespace, &snapshot.name);
     known_images(
@@ -126,7 +127,7 @@ pub(super) fn undo(model: &mut Model, to: &str) -> Effects {
     let Some((page, snapshot)) = model.rollout().and_then(|page| Some((page, page.snapshot()?))) else {
         return Vec::new();
     };
-    // In the list of revisions it is the selected one, if that can be gone back to.
+    // In the list of revisions this is the selected one, if a roll back can go to it.
     let listed =
         page.revisions.as_ref().and_then(|screen| screen.chosen_to_go_back_to()).map(|number| number.to_string());
     let to = if to.is_empty() { listed.as_deref().unwrap_or_default() } else { to };
@@ -159,7 +160,7 @@ pub(super) fn stop_driving(model: &mut Model) -> Effects {
     dialog(model, Form::Plain { title: "Stop driving", command: Command::StopDriving })
 }
 
-/// Shows how far pre-warming is; opens the form where nothing is being pre-warmed, or that is shown already.
+/// Shows the progress of pre-warming; opens the form if nothing is being pre-warmed, or if the progress is shown already.
 pub(super) fn prewarm(model: &mut Model, change: &str) -> Effects {
     if condition::has_prewarm_to_show(model) && change.is_empty() {
         return navigate::prewarm(model);
@@ -176,7 +177,7 @@ pub(super) fn prewarm(model: &mut Model, change: &str) -> Effects {
     }
 }
 
-/// Pre-warms the images of an earlier revision, so that to go back to it is a restart and not a download.
+/// Pre-warms the images of an earlier revision, so that a roll back to it restarts Pods without downloading images.
 pub(crate) fn prewarm_revision(model: &mut Model, hash: &str) -> Effects {
     if model.armed_for().is_none() {
         return refuse(model, "read-only: A arms for 10 minutes, then W pre-warms".into());
@@ -188,7 +189,7 @@ pub(crate) fn prewarm_revision(model: &mut Model, hash: &str) -> Effects {
     }
 }
 
-/// Pauses pre-warming, or lets it go on. Only the pause works while read-only.
+/// Pauses pre-warming, or continues it. Only the pause works while read-only.
 pub(super) fn pause_prewarm(model: &mut Model) -> Effects {
     let view = model.rollout().and_then(|page| page.snapshot()).and_then(|snapshot| snapshot.prewarm.as_ref());
     if view.is_none_or(|view| view.request.paused.is_none()) {

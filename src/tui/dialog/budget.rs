@@ -1,5 +1,5 @@
-//! The field for how many nodes may be down. A DaemonSet that surges has no such number: under its own controller no node
-//! is without a pod, under `OnDelete` nodes are.
+//! The field for the number of nodes that may be down. A DaemonSet that surges has no such number: under its own controller
+//! no node is without a Pod, but under `OnDelete` nodes are.
 
 use tui_input::Input;
 
@@ -8,7 +8,7 @@ use crate::engine::model::settings::Limit;
 use crate::engine::model::settings::Tuning;
 use crate::engine::report::snapshot::Snapshot;
 
-/// The field; not required where the DaemonSet does not surge, or somebody has named a budget.
+/// The field; required if the DaemonSet surges and nobody has named a budget.
 #[derive(Debug, Default)]
 pub(crate) struct BudgetField {
     pub(crate) required: bool,
@@ -21,10 +21,10 @@ impl BudgetField {
         Self { required, input: Input::default() }
     }
 
-    /// What it asks for.
+    /// The setting that the field asks for.
     ///
     /// # Errors
-    /// Where it is required and not filled in.
+    /// The field is required and empty.
     pub(crate) fn tuning(&self) -> Result<Tuning, String> {
         if !self.required {
             return Ok(Tuning::default());

@@ -1,11 +1,11 @@
-//! The line of a form on which one chooses what a drift of the update strategy leads to.
+//! The line of a form that chooses the reaction to a drift of the update strategy.
 
 use super::field::{Handled, turns};
 use crate::engine::model::settings::{OnDrift, Tuning};
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
 
-/// What is done when somebody sets the update strategy back: as recorded, and as chosen here.
+/// The reaction to somebody who sets the update strategy back: as recorded, and as chosen here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DriftChoice {
     was: OnDrift,

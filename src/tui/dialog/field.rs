@@ -8,14 +8,14 @@ use tui_input::Input;
 use crate::tui::key::Key;
 use crate::tui::prompt::edit;
 
-/// What a key did to a form.
+/// The effect of a key on a form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Handled {
     /// The form used it, and the command changed.
     Changed,
     /// The form used it, and the command is the same.
     Yes,
-    /// The form has no use for it.
+    /// The form does not use the key.
     No,
 }
 
@@ -29,8 +29,8 @@ pub(super) fn field(input: &mut Input, key: Key) -> Handled {
     }
 }
 
-/// Completes a text where this key asks for that: right, at its end. Appends what all `texts` that go on from it have in common. Tells
-/// whether it did.
+/// Completes a text if this key asks for it: right, at the end of the text. Appends the longest common continuation of all
+/// `texts` that begin with the typed text. Tells whether it appended anything.
 pub(super) fn complete(input: &mut Input, key: Key, texts: impl FnOnce() -> Vec<String>) -> bool {
     let typed = input.value();
     if key != Key::plain(KeyCode::Right) || input.cursor() < typed.chars().count() {
@@ -48,7 +48,7 @@ pub(super) fn complete(input: &mut Input, key: Key, texts: impl FnOnce() -> Vec<
 
 fn common_start(texts: &BTreeSet<String>) -> Option<&str> {
     let (first, last) = (texts.first()?, texts.last()?);
-    // In a sorted set all share what the first and the last share.
+    // In a sorted set, all texts share the prefix that the first and the last share.
     let shared = first.char_indices().zip(last.chars()).take_while(|((_, a), b)| a == b);
     let end = shared.last().map_or(0, |((at, c), _)| at + c.len_utf8());
     Some(&first[..end])

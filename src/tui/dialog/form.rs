@@ -1,4 +1,4 @@
-//! What is filled in before a write: which step, which image, which nodes, which revision.
+//! The forms that are filled in before a write: the step, the image, the nodes, the revision.
 
 use crossterm::event::KeyCode;
 use tui_input::Input;
@@ -39,14 +39,14 @@ pub(crate) enum Form {
     Adopt(AdoptForm),
     Tune(TuneForm),
     Prewarm(Box<PrewarmForm>),
-    /// Quits although these are driven from here.
+    /// Quits although these rollouts are driven from here.
     Quit(Vec<DaemonSetRef>),
-    /// Allows writes on a protected context, whose name is to be typed.
+    /// Allows writes on a protected context, whose name has to be typed.
     Arm {
         context: Str,
         typed: Input,
     },
-    /// Goes to another cluster although these are driven from here.
+    /// Goes to another cluster although these rollouts are driven from here.
     SwitchContext {
         context: Str,
         driven: Vec<DaemonSetRef>,
@@ -71,7 +71,7 @@ impl Form {
         }
     }
 
-    /// What is on the button that confirms.
+    /// The text on the button that confirms.
     pub(crate) fn verb(&self) -> &'static str {
         match self {
             Self::Plain { title, .. } => title,
@@ -105,7 +105,7 @@ impl Form {
         }
     }
 
-    /// Whether it may be confirmed before its preview is there.
+    /// Whether the command may be confirmed before its preview has arrived.
     pub(crate) fn never_waits(&self) -> bool {
         match self {
             Self::Plain { command, .. } => is_safety(command),
@@ -122,7 +122,7 @@ impl Form {
         }
     }
 
-    /// The command as the form is filled in.
+    /// The command of the form in its present state.
     ///
     /// # Errors
     /// Says what is missing or wrong.
@@ -159,7 +159,7 @@ impl Form {
         }
     }
 
-    /// What is probably a mistake although it is a command: a selector or a label that no node has.
+    /// A probable mistake in a valid command: a selector or a label that no node has.
     pub(crate) fn doubt(&self, snapshot: &Snapshot) -> Option<String> {
         match self {
             Self::Canary(form) => form.doubt(snapshot),
@@ -180,7 +180,7 @@ impl Form {
         }
     }
 
-    /// Takes pasted text. Tells whether there was a field for it.
+    /// Takes pasted text. Tells whether a field took it.
     pub(crate) fn paste(&mut self, text: &str) -> bool {
         let input = match self {
             Self::Pause { why } => why,
@@ -232,7 +232,7 @@ impl AdoptForm {
     }
 }
 
-/// How far to go: the next step, back, or a number.
+/// The target of a step: the next step, back, or a number.
 #[derive(Debug, Default)]
 pub(crate) struct StepForm {
     pub(crate) choice: StepChoice,
@@ -264,7 +264,7 @@ impl StepForm {
     /// The form as `:step` fills it in.
     ///
     /// # Errors
-    /// Says what it can be.
+    /// The text is not a step: the error lists what it can be.
     pub(crate) fn to(text: &str) -> Result<Self, String> {
         match text {
             "" | "next" => Ok(Self::default()),
@@ -311,7 +311,7 @@ impl StepForm {
         let choice = match key.code {
             KeyCode::Up => self.choice.moved(-1),
             KeyCode::Down => self.choice.moved(1),
-            // A digit begins a number: it goes to the first line that takes one.
+            // A digit begins a number, and goes to the first line that takes one.
             KeyCode::Char('0'..='9') if self.field().is_none() => StepChoice::Updated,
             KeyCode::Char('j') if self.field().is_none() => self.choice.moved(1),
             KeyCode::Char('k') if self.field().is_none() => self.choice.moved(-1),
@@ -340,11 +340,11 @@ pub(crate) struct Undo {
     /// The revisions that can be gone back to, newest first.
     pub(crate) revisions: Vec<RevisionView>,
     pub(crate) chosen: usize,
-    /// Why nothing is chosen before somebody does.
+    /// The reason why no revision is chosen at first.
     pub(crate) unchosen: Option<String>,
 }
 
-/// Why there is no roll back.
+/// The reason why no roll back is possible.
 pub(crate) const NO_OTHER_REVISION: &str = "the cluster keeps no other revision to go back to: I sets an image";
 
 impl Undo {
@@ -355,10 +355,10 @@ impl Undo {
         snapshot.revisions.iter().filter(other).cloned().collect()
     }
 
-    /// The form as `:undo` fills it in. The choice begins where a roll back goes that names no revision.
+    /// The form as `:undo` fills it in. The initial choice is the revision to which a roll back without a named revision goes.
     ///
     /// # Errors
-    /// When there is none to go back to, or the one that is named is not there.
+    /// There is no revision to go back to, or the named one does not exist.
     pub(crate) fn new(snapshot: &Snapshot, to: &str) -> Result<Self, String> {
         let revisions = Self::revisions(snapshot);
         if revisions.is_empty() {
@@ -396,7 +396,7 @@ impl Undo {
     fn key(&mut self, key: Key) -> Handled {
         let first = self.unchosen.is_some();
         let chosen = match key.code {
-            // The first key shows where one is.
+            // The first key only shows the current choice.
             KeyCode::Up | KeyCode::Char('k') | KeyCode::Down | KeyCode::Char('j') if first => self.chosen,
             KeyCode::Up | KeyCode::Char('k') => self.chosen.saturating_sub(1),
             KeyCode::Down | KeyCode::Char('j') => (self.chosen + 1).min(self.revisions.len() - 1),
@@ -411,11 +411,11 @@ impl Undo {
     }
 }
 
-/// Whether a command takes nothing down in any case. Such a one works while read-only, and need not wait for its preview.
+/// Whether a command can never take a Pod down. Such a command works while read-only, and need not wait for its preview.
 pub(crate) fn is_safety(command: &Command) -> bool {
     match command {
         Command::Pause { .. } | Command::StopDriving | Command::GiveUpDriving { .. } => true,
-        // It goes on making pods, or deletes them: nothing of the application is touched, but the link may be.
+        // Other pre-warm commands go on making Pods, or delete them: the application stays untouched, but the link may be loaded.
         Command::Prewarm(asked) => matches!(asked, PrewarmCommand::Pause),
         Command::Adopt
         | Command::SetImage(_)

@@ -1,4 +1,4 @@
-//! New images, a line per container; what a line can be completed with; and what of an image reference changes.
+//! New images, a line per container; the completions of a line; and the differences between two image references.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::engine::model::image::{ImageRef, change_warnings, is_by_digest, is_sa
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
 
-/// An image that a line can be completed with, and where it is known from: `rev 14`, `ds/edge/log-shipper`.
+/// An image that completes a line, and the place that it is known from: `rev 14`, `ds/edge/log-shipper`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct OfferedImage {
     pub(crate) image: Str,
     pub(crate) from: String,
-    /// Why the rollout halted at each revision that has it, if it did so at all of them: what was seen last.
+    /// The latest reason for which the rollout halted, if it halted at each revision that has this image.
     pub(crate) halted: Option<Str>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn known_images<'a>(snapshot: &Snapshot, others: impl Iterator<Item =
     let mut known: Vec<OfferedImage> = Vec::new();
     let mut add = |image: &Str, from: String, halted: Option<Str>| match known.iter_mut().find(|it| it.image == *image)
     {
-        // What was well in another revision is not what the rollout halted for.
+        // An image that ran well in another revision is not the reason for the halt.
         Some(known) => known.halted = known.halted.take().filter(|_| halted.is_some()),
         None => known.push(OfferedImage { image: image.clone(), from, halted }),
     };
@@ -50,12 +50,12 @@ pub(crate) fn known_images<'a>(snapshot: &Snapshot, others: impl Iterator<Item =
     known.into()
 }
 
-/// The known images that begin with what is typed, but for what is typed.
+/// The known images that begin with the typed text, without the typed text itself.
 pub(crate) fn completions<'a>(known: &'a [OfferedImage], typed: &'a str) -> impl Iterator<Item = &'a OfferedImage> {
     known.iter().filter(move |known| known.image.starts_with(typed) && *known.image != *typed)
 }
 
-/// A key for a line with an image: right, at the end of the text, completes it.
+/// A key for a line with an image: right, at the end of the text, completes the image.
 pub(super) fn image_key(input: &mut Input, known: &[OfferedImage], key: Key) -> Handled {
     let typed = input.value().to_owned();
     match complete(input, key, || completions(known, &typed).map(|known| known.image.to_string()).collect()) {
@@ -64,12 +64,12 @@ pub(super) fn image_key(input: &mut Input, known: &[OfferedImage], key: Key) -> 
     }
 }
 
-/// What changes from one image reference to another.
+/// The differences between two image references.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ImageDifference {
-    /// The two in short: the versions where only these differ, else both in full.
+    /// Both references in short: their versions if only these differ, else both in full.
     pub(crate) words: String,
-    /// What should not change by mistake.
+    /// Differences that are probably a mistake.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -175,7 +175,7 @@ impl ImageForm {
         Ok(Command::SetImage(images).under(self.drift.tuning().and(self.budget.tuning()?)))
     }
 
-    /// The text field that is chosen, if it is one.
+    /// The text field of the chosen line, if it has one.
     pub(super) fn field(&mut self) -> Option<&mut Input> {
         match self.line() {
             ImageLine::Image(at) => self.containers.get_mut(at).map(|(_, _, input)| input),

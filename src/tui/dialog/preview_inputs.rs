@@ -1,4 +1,4 @@
-//! What the answer to a dialog's question depends on and others change: while a dialog is open, it is asked again when that changes.
+//! The state on which a preview depends and that others change: the open dialog asks again when this state changes.
 
 use std::mem::{Discriminant, discriminant};
 
@@ -8,7 +8,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::{Counts, Phase, Snapshot};
 
-/// What an answer depends on, as it was when the question was asked.
+/// The state on which an answer depends, as of the question.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct PreviewInputs {
     driver: (Discriminant<DriverView>, Option<Str>),

@@ -1,4 +1,4 @@
-//! What is pre-warmed, on which nodes, and how many of them may pull at once.
+//! The form of pre-warming: the images, the nodes, and how many nodes may pull at once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::engine::model::site::SiteLabel;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 use crate::tui::key::Key;
 
-/// Which images.
+/// The images to pre-warm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ImagesChoice {
     /// Those of the template.
@@ -30,13 +30,13 @@ pub(crate) enum ImagesChoice {
     Revision,
 }
 
-/// Which nodes.
+/// The nodes to pre-warm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodesChoice {
     All,
     NextStep,
     Selector,
-    /// The one that was selected when the form was opened.
+    /// The node that was selected when the form was opened.
     Node,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct PrewarmForm {
     pub(crate) node: Option<Str>,
     pub(crate) max_pulling: Input,
     pub(crate) max_pulling_per_site: Input,
-    /// Empty: the label that is in force.
+    /// If empty, the label that is in force.
     pub(crate) site_label: Input,
     pub(crate) pace: Pace,
     pub(crate) method: PrewarmMethod,
@@ -79,11 +79,11 @@ pub(crate) struct PrewarmForm {
 }
 
 impl PrewarmForm {
-    /// The form as `:prewarm` fills it in: `container=image`, or `image` where there is one container. Where every node has the
-    /// template's images there is nothing to do for them: it begins with images to be typed.
+    /// The form as `:prewarm` fills it in: `container=image`, or `image` if there is one container. If every node has the
+    /// template's images already, the form begins with images to be typed.
     ///
     /// # Errors
-    /// When the containers are not known, or the one that is named is not among them.
+    /// The containers are unknown, or the named one is not among them.
     pub(crate) fn new(
         snapshot: &Snapshot,
         node: Option<Str>,
@@ -142,7 +142,7 @@ impl PrewarmForm {
         Ok(Self { images: ImagesChoice::Revision, revision, chosen: 1, ..form })
     }
 
-    /// The lines that it has as it is filled in.
+    /// The lines of the form in its present state.
     pub(crate) fn lines(&self) -> Vec<PrewarmLine> {
         let mut lines = vec![PrewarmLine::Images];
         match self.images {
@@ -154,7 +154,7 @@ impl PrewarmForm {
         lines.extend((self.nodes == NodesChoice::Selector).then_some(PrewarmLine::Selector));
         lines.push(PrewarmLine::MaxPulling);
         if self.method == PrewarmMethod::Pods {
-            // A StatefulSet knows no sites.
+            // Pre-warming by a StatefulSet ignores sites.
             lines.extend([PrewarmLine::MaxPullingPerSite, PrewarmLine::SiteLabel, PrewarmLine::Pace]);
         }
         lines.push(PrewarmLine::Method);
@@ -177,7 +177,7 @@ impl PrewarmForm {
                     site_label: self.site_label()?,
                     pace: self.pace,
                 },
-                // What its form does not ask for is not set.
+                // Settings that the form of a StatefulSet does not show are left unset.
                 PrewarmMethod::StatefulSet => {
                     PrewarmLimits { max_pulling: limit(&self.max_pulling)?, ..PrewarmLimits::default() }
                 }
@@ -186,7 +186,7 @@ impl PrewarmForm {
         }))
     }
 
-    /// What is probably a mistake: a selector or a site label that no node has.
+    /// A probable mistake: a selector or a site label that no node has.
     pub(super) fn doubt(&self, snapshot: &Snapshot) -> Option<String> {
         let selector = (self.nodes == NodesChoice::Selector).then(|| self.selector.doubt(snapshot)).flatten();
         let asks_for_sites = self.method == PrewarmMethod::Pods;
@@ -236,7 +236,7 @@ impl PrewarmForm {
         }
     }
 
-    /// The text field that is chosen, if it is one.
+    /// The text field of the chosen line, if it has one.
     pub(crate) fn field(&mut self) -> Option<&mut Input> {
         match self.line() {
             PrewarmLine::Images
@@ -298,7 +298,7 @@ impl PrewarmForm {
             }
             PrewarmLine::Method => {
                 self.method = after(&[PrewarmMethod::Pods, PrewarmMethod::StatefulSet], self.method, back);
-                // Lines above it come and go.
+                // The method decides which lines stand above it; the method, the last line, stays chosen.
                 self.chosen = self.lines().len() - 1;
             }
             PrewarmLine::Pace => self.pace = after(&[Pace::Fixed, Pace::Auto], self.pace, back),

@@ -1,4 +1,4 @@
-//! Which nodes: a label selector, what can be typed next, and how many nodes it matches.
+//! The choice of nodes: a label selector, its completions, and the number of nodes that it matches.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::key::Key;
 use crate::tui::words::nearest;
 
-/// How many labels are named in place of one that no node has.
+/// The number of labels that are suggested for a label that no node has.
 const NEAR: usize = 2;
 
 /// Which nodes may be updated.
@@ -28,7 +28,7 @@ impl Canary {
         Self { input: Input::new(selector.to_owned()), lifts: false }
     }
 
-    /// With a selector in force, which an empty one lifts.
+    /// The form with a selector in force; an empty selector lifts it.
     #[must_use]
     pub(crate) fn lifting(self, lifts: bool) -> Self {
         Self { lifts, ..self }
@@ -65,7 +65,7 @@ impl Canary {
         Ok(Command::Select(Some(selector)))
     }
 
-    /// Completions: label keys, or the values of the key that was typed, with how many nodes have each.
+    /// Completions: label keys, or the values of the typed key, each with the number of nodes that have it.
     pub(crate) fn completions(&self, snapshot: &Snapshot) -> Vec<(String, usize)> {
         let clause = self.input.value().rsplit(',').next().unwrap_or_default().trim_start();
         let mut found: BTreeMap<&str, usize> = BTreeMap::new();
@@ -78,7 +78,7 @@ impl Canary {
             }
             None => (clause, nodes.flat_map(|node| node.labels.iter().map(|(key, _)| &**key)).collect()),
         };
-        // A value that is typed to its end needs no completion; a key still needs its `=`.
+        // A complete value needs no completion; a complete key still needs its `=`.
         let is_complete = |text: &str| clause.contains('=') && text == start;
         for text in texts.into_iter().filter(|text| text.starts_with(start) && !is_complete(text)) {
             *found.entry(text).or_default() += 1;
@@ -103,14 +103,14 @@ impl Canary {
         handled
     }
 
-    /// Why the selector is probably a mistake: it matches no node, and there are some.
+    /// The reason why the selector is probably a mistake: nodes exist, but it matches none.
     pub(super) fn doubt(&self, snapshot: &Snapshot) -> Option<String> {
         let (nodes, all) = self.matching(snapshot).ok()?;
         (nodes.is_empty() && all > 0).then(|| format!("matches 0 of {all} nodes"))
     }
 }
 
-/// Why a label's key is probably a mistake: no node has it, and there are some.
+/// The reason why a label's key is probably a mistake: nodes exist, but none has it.
 pub(super) fn label_doubt(key: &str, snapshot: &Snapshot) -> Option<String> {
     key.parse::<SiteLabel>().ok()?;
     let eligible = || snapshot.nodes.iter().filter(|node| node.eligible);

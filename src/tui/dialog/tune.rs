@@ -1,4 +1,4 @@
-//! Budgets and gates, a line each: what is written there now, and what it comes to. Only what was changed is asked for.
+//! Budgets and gates, a line each: the present value, and its meaning on this fleet. Only changed lines are written.
 
 use crossterm::event::KeyCode;
 use tui_input::Input;
@@ -10,7 +10,7 @@ use crate::engine::model::settings::Tuning;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
 
-/// What `text` comes to on this fleet.
+/// The meaning of `text` on this fleet.
 pub(crate) fn meaning(setting: Setting, text: &str, snapshot: &Snapshot) -> String {
     let meaning = setting.meaning(text, snapshot.counts.nodes);
     let as_it_is = setting == Setting::MaxUnavailable && snapshot.settings.budgets.max_unavailable.is_default();
@@ -38,7 +38,7 @@ impl SettingLine {
         self.text() != self.was
     }
 
-    /// Whether its value is typed, not switched between a few words.
+    /// Whether the value is typed; otherwise keys switch between a few words.
     pub(crate) fn is_typed(&self) -> bool {
         self.setting.kind().choices.is_empty()
     }
@@ -60,9 +60,9 @@ impl SettingLine {
 pub(crate) struct TuneForm {
     pub(crate) rows: Vec<SettingLine>,
     pub(crate) chosen: usize,
-    /// Whether the limits of an earlier record are not known: those shown are confirmed as they are, too.
+    /// Whether the limits of an earlier record are unknown: if no line was changed, the limits shown are then confirmed as they are.
     confirms: bool,
-    /// Nothing was typed on this line yet: what is typed first replaces what is there.
+    /// No key was typed on this line yet: the first one replaces the text.
     fresh: bool,
 }
 
@@ -70,7 +70,7 @@ impl TuneForm {
     /// The form as `:tune` fills it in: `max-unavailable=5 on-drift=enforce`.
     ///
     /// # Errors
-    /// Says what can be tuned.
+    /// A named setting does not exist: the error lists those that do.
     pub(crate) fn new(snapshot: &Snapshot, changes: &str) -> Result<Self, String> {
         let row = |setting: &Setting| {
             let was = setting.value(&snapshot.settings);
@@ -111,7 +111,7 @@ impl TuneForm {
         Ok(Command::Tune(tuning))
     }
 
-    /// The text field that is chosen, if it is one.
+    /// The text field of the chosen line, if it has one.
     pub(crate) fn field(&mut self) -> Option<&mut Input> {
         let row = &mut self.rows[self.chosen];
         row.is_typed().then_some(&mut row.input)

@@ -1,15 +1,15 @@
-//! What could be typed next in a filter: names of columns and labels, then their values.
+//! Completions of a filter: names of columns and labels, then their values.
 
 use super::grammar::name_and_operator;
 use super::{FieldKind, FilterSchema};
 
-/// How many completions are offered.
+/// The most completions that are offered.
 const MOST: usize = 10_000;
 
-/// What `text` could become, as whole filters; `values` tells the values of a column or label.
+/// The completions of `text`, as whole filters; `values` returns the values of a column or label.
 pub(crate) fn completions(text: &str, schema: &FilterSchema<'_>, values: impl Fn(&str) -> Vec<String>) -> Vec<String> {
     let Some(begin) = last_word(text) else { return Vec::new() };
-    // A selector has labels only, by their whole keys.
+    // A selector knows only labels, by their whole keys.
     let of_selector = FilterSchema { fields: Vec::new(), labelled: schema.labelled };
     let is_selector = text.starts_with("-l");
     let schema = if is_selector { &of_selector } else { schema };
@@ -28,7 +28,7 @@ pub(crate) fn completions(text: &str, schema: &FilterSchema<'_>, values: impl Fn
         None if word.is_empty() || word.starts_with(['/', '~', '"', '-']) => Vec::new(),
         None => {
             let short = if is_selector { Vec::new() } else { fitting(names(schema), word) };
-            // A label is called by the last part of its key, unless somebody begins the whole key.
+            // A label is offered by the last part of its key, unless the typed text begins the whole key.
             match short.is_empty() {
                 true => fitting(schema.label_keys().iter().map(|key| format!("{key}=")).collect(), word),
                 false => short,
@@ -44,7 +44,7 @@ pub(crate) fn last_part(text: &str) -> &str {
     &text[last_word(text).unwrap_or(0)..]
 }
 
-/// Where the last word begins; nothing where a blank ended it.
+/// The place where the last word begins; `None` if a blank ended it.
 fn last_word(text: &str) -> Option<usize> {
     let mut begin = 0;
     let mut in_quotes = false;
@@ -77,7 +77,7 @@ fn names(schema: &FilterSchema<'_>) -> Vec<String> {
     names
 }
 
-/// Those that begin with what is typed, then those that contain it.
+/// First the names that begin with the typed text, then those that contain it.
 fn fitting(known: Vec<String>, typed: &str) -> Vec<String> {
     let typed = typed.to_lowercase();
     let (begin, contain): (Vec<String>, Vec<String>) =

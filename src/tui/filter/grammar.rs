@@ -9,8 +9,8 @@
 //!  quoted   = '"' … '"'
 //! ```
 //!
-//! What is begun and not finished is taken as far as it goes, so that the list follows while it is typed: a quote or a `/` that is not
-//! closed ends with the text, and `state=` asks for nothing yet.
+//! An unfinished term is applied as far as it goes, so that the list follows while the filter is typed: a quote or a `/`
+//! without its end extends to the end of the text, and `state=` tests nothing yet.
 
 use regex::{Regex, RegexBuilder};
 
@@ -73,19 +73,19 @@ pub(super) fn name_and_operator(text: &str) -> Option<(&str, FilterOperator, &st
     Some((name, operator, &rest[sign.len()..]))
 }
 
-/// The part of a filter's text that is not read yet.
+/// The unread part of a filter's text.
 struct FilterCursor<'a> {
     rest: &'a str,
 }
 
 impl<'a> FilterCursor<'a> {
-    /// Skips blanks, and says whether anything follows them.
+    /// Skips blanks, and returns whether anything follows them.
     fn skip_blanks(&mut self) -> bool {
         self.rest = self.rest.trim_start();
         !self.rest.is_empty()
     }
 
-    /// The next term; nothing where it asks for nothing yet.
+    /// The next term; `None` if the term tests nothing yet.
     fn term(&mut self, schema: &FilterSchema<'_>) -> Result<Option<FilterTerm>, String> {
         let mut negated = false;
         while let Some(rest) = self.rest.strip_prefix('!') {
@@ -117,7 +117,7 @@ impl<'a> FilterCursor<'a> {
         }
     }
 
-    /// A value: in quotes, a regular expression between slashes where that may be, or up to the next blank.
+    /// A value: in quotes, a regular expression between slashes if `may_be_regex`, or up to the next blank.
     fn value(&mut self, may_be_regex: bool) -> FilterValue {
         if let Some(rest) = self.rest.strip_prefix('"') {
             let end = rest.find('"').unwrap_or(rest.len());
@@ -133,7 +133,7 @@ impl<'a> FilterCursor<'a> {
         FilterValue { text: word.to_owned(), form: ValueForm::Word }
     }
 
-    /// What is between two slashes; `\/` is a slash.
+    /// The text between two slashes; `\/` is a slash.
     fn slashed(&mut self) -> String {
         let inside: &'a str = self.rest.get(1..).unwrap_or_default();
         let mut escaped = false;
@@ -148,7 +148,7 @@ impl<'a> FilterCursor<'a> {
     }
 }
 
-/// What stands after an operator.
+/// The value after an operator.
 struct FilterValue {
     text: String,
     form: ValueForm,
@@ -161,7 +161,7 @@ enum ValueForm {
     Regex,
 }
 
-/// What is wrong with `name operator value`.
+/// The error in `name operator value`.
 enum Misread {
     Name(String),
     Value(String),
@@ -177,7 +177,7 @@ fn asked(
     if field.is_none() && !schema.has_label(name) {
         return Err(Misread::Name(unknown(name, schema)));
     }
-    // No value is typed yet. Whether a field is empty is asked with an empty value in quotes: `name=""`.
+    // No value is typed yet. An empty value in quotes tests whether a field is empty: `name=""`.
     if value.text.is_empty() && value.form != ValueForm::Quoted {
         return Ok(None);
     }
@@ -197,7 +197,7 @@ fn asked(
     }))
 }
 
-/// `new` or `old`, which are true of whatever is rolled out when the filter is used again.
+/// `new` or `old`, which are compared with the revision that is the target whenever the filter is used.
 fn at_target(operator: FilterOperator, value: &FilterValue) -> Option<bool> {
     let is = matches!(operator, FilterOperator::Contains | FilterOperator::Is | FilterOperator::Not);
     let is_called = |name: &str| is && value.text.eq_ignore_ascii_case(name);
@@ -232,7 +232,7 @@ fn field_test(
         (Some(FieldKind::Text), _) if compares => Err("it is a text: = != == ~ ask about it".to_owned()),
         (None, Some(order)) if compares => Ok(Some(FieldTest::Counts(order, number(text)?))),
         _ if operator == FilterOperator::Is => Ok(Some(FieldTest::Is(text.to_lowercase()))),
-        // In quotes: that it is empty.
+        // An empty value in quotes tests whether the field is empty.
         _ if text.is_empty() => Ok(Some(FieldTest::Is(String::new()))),
         _ if operator == FilterOperator::Matches || value.form == ValueForm::Regex => {
             Ok(regular(text)?.map(FieldTest::Matches))
@@ -242,14 +242,14 @@ fn field_test(
 }
 
 impl FilterSchema<'_> {
-    /// Whether a node has a label of this name. As long as no node is known, any label may be there.
+    /// Whether a node has a label of this name. While no node is known, any label may exist.
     fn has_label(&self, name: &str) -> bool {
         self.labelled.is_some_and(|nodes| {
             nodes.is_empty() || nodes.iter().any(|node| labels_called(&node.labels, name).next().is_some())
         })
     }
 
-    /// The keys of labels of these nodes; few nodes tell all of them as a rule.
+    /// The label keys of the first 100 nodes at most, which as a rule have all keys.
     pub(super) fn label_keys(&self) -> Vec<&str> {
         let mut keys: Vec<&str> = Vec::new();
         for (key, _) in self.labelled.unwrap_or_default().iter().take(100).flat_map(|node| node.labels.iter()) {
@@ -261,7 +261,7 @@ impl FilterSchema<'_> {
     }
 }
 
-/// That there is no such column, with the name that was meant, or with all that there are.
+/// The error for an unknown column: with the most similar name, or with all names.
 fn unknown(name: &str, schema: &FilterSchema<'_>) -> String {
     let lower = name.to_lowercase();
     let names = schema.fields.iter().flat_map(|field| field.aliases.iter().chain([&field.name]).map(String::as_str));
@@ -278,12 +278,12 @@ fn unknown(name: &str, schema: &FilterSchema<'_>) -> String {
     }
 }
 
-/// A text as it is, in upper or lower case; nothing where there is none.
+/// A text taken literally, in upper or lower case; `None` if it is empty.
 fn literal(text: &str) -> Result<Option<Regex>, String> {
     regular(&regex::escape(text))
 }
 
-/// A regular expression that ignores case; `^` and `$` are the ends of a column. Nothing where there is none.
+/// A regular expression that ignores case; `^` and `$` are the ends of a column. `None` if it is empty.
 fn regular(text: &str) -> Result<Option<Regex>, String> {
     if text.is_empty() {
         return Ok(None);
@@ -295,7 +295,7 @@ fn regular(text: &str) -> Result<Option<Regex>, String> {
         Err(regex::Error::CompiledTooBig(_)) => Err(format!("the regular expression `{text}` is too large")),
         Err(error) => {
             let said = error.to_string();
-            // The last line says what is wrong; those before it draw where.
+            // The last line gives the reason; the lines before it draw the place.
             let why = said.lines().last().unwrap_or_default().trim().trim_start_matches("error: ").to_owned();
             Err(format!("the regular expression `{text}`: {why}"))
         }

@@ -9,34 +9,34 @@ use super::FilterRow;
 use crate::engine::model::Str;
 use crate::engine::model::labels::Labels;
 
-/// A condition, or its opposite.
+/// A condition, or its negation.
 #[derive(Clone, Debug)]
 pub(super) struct FilterTerm {
     pub(super) negated: bool,
     pub(super) asks: FilterOperand,
 }
 
-/// What is asked of a row.
+/// The condition on a row.
 #[derive(Clone, Debug)]
 pub(super) enum FilterOperand {
     /// Any of the columns that are searched matches.
     Anywhere(Regex),
-    /// A column does.
+    /// A column passes the test.
     Field(usize, FieldTest),
-    /// A label of the node does, by its key or by what follows the `/` of its key.
+    /// A label of the node passes the test; it is named by its key or by the part after the `/` of its key.
     Label(String, FieldTest),
 }
 
-/// What is asked of a column or a label.
+/// The test of a column or a label.
 #[derive(Clone, Debug)]
 pub(super) enum FieldTest {
     Matches(Regex),
-    /// It is exactly this, in lower case.
+    /// The text is exactly this, in lower case.
     Is(String),
     Counts(NumberOrder, f64),
-    /// It is at the revision that is rolled out, or is not.
+    /// The row is at the revision that is rolled out, or is not.
     IsNew(bool),
-    /// An age in seconds. `=` means as long as it is told in the unit that was typed.
+    /// An age in seconds. `=` accepts ages from `secs` up to one `unit` more.
     Ages {
         order: NumberOrder,
         secs: f64,
@@ -44,7 +44,7 @@ pub(super) enum FieldTest {
     },
 }
 
-/// How a number is compared.
+/// The comparison of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NumberOrder {
     Equal,
@@ -88,7 +88,7 @@ impl FieldTest {
 }
 
 impl FilterTerm {
-    /// `searched` keeps what a row is searched in from one term to the next.
+    /// `searched` keeps the text in which a row's words are searched from one term to the next.
     pub(super) fn holds<'a>(&self, row: &'a dyn FilterRow, searched: &mut Option<Cow<'a, str>>) -> bool {
         let found = match &self.asks {
             FilterOperand::Anywhere(regex) => regex.is_match(searched.get_or_insert_with(|| row.searched())),
@@ -106,7 +106,7 @@ impl FilterTerm {
         found != self.negated
     }
 
-    /// Where a cell of the field has what is asked for.
+    /// The matching byte ranges in a cell of the field.
     pub(super) fn hits(&self, field: usize, text: &str) -> Vec<Range<usize>> {
         let whole = || std::iter::once(0..text.len()).collect();
         match &self.asks {
@@ -143,7 +143,7 @@ pub(crate) fn label_values<'a>(labels: &'a Labels, name: &'a str) -> impl Iterat
     labels_called(labels, name).map(|(_, value)| value)
 }
 
-/// Whether a label with this key is meant by `name`.
+/// Whether `name` names the label with this key.
 fn is_called(key: &str, name: &str) -> bool {
     key == name || key.rsplit_once('/').is_some_and(|(_, last)| last.eq_ignore_ascii_case(name))
 }

@@ -1,6 +1,6 @@
-//! Bytes from the terminal into keys, pastes and answers to questions.
+//! Decodes bytes from the terminal into keys, pastes and answers to questions.
 //!
-//! The decoder never blocks and never fails. A control sequence (CSI) that it does not know is dropped, and no byte beside it.
+//! The decoder never blocks and never fails. It drops a control sequence (CSI) that it does not know, and no other byte.
 //!
 //! Why not a crate: crossterm's parser is private to its event source, which spins once the terminal is gone (crossterm#793).
 //! termina 0.4 withholds all later keys after alt-P or an answer that it does not know, and reads the rest of a sequence that
@@ -12,20 +12,20 @@ use crate::tui::key::Key;
 
 /// The longest escape sequence that is waited for; the longest we know has 25 bytes.
 const SEQUENCE_LIMIT: usize = 64;
-/// The most that one paste may bring, in bytes.
+/// The most bytes of one paste.
 const PASTE_LIMIT: usize = 64 * 1024;
 const PASTE_END: &[u8] = b"\x1b[201~";
-/// What the answer to the question for the background begins with, after `ESC ]`.
+/// The beginning of the answer about the background colour, after `ESC ]`.
 const BACKGROUND: &[u8] = b"11;";
 
-/// What the terminal sent.
+/// An input from the terminal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum TerminalInput {
     /// A key was pressed.
     Key(Key),
     /// Text was pasted, in one go.
     Paste(String),
-    /// The answer to DECRQM: how the terminal has this private mode set (0: it does not know it).
+    /// The answer to DECRQM: the setting of this private mode (0: unknown to the terminal).
     Mode { mode: u16, setting: u16 },
     /// The answer to OSC 11: the colour of the background; red, green and blue.
     Background([u8; 3]),
@@ -38,9 +38,9 @@ pub(crate) struct Decoder {
     paste: Option<Vec<u8>>,
 }
 
-/// What the front of the buffer is.
+/// The meaning of the front of the buffer.
 enum Parsed {
-    /// This many bytes are done, and may have meant something.
+    /// This many bytes are consumed; they may have yielded an input.
     Take(usize, Option<TerminalInput>),
     /// A paste begins after this many bytes.
     Paste(usize),
@@ -49,7 +49,7 @@ enum Parsed {
 }
 
 impl Decoder {
-    /// Takes in `bytes` and appends what they mean.
+    /// Takes in `bytes` and appends the inputs that they yield.
     pub(crate) fn feed(&mut self, bytes: &[u8], out: &mut Vec<TerminalInput>) {
         self.buffer.extend_from_slice(bytes);
         self.drain(out);
@@ -60,7 +60,7 @@ impl Decoder {
         !self.buffer.is_empty() && self.paste.is_none()
     }
 
-    /// Nothing followed for a while: an `ESC` that began a sequence was the key itself.
+    /// Nothing followed for a while: an `ESC` that began a sequence is taken as the key.
     pub(crate) fn settle(&mut self, out: &mut Vec<TerminalInput>) {
         if self.paste.is_some() || self.buffer.is_empty() {
             return;
@@ -99,7 +99,7 @@ impl Decoder {
         }
     }
 
-    /// Moves what was pasted out of the buffer; false when its end is still to come.
+    /// Moves pasted text out of the buffer; returns false while the end of the paste is missing.
     fn drain_paste(&mut self, out: &mut Vec<TerminalInput>) -> bool {
         let end = self.buffer.windows(PASTE_END.len()).position(|window| window == PASTE_END);
         let keep = if end.is_some() { 0 } else { PASTE_END.len() - 1 };
@@ -172,10 +172,10 @@ fn parse_utf8(bytes: &[u8]) -> Parsed {
     }
 }
 
-/// The key that begins like an answer of the terminal.
+/// The key whose bytes also begin an answer of the terminal.
 const ALT_BRACKET: Key = Key { code: KeyCode::Char(']'), modifiers: KeyModifiers::ALT };
 
-/// What follows `ESC ]`: the colour of the background, up to BEL or `ESC \`; or it was alt-].
+/// Parses the bytes after `ESC ]`: the colour of the background, up to BEL or `ESC \`; or the key alt-].
 fn parse_osc(rest: &[u8]) -> Parsed {
     if rest.len() < BACKGROUND.len() && BACKGROUND.starts_with(rest) {
         return Parsed::Wait;
@@ -214,7 +214,7 @@ fn background(text: &str) -> Option<[u8; 3]> {
     levels.try_into().ok()
 }
 
-/// What follows `ESC [`: parameters, intermediates, and a final byte.
+/// Parses the bytes after `ESC [`: parameters, intermediates, and a final byte.
 fn parse_csi(rest: &[u8]) -> Parsed {
     // The Linux console sends F1 to F5 as `ESC [ [ A` to `E`.
     if let [b'[', tail @ ..] = rest {
@@ -365,7 +365,7 @@ mod tests {
         decoder.settle(&mut out);
         assert_eq!(out, [TerminalInput::Key(Key::plain(KeyCode::Esc))]);
         assert!(!decoder.pending());
-        // It begins like an answer of the terminal.
+        // The key begins like an answer of the terminal.
         out.clear();
         decoder.feed(b"\x1b]", &mut out);
         decoder.settle(&mut out);

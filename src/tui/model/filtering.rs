@@ -1,4 +1,4 @@
-//! The filter of what is on screen: reading it, applying it, completing it.
+//! The filter of the screen: reading it, applying it, completing it.
 
 mod bookmark;
 
@@ -20,7 +20,7 @@ use crate::tui::prewarm::PrewarmList;
 use crate::tui::revisions::RevisionScreen;
 use crate::tui::timeline::Timeline;
 
-/// How many different values of a column are offered for completion.
+/// The most different values of a column that are offered for completion.
 const VALUES: usize = 10_000;
 
 /// A node as a row of the table of nodes, as of `at`.
@@ -29,7 +29,7 @@ fn node_row<'a>(
     table: &'a NodeTable,
     at: Timestamp,
 ) -> ColumnRow<'a, NodeView, NodeTable, NodeCell> {
-    // A pod of no known revision is at none.
+    // A Pod of unknown revision is neither at the target nor behind it.
     let is_new = node.revision.as_ref().map(|_| node.at_target);
     ColumnRow { columns: NODE_COLUMNS, row: node, page: table, labels: Some(&node.labels), is_new, at, known: None }
 }
@@ -39,16 +39,16 @@ pub(super) fn fleet_row<'a>(row: &'a FleetRow, fleet: &'a Fleet) -> ColumnRow<'a
     ColumnRow { columns: FLEET_COLUMNS, row, page: fleet, labels: None, is_new: None, at: fleet.at, known: None }
 }
 
-/// What words are looked for in, node by node: made once for a snapshot, so that a key press only compares.
+/// The texts in which words are searched, node by node: made once for a snapshot, so that a key press only compares.
 #[derive(Debug, Default)]
 pub(crate) struct SearchTexts {
-    /// The snapshot that they are of.
+    /// The snapshot to which the texts belong.
     of: Option<Arc<Snapshot>>,
     texts: Vec<String>,
 }
 
 impl SearchTexts {
-    /// Makes them, if the filter needs them and they are not there; forgets them when it does not.
+    /// Makes the texts if the filter needs them and they are missing; drops them if the filter does not need them.
     fn update(&mut self, filter: &Filter, snapshot: &Arc<Snapshot>, nodes: &[Arc<NodeView>], table: &NodeTable) {
         if !filter.searches() {
             *self = Self::default();
@@ -64,16 +64,16 @@ impl SearchTexts {
 }
 
 impl RolloutPage {
-    /// Recomputes which nodes are shown, in which order.
+    /// Recomputes the nodes that are shown, and their order.
     pub(crate) fn arrange(&mut self) {
         let Some(ShownSnapshot { snapshot, at, is_frozen: _ }) = self.shown().cloned() else { return };
         self.hidden = HiddenNodes::default();
-        // The last snapshot still lists the nodes of a DaemonSet that was deleted; none of them has its pod any more.
+        // The last snapshot still lists the nodes of a deleted DaemonSet, although none of them has its Pod any more.
         let nodes = if snapshot.daemonset == Presence::Absent { &[] } else { &snapshot.nodes[..] };
         if self.filter.is_all() && matches!(self.sort, Sort::Trouble) {
             self.search_texts = SearchTexts::default();
             self.nodes.arrange(nodes, at);
-            // Until all is listed nodes seem to change that only become known.
+            // Until the listing is complete, nodes that become known look like nodes that change.
             if snapshot.phase == Phase::Loading {
                 self.nodes.forget_changes();
             }
@@ -94,7 +94,7 @@ impl RolloutPage {
         self.nodes.arrange_flat(rows);
     }
 
-    /// Shows only what passes. The selection stays on its node, or goes to the next one in the order of the list that passes.
+    /// Shows only nodes that pass. The selection stays on its node, or goes to the next one in the list that passes.
     fn show_what_passes(&mut self, filter: Filter) {
         self.filter = filter;
         self.nodes.go_home();
@@ -112,7 +112,7 @@ impl RolloutPage {
         }
     }
 
-    /// Filters again if the filter asks about ages, and a time has passed that is shown.
+    /// Filters again if the filter asks about ages and a visible age has changed.
     pub(crate) fn pass_time(&mut self, now: super::Uptime) {
         let clock = self.shown().filter(|_| self.filter.tells_time()).map(|shown| shown.coarse_clock(now));
         if clock != self.filtered_as_of {
@@ -122,7 +122,7 @@ impl RolloutPage {
     }
 }
 
-/// What a filter can be typed for.
+/// The screens that a filter can apply to.
 enum Filtered<'a> {
     Fleet(&'a FleetPage),
     Nodes(&'a RolloutPage),
@@ -144,7 +144,7 @@ impl Model {
         }
     }
 
-    /// The filter of what is on screen.
+    /// The filter of the screen.
     pub(crate) fn filter(&self) -> Option<&Filter> {
         Some(match self.filtered()? {
             Filtered::Fleet(page) => &page.filter,
@@ -170,10 +170,10 @@ impl Model {
         }
     }
 
-    /// Shows only what passes `text`. On the page of a node: searches it.
+    /// Shows only rows that pass `text`; on the page of a node, searches it.
     ///
     /// # Errors
-    /// Says what does not parse; the filter stays as it was.
+    /// The text does not parse; the filter stays unchanged.
     pub(crate) fn set_filter(&mut self, text: &str) -> Result<(), String> {
         if let Some(page) = self.node_page_mut() {
             page.search = text.to_owned();
@@ -207,7 +207,7 @@ impl Model {
         Ok(())
     }
 
-    /// Shows which nodes are marked now, where the filter asks for them; all nodes, if none is.
+    /// If the filter asks for marked nodes, applies it again to the present marks; shows all nodes if no node is marked.
     pub(crate) fn filter_by_new_marks(&mut self) {
         let page = self.rollout().filter(|page| page.lists_nodes() && bookmark::asks_for_marks(page.filter.text()));
         let Some(text) = page.map(|page| page.filter.text().to_owned()) else { return };
@@ -219,12 +219,12 @@ impl Model {
         }
     }
 
-    /// The nodes that are marked on the page that is open.
+    /// The marked nodes of the open page.
     fn marked(&self) -> Option<&BTreeSet<Str>> {
         self.rollout().filter(|page| page.lists_nodes()).map(|page| &page.marked).filter(|marked| !marked.is_empty())
     }
 
-    /// What `text` could become as a filter of what is on screen, as whole filters.
+    /// The completions of `text` as a filter of the screen, as whole filters.
     pub(crate) fn filter_completions(&self, text: &str) -> Vec<String> {
         if self.node_page().is_some() {
             return Vec::new();

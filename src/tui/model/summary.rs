@@ -1,4 +1,4 @@
-//! What is computed once for each snapshot.
+//! The values that are computed once for each snapshot.
 
 use crate::engine::model::Str;
 use crate::engine::model::node::NodeState;
@@ -9,16 +9,16 @@ use crate::engine::report::trouble::TroubleKind;
 use crate::tui::columns::nodes::NodeTable;
 use crate::tui::prewarm::prewarm_blocker;
 
-/// What the lines above the list and the columns need of a snapshot.
+/// The values of a snapshot that the lines above the list and the columns need.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct SnapshotSummary {
     /// Nodes with trouble, grouped by its kind, worst first.
     pub(crate) trouble: Vec<TroubleGroup>,
-    /// Nodes that are down by themselves: not by the rollout, which is not charged for them.
+    /// Nodes that are down for their own reasons: the rollout is not charged for them.
     pub(crate) down: Option<DownNodes>,
-    /// What the columns of the table depend on beside the nodes.
+    /// The values beside the nodes on which the columns of the table depend.
     pub(crate) table: NodeTable,
-    /// What stops pre-warming as a whole.
+    /// The reason that stops pre-warming as a whole.
     pub(crate) prewarm_stands: Option<PrewarmWait>,
 }
 

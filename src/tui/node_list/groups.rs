@@ -1,4 +1,4 @@
-//! The groups of the list: by what nodes that wait, or are well, belong together, and which of the groups are folded.
+//! The groups of the list: the reasons by which waiting or healthy nodes are grouped, and the groups that are folded.
 
 use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::report::snapshot::NodeView;
 
-/// In a list of at most so many nodes every group is open at first.
+/// The most nodes of a list in which every group is open at first.
 const FEW: usize = 30;
 
-/// Nodes that are where they are for the same reason.
+/// Nodes that are in their state for the same reason.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct NodeGroup {
     pub(crate) key: GroupKey,
@@ -23,27 +23,27 @@ pub(crate) struct NodeGroup {
     pub(super) sample: Vec<Str>,
 }
 
-/// By what nodes that neither are in trouble nor move are grouped, in the order of the groups.
+/// The reason by which nodes are grouped that neither move nor are in trouble because of the rollout, in the order of the groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum GroupKey {
-    /// Their pods are not ready, and not because of the rollout. Pinned.
+    /// Their Pods are not ready, for reasons other than the rollout. Pinned.
     NotReady,
-    /// Their nodes are not Ready, and not because of the rollout. Pinned.
+    /// The nodes are not Ready, for reasons other than the rollout. Pinned.
     Down,
-    /// They go as soon as there is room: they wait for a limit, for another node, or for an answer.
+    /// They are updated as soon as there is room: they wait for a limit, for another node, or for an answer.
     InLine,
-    /// They wait until something is done or changed, which is the same for all of them.
+    /// They wait until somebody does or changes something, which is the same for all of them.
     Held(Discriminant<Hold>),
-    /// They are outdated, and nothing is known of why.
+    /// They are outdated for an unknown reason.
     Outdated,
     /// They run the target revision.
     Updated,
-    /// They should not run the pod.
+    /// They should not run the Pod.
     Ineligible,
 }
 
 impl GroupKey {
-    /// Where the group stands among the others.
+    /// The group's place among the others.
     pub(super) fn rank(self) -> u8 {
         match self {
             Self::NotReady => 0,
@@ -56,7 +56,7 @@ impl GroupKey {
         }
     }
 
-    /// Whether its nodes are in trouble, and so on top.
+    /// Whether the group's nodes are in trouble, so that the group is pinned.
     pub(super) fn is_pinned(self) -> bool {
         matches!(self, Self::NotReady | Self::Down)
     }
@@ -75,8 +75,8 @@ impl GroupKey {
 }
 
 impl NodeList {
-    /// A group that took the place of another one, because only the reason changed, is open if that was, and selected if that was.
-    /// Returns whether there is one.
+    /// A group that replaces another one, because only the reason changed, takes over whether that group was open and
+    /// selected. Returns whether there is such a group.
     pub(super) fn inherit(&mut self, groups: &[NodeGroup], nodes: &[Arc<NodeView>]) -> bool {
         let is_in = |key: GroupKey, groups: &[NodeGroup]| groups.iter().any(|group| group.key == key);
         let gone: Vec<(GroupKey, bool, Vec<Str>)> = self
@@ -104,11 +104,12 @@ impl NodeList {
         is_inherited
     }
 
-    /// Folds the groups as they were folded before. A new group is open if its nodes go next, if it is the only one, or if there are few nodes in all. A
-    /// pinned group is never opened by itself. If no node would be seen (`nothing_seen`) and every group is folded, the first one that is not pinned is opened.
+    /// Folds the groups as they were folded before. A new group is open if its nodes go next, if it is the only one, or if
+    /// there are few nodes in all. A pinned group is never opened by itself. If every group is folded and no node would be
+    /// visible (`nothing_seen`), the first group that is not pinned is opened.
     pub(super) fn fold(&mut self, groups: &mut [NodeGroup], nodes: usize, nothing_seen: bool) {
         let headings = groups.iter().filter(|group| group.key.is_pinned()).count();
-        // A group that is alone has no heading, and cannot be folded.
+        // A single group has no heading, and cannot be folded.
         let lone = groups.len() - headings == 1;
         for group in groups.iter() {
             if !self.open.iter().any(|(key, _)| *key == group.key) {
@@ -120,7 +121,7 @@ impl NodeList {
             }
         }
         if nothing_seen && !groups.iter().any(|group| self.is_open(group.key)) {
-            // The user may fold it: then it is remembered as folded, and this is not asked again as long as the groups are the same.
+            // If the user folds it, the fold is remembered, and the group is not opened again as long as the groups stay the same.
             let same =
                 groups.len() == self.groups.len() && groups.iter().zip(&self.groups).all(|(a, b)| a.key == b.key);
             if let Some(first) = groups.get(headings).filter(|_| !same) {
@@ -158,7 +159,7 @@ impl NodeList {
             (Some(NodeRow::Node(index)), false) => self.groups.iter().position(|group| group.nodes.contains(&index)),
             _ => None,
         };
-        // A group that is alone has no heading.
+        // A single group has no heading.
         let found = heading.and_then(|at| Some((at, self.rows.iter().position(|row| *row == NodeRow::Group(at))?)));
         let Some((at, row)) = found else { return false };
         let key = self.groups[at].key;

@@ -1,4 +1,4 @@
-//! Where the blocks and the cells of the map are.
+//! The places of the blocks and the cells of the map.
 //!
 //! ```text
 //!  munich 22/40          hamburg 6/40         a line of titles
@@ -6,8 +6,8 @@
 //!  ✓✓✓✓✓✗!·········      ················
 //! ```
 //!
-//! Blocks stand beside each other in columns of the same width, as many as make the map the least high. Where there are so many blocks
-//! that their titles alone would fill the area, each title stands before its cells:
+//! Blocks stand side by side in columns of equal width; the number of columns is the one that makes the map lowest. If there
+//! are so many blocks that their titles alone would fill the area, each title stands before its cells:
 //!
 //! ```text
 //!  munich  ✓✓✓✓✓✗·      hamburg ✓✓◐◐···
@@ -17,18 +17,18 @@ use super::MapMove;
 
 /// Blank cells between two blocks.
 const GAP: usize = 2;
-/// The least width of a block, in cells.
+/// The smallest width of a block, in cells.
 const NARROWEST: usize = 12;
-/// How long a title before the cells may be, and how many cells a line has at least behind it.
+/// The longest title before the cells, and the least number of cells in a line after it.
 const INLINE: (usize, usize) = (16, 5);
 
-/// Where the blocks are, each with a title above its cells or before them. Rows are counted from the top of the whole map.
+/// The places of the blocks, each with a title above its cells or before them. Rows are counted from the top of the whole map.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct MapLayout {
-    /// So many nodes share a cell.
+    /// The number of nodes that share a cell.
     pub(crate) per_cell: usize,
     pub(crate) blocks: Vec<MapBlock>,
-    /// How many rows the whole map has.
+    /// The number of rows of the whole map.
     pub(crate) height: usize,
 }
 
@@ -37,21 +37,21 @@ pub(crate) struct MapLayout {
 pub(crate) struct MapBlock {
     pub(crate) x: usize,
     pub(crate) y: usize,
-    /// How many columns the title takes that stands before the cells, with the blank after it; 0: it stands above them.
+    /// The width of a title before the cells, with the blank after it; 0 if the title stands above the cells.
     pub(crate) indent: usize,
     /// The most cells of a line.
     pub(crate) width: usize,
-    /// How many cells it has.
+    /// The number of cells.
     pub(crate) cells: usize,
 }
 
 impl MapBlock {
-    /// Where a cell is.
+    /// The place of a cell.
     pub(crate) fn position(&self, cell: usize) -> (usize, usize) {
         (self.x + self.indent + cell % self.width, self.first_row() + cell / self.width)
     }
 
-    /// The row of its first cell.
+    /// The row of the block's first cell.
     pub(crate) fn first_row(&self) -> usize {
         self.y + usize::from(self.indent == 0)
     }
@@ -60,13 +60,13 @@ impl MapBlock {
 /// Blocks of these sizes in columns of one width.
 struct BlockColumns {
     columns: usize,
-    /// Of the cells, without a title before them.
+    /// The width of the cells, without a title before them.
     width: usize,
     indent: usize,
 }
 
 impl BlockColumns {
-    /// With so many columns, if they are wide enough.
+    /// Blocks in this number of columns; `None` if the columns would be too narrow.
     fn of(columns: usize, room: usize, least: usize, indent: usize) -> Option<Self> {
         let width = (room + GAP).checked_div(columns)?.checked_sub(GAP)?.saturating_sub(indent);
         (width >= least.max(1) || columns == 1).then_some(Self { columns, width: width.max(1), indent })
@@ -85,10 +85,11 @@ impl BlockColumns {
 }
 
 impl MapLayout {
-    /// Lays out blocks of these sizes in an area of this size; titles are at most so long. Where not every node can have a cell of its
-    /// own, as few as possible share one; where not even one cell for each block fits, the map is higher than the area.
+    /// Lays out blocks of these sizes in an area of this size; `title` is the length of the longest title. If there is no
+    /// room for a cell per node, as few nodes as possible share one; if not even one cell per block fits, the map is higher
+    /// than the area.
     pub(crate) fn of(sizes: &[usize], title: usize, width: usize, height: usize) -> Self {
-        // The counts stand beside the name. Where that leaves too little room for the cells, names are cut.
+        // The counts stand beside the name. If that leaves too little room for the cells, names are cut.
         let roomy = Self::with_columns_of((title + 16).clamp(NARROWEST, 40).min(width), 0, sizes, width, height);
         if roomy.per_cell == 1 && roomy.height <= height {
             return roomy;
@@ -106,7 +107,7 @@ impl MapLayout {
         if inline.height <= height { inline } else { tight }
     }
 
-    /// The same, with columns of at least so many cells behind an indent of this width.
+    /// Lays out columns of at least `least` cells behind an indent of this width.
     fn with_columns_of(least: usize, indent: usize, sizes: &[usize], width: usize, height: usize) -> Self {
         let columns = (1..=sizes.len().max(1)).map_while(|columns| BlockColumns::of(columns, width, least, indent));
         let columns: Vec<BlockColumns> = columns.collect();
@@ -117,7 +118,7 @@ impl MapLayout {
         let largest = sizes.iter().copied().max().unwrap_or(0).max(1);
         let fits = |per_cell: usize| best(per_cell).is_some_and(|(needed, _)| needed <= height);
         let per_cell = if fits(largest) {
-            // The height falls as more share a cell.
+            // The height falls as more nodes share a cell.
             let (mut fails, mut fit) = (0, largest);
             while fit - fails > 1 {
                 let middle = fails + (fit - fails) / 2;
@@ -145,7 +146,7 @@ impl MapLayout {
         Self { per_cell, blocks, height: y.saturating_sub(gap) }
     }
 
-    /// The cell that is reached from this one, as block and cell; the first where there is none to go from.
+    /// The cell reached from this one, as block and cell; without a start, the first cell.
     pub(crate) fn step(&self, from: Option<(usize, usize)>, movement: MapMove, page: usize) -> Option<(usize, usize)> {
         let first = || self.cells().next();
         let Some((block, cell)) =
@@ -161,7 +162,7 @@ impl MapLayout {
             MapMove::Last => self.cells().last(),
             MapMove::Right => {
                 let right = self.cells().filter(|at| on_line(at) && x_of(at) > x).min_by_key(x_of);
-                // At the end of a line to the beginning of the block's next one, or of the next block.
+                // The move goes from the end of a line to the beginning of the block's next line, or of the next block.
                 let next = || self.cells().skip_while(|at| *at != (block, cell)).nth(1);
                 right.or_else(next).or(Some((block, cell)))
             }
@@ -192,7 +193,7 @@ impl MapLayout {
     ) -> Option<(usize, usize)> {
         let place = |at: &(usize, usize)| self.blocks[at.0].position(at.1);
         let wanted = self.cells().filter(|at| wanted(place(at).1));
-        // A few lines further in the same column are nearer than a cell far to the side.
+        // A few lines further in the same column count as nearer than a cell far to the side.
         wanted.min_by_key(|at| {
             let (other_x, other_y) = place(at);
             (distance(other_y) + x.abs_diff(other_x).min(4) * 4, x.abs_diff(other_x))
@@ -204,10 +205,10 @@ impl MapLayout {
         self.blocks.iter().enumerate().flat_map(|(block, it)| (0..it.cells).map(move |cell| (block, cell)))
     }
 
-    /// The first row that is seen, of so many that are, so that this row is among them.
+    /// The first visible row out of `height` rows, chosen so that `row` is visible.
     pub(crate) fn scrolled(&self, top: usize, row: Option<usize>, height: usize) -> usize {
         let top = match row {
-            // With its title, where that may be the row above.
+            // The row above is made visible too, because it may be the title.
             Some(row) => top.min(row.saturating_sub(1)).max((row + 1).saturating_sub(height)),
             None => top,
         };
@@ -250,17 +251,17 @@ mod tests {
         let many = MapLayout::of(&[65_000 / 20; 20], 8, 198, 38);
         assert!(many.height <= 38, "{}", many.height);
         assert!(many.per_cell <= 11, "{}", many.per_cell);
-        // Titles alone would fill it: they stand before the cells.
+        // Titles alone would fill the area: they stand before the cells.
         let sites = MapLayout::of(&[100; 150], 8, 134, 38);
         assert!(sites.height <= 38 && sites.blocks[0].indent == 9, "{sites:?}");
         assert_eq!(sites.per_cell, 5);
-        // So many sites that one line each is too much: then the map is scrolled.
+        // There are more sites than lines: the map is scrolled.
         let sites = MapLayout::of(&[5; 3_000], 8, 198, 38);
         assert_eq!(sites.per_cell, 1);
         assert!(sites.height > 38);
     }
 
-    /// Whatever the sizes: each node has a cell, no cell is outside, none is taken twice, and what can fit does.
+    /// For all sizes each node has a cell, no cell is outside the area, no cell is taken twice, and everything that can fit does fit.
     #[test]
     fn every_layout_holds_every_node() {
         for seed in 0..400 {
@@ -278,7 +279,7 @@ mod tests {
         }
     }
 
-    /// From anywhere every movement leads to a cell, and each cell is reached from the first by going right.
+    /// From every cell each movement leads to a cell, and moving right from the first cell reaches all cells.
     #[test]
     fn every_cell_is_reached() {
         for seed in 0..60 {

@@ -1,15 +1,15 @@
-//! Words that people bring from k9s and kubectl, and what they lead to here.
+//! Words that users know from k9s and kubectl, with their equivalents in this console.
 
-/// What a word that is no command leads to.
+/// The equivalent of a word that is no command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Elsewhere {
-    /// A command that is called otherwise here.
+    /// A command that has another name here.
     Command(&'static str),
-    /// What there is instead, in a sentence.
+    /// A sentence that describes the replacement.
     Instead(&'static str),
 }
 
-/// What `word` leads to, if it is known from elsewhere.
+/// The equivalent of `word`, if the word is known from elsewhere.
 pub(crate) fn elsewhere(word: &str) -> Option<Elsewhere> {
     let word = word.to_ascii_lowercase();
     let only_daemonsets = "rolldeck shows DaemonSets, their nodes and pods; kubectl or k9s show the rest";

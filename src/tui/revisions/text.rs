@@ -1,4 +1,4 @@
-//! What is read over the list of revisions: what differs between two of them, or the template of one.
+//! The text that is open over the list of revisions: the difference of two, or the template of one.
 
 use crate::engine::model::Str;
 use crate::engine::model::template::Template;
@@ -9,39 +9,39 @@ use crate::tui::filter::{Filter, TextLine};
 use crate::tui::list::Move;
 use crate::tui::words::width;
 
-/// How far one key press moves lines that are too long.
+/// The number of cells by which a key press moves long lines.
 const SIDEWAYS: usize = 8;
-/// Lines are moved no further than this many cells.
+/// The most cells by which lines are moved.
 const FARTHEST: usize = 4_000;
 
-/// A text, and which part of it is seen.
+/// A text, and its visible part.
 #[derive(Debug)]
 pub(crate) struct RevisionText {
     pub(crate) what: TextKind,
     pub(crate) filter: Filter,
-    /// The first row that is seen, among those that pass the filter.
+    /// The first visible row, among those that pass the filter.
     pub(crate) top: usize,
-    /// How many cells of lines that are too long are left out at their beginning.
+    /// The number of cells that are skipped at the beginning of long lines.
     pub(crate) left: usize,
-    /// Its rows one below the other, and with the lines of both templates beside each other.
+    /// The rows with the lines one below the other, and the rows with the lines of both templates side by side.
     stacked: Vec<TextRow>,
     beside: Vec<TextRow>,
-    /// The rows that pass the filter, as indices, of both.
+    /// The rows of both layouts that pass the filter, as indices.
     passing: [Vec<usize>; 2],
-    /// How wide the longest line is.
+    /// The width of the longest line.
     widest: usize,
-    /// Which of its revisions are in the history no more.
+    /// The revisions of the text that are no longer in the history.
     gone: Vec<String>,
 }
 
-/// What the text is about; revisions as they were when it was opened.
+/// The subject of the text; revisions are as they were when it was opened.
 #[derive(Debug)]
 pub(crate) enum TextKind {
     Diff { from: RevisionName, to: RevisionName, fields: usize },
     Template { of: RevisionName },
 }
 
-/// How a revision is found again, and what it is called.
+/// The identity and the name of a revision.
 #[derive(Clone, Debug)]
 pub(crate) struct RevisionName {
     pub(crate) hash: Str,
@@ -56,7 +56,7 @@ pub(crate) enum TextRow {
     Head(String),
     /// A line of the templates.
     Line(DiffLine),
-    /// What both have at the same place.
+    /// The lines of both templates at the same place.
     Pair(Option<DiffLine>, Option<DiffLine>),
     Blank,
 }
@@ -75,10 +75,10 @@ impl RevisionName {
 }
 
 impl RevisionText {
-    /// What differs between two revisions.
+    /// The difference of two revisions.
     ///
     /// # Errors
-    /// Says of which the template is not known.
+    /// The template of a revision is unknown: the error names the revision.
     pub(super) fn diff(from: &RevisionView, to: &RevisionView) -> Result<Self, String> {
         let templates = (template_of(from)?, template_of(to)?);
         let fields = changes(templates.0, templates.1);
@@ -114,7 +114,7 @@ impl RevisionText {
     /// The whole template of a revision.
     ///
     /// # Errors
-    /// Says that it is not known.
+    /// The template is unknown.
     pub(super) fn template(revision: &RevisionView) -> Result<Self, String> {
         let text = template_yaml(template_of(revision)?);
         let row = |(nth, line): (usize, &str)| {
@@ -142,7 +142,7 @@ impl RevisionText {
         text
     }
 
-    /// Notes which of its revisions are there no more.
+    /// Notes the text's revisions that no longer exist.
     pub(super) fn see(&mut self, revisions: &[RevisionView]) {
         let names = match &self.what {
             TextKind::Diff { from, to, .. } => vec![from, to],
@@ -154,12 +154,12 @@ impl RevisionText {
         self.gone = names.into_iter().filter(|name| !is_there(name)).map(|name| name.called.clone()).collect();
     }
 
-    /// Whether it is what differs between two.
+    /// Whether the text is the difference of two revisions.
     pub(crate) fn is_diff(&self) -> bool {
         matches!(self.what, TextKind::Diff { .. })
     }
 
-    /// The hash of the revision that it is about, or that it leads to.
+    /// The hash of the revision that the text shows, or that it leads to.
     pub(super) fn leads_to(&self) -> &Str {
         match &self.what {
             TextKind::Diff { to, .. } => &to.hash,
@@ -167,12 +167,12 @@ impl RevisionText {
         }
     }
 
-    /// The revisions that the history does not have any more.
+    /// The text's revisions that are no longer in the history.
     pub(crate) fn gone(&self) -> &[String] {
         &self.gone
     }
 
-    /// Recomputes which rows pass the filter.
+    /// Recomputes the rows that pass the filter.
     pub(crate) fn arrange(&mut self) {
         let passing = |rows: &[TextRow]| -> Vec<usize> {
             (0..rows.len())
@@ -182,12 +182,12 @@ impl RevisionText {
         self.passing = [passing(&self.stacked), passing(&self.beside)];
     }
 
-    /// How it can be laid out on a screen of so many cells.
+    /// The layout that a screen of this width has room for.
     pub(crate) fn sides(&self, cells: u16) -> Sides {
         if cells >= 120 && !self.beside.is_empty() { Sides::Beside } else { Sides::Stacked }
     }
 
-    /// How many rows there are, whether they pass the filter or not.
+    /// The number of rows, whether they pass the filter or not.
     pub(crate) fn all(&self, sides: Sides) -> usize {
         self.rows(sides).len()
     }
@@ -214,7 +214,7 @@ impl RevisionText {
         }
     }
 
-    /// Moves the part that is seen, where `height` rows fit.
+    /// Moves the visible part, with `height` rows.
     pub(crate) fn go(&mut self, movement: Move, sides: Sides, height: usize) {
         let (page, half) = (height.max(1), (height / 2).max(1));
         self.top = match movement {
@@ -230,7 +230,7 @@ impl RevisionText {
         self.settle(sides, height);
     }
 
-    /// Sees to it that no line below the last row is empty without need.
+    /// Ensures that no line below the last row is empty without need.
     pub(crate) fn settle(&mut self, sides: Sides, height: usize) {
         self.top = self.top.min(self.len(sides).saturating_sub(height));
     }
@@ -247,7 +247,7 @@ impl RevisionText {
 }
 
 impl TextRow {
-    /// What is in it, for the filter.
+    /// The text of the row, for the filter.
     fn words(&self) -> String {
         let text = |line: &Option<DiffLine>| line.as_ref().map(|line| line.text.clone()).unwrap_or_default();
         match self {

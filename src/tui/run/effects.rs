@@ -1,4 +1,5 @@
-//! What an update asks for is done: commands are given, questions asked, pages opened, files written. Answers come back as messages.
+//! Carries out the effects that an update asks for: commands are given, questions asked, pages opened, files written.
+//! Answers come back as messages.
 
 use std::sync::PoisonError;
 
@@ -85,7 +86,7 @@ impl ConsoleLoop {
         next
     }
 
-    /// Has it written beside the loop: a disk may take its time.
+    /// Has the choice written beside the loop, because a disk may be slow.
     fn remember_site(&self, target: DaemonSetRef, label: Option<String>) {
         let Some(file) = self.site_file.clone() else { return };
         let (context, answers) = (self.session.context().to_owned(), self.answers.0.clone());
@@ -105,7 +106,7 @@ impl ConsoleLoop {
         self.rollouts.insert(target, rollout);
     }
 
-    /// Connects to the cluster of another context; the loop goes on meanwhile.
+    /// Connects to the cluster of another context, while the loop goes on.
     fn connect(&self, context: Str) {
         let opening = self.session.on_context(&context);
         let (answered, answers) = (self.answered.clone(), self.answers.0.clone());
@@ -120,7 +121,7 @@ impl ConsoleLoop {
         });
     }
 
-    /// Wakes the loop whenever `changes` has something new, and when it ends.
+    /// Wakes the loop whenever `changes` has a new value, and when its sender is gone.
     pub(super) fn announce<T: Send + Sync + 'static>(&self, mut changes: watch::Receiver<T>) {
         let news = self.news.clone();
         tokio::spawn(async move {

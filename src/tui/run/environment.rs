@@ -1,4 +1,4 @@
-//! What the environment says about the terminal, and the model to begin with.
+//! The terminal's properties according to the environment, and the initial model.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ use crate::tui::model::{Model, Overlay, Page, Uptime, WriteAccess};
 use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{self, Background, Depth, Glyphs, Themes};
 
-/// What the environment says about the terminal.
+/// The terminal's properties according to the environment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Environment {
     pub(super) term: Option<String>,
     colour_term: Option<String>,
-    /// `15;0`: what rxvt, Konsole and others say of their colours.
+    /// `15;0`: the colours of rxvt, Konsole and others, as they export them.
     colour_fgbg: Option<String>,
     no_colour: bool,
     locale: Option<String>,
@@ -49,7 +49,7 @@ impl Environment {
         }
     }
 
-    /// What the background is, until the terminal says it.
+    /// The background, until the terminal reports it.
     pub(super) fn background(&self) -> Background {
         let number = self.colour_fgbg.as_deref().and_then(|colours| colours.rsplit(';').next()?.parse::<u8>().ok());
         match number {
@@ -67,17 +67,17 @@ impl Environment {
     }
 }
 
-/// Whether a console would open with these options.
+/// Checks whether a console would open with these options.
 ///
 /// # Errors
-/// [`ConsoleError::Options`] says which theme or which key cannot be used, and where that stands.
+/// [`ConsoleError::Options`] names the theme or the key that cannot be used, and the place that sets it.
 pub fn check(options: &ConsoleOptions) -> Result<(), ConsoleError> {
     themes(options, &Environment::of_process())?;
     own_keys(&options.keys).map_err(ConsoleError::Options)?;
     Ok(())
 }
 
-/// The themes that there are, with the wanted one chosen, and what is wrong with those that cannot be used.
+/// The available themes, with the wanted one chosen, and complaints about those that cannot be used.
 fn themes(options: &ConsoleOptions, environment: &Environment) -> Result<(Themes, Vec<String>), ConsoleError> {
     let depth = match options.colour {
         Colour::Auto => environment.depth(),
@@ -92,14 +92,14 @@ fn themes(options: &ConsoleOptions, environment: &Environment) -> Result<(Themes
             let place = options.theme_place.as_deref().unwrap_or("--theme");
             ConsoleError::Options(format!("{place}: {why}{broken}"))
         })?,
-        // Without colours only the `mono` theme, which uses bold and dim, tells things apart.
+        // Without colours only the `mono` theme, which uses bold and dim, can distinguish roles.
         None if depth == Depth::Never => themes.choose(theme::MONO).map_err(ConsoleError::Options)?,
         None => {}
     }
     Ok((themes, complaints))
 }
 
-/// The model to begin with.
+/// The initial model.
 pub(super) fn model(
     session: &dyn Session,
     options: &ConsoleOptions,

@@ -1,4 +1,4 @@
-//! What is said to the shell when the console ends: a line for each rollout that was open, or that this console has driven.
+//! The lines printed to the shell when the console ends: one for each rollout that was open, or that this console has driven.
 
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
@@ -7,8 +7,9 @@ use crate::engine::report::snapshot::Snapshot;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::{Model, RolloutPage};
 
-/// The state of the rollout on screen and of all that are driven from here; of those that were, that they are not any more; or that there were
-/// none. A practice cluster ends with its console: nothing on it goes on.
+/// One line each: the state of the rollout on screen and of all that are driven from here; for those that were driven
+/// earlier, that they no longer are; or that there were none. A practice cluster ends with its console, so nothing on it
+/// goes on.
 pub(in crate::tui) fn farewell(model: &Model) -> Vec<String> {
     let on_screen = model.rollout();
     let driven = model.driven().filter(|page| on_screen.is_none_or(|shown| shown.target != page.target));
@@ -34,7 +35,7 @@ pub(in crate::tui) fn farewell(model: &Model) -> Vec<String> {
     lines
 }
 
-/// Of a rollout that is not open and not driven from here any more: its state as the list of DaemonSets has it, where that is up to date.
+/// For a rollout that is neither open nor driven from here any more: its state in the list of DaemonSets, if the list is up to date.
 fn of_earlier(model: &Model, target: &DaemonSetRef) -> String {
     let DaemonSetRef { namespace, name } = target;
     let fleet = model.fleet.as_ref().map(|page| &page.fleet).filter(|fleet| fleet.health == WatchHealth::Live);
@@ -47,14 +48,14 @@ fn of_rollout(page: &RolloutPage, practice: bool) -> Option<String> {
     let snapshot = page.snapshot()?;
     let counts = &snapshot.counts;
     let target = &page.target;
-    // What could not be sent is not tried again by anybody.
+    // Nobody repeats a write that could not be sent.
     let lost = snapshot.not_sent().map(|unsent| format!("; {} WAS NOT SENT and is lost", unsent.kind));
     let lost = lost.unwrap_or_default();
     let sent = Snapshot { unsent: Vec::new(), ..Snapshot::clone(snapshot) };
     let doing = sent.doing();
     let (updated, nodes) = (counts.updated, counts.nodes);
     let who = match &snapshot.driver {
-        // The line on the cluster says it of everything.
+        // The line about the cluster covers all its rollouts.
         _ if practice => String::new(),
         _ if page.driven_by_us() => "; nobody drives it now".to_owned(),
         DriverView::Other { holder, .. } => format!("; {} goes on driving it", person_of(holder)),

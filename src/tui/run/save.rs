@@ -1,4 +1,4 @@
-//! `ctrl-s`: the screen, and the rollout on it, as files that only this account can read.
+//! `ctrl-s`: saves the screen, and the rollout on it, as files that only this account can read.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -15,13 +15,13 @@ use crate::engine::report::story::Story;
 use crate::handover::{Handover, file_stem};
 use crate::tui::status::StatusSeverity;
 
-/// Writes the files beside the audit log, in `saved`, and says where they are, or why they are not there.
+/// Writes the files beside the audit log, in `saved`, and reports where they are, or why they could not be written.
 pub(super) async fn save(
     context: String,
     screen: String,
     rollout: Option<Box<(Arc<Snapshot>, Story)>>,
 ) -> (StatusSeverity, String) {
-    // A report of thousands of nodes takes a while, and so may the disk.
+    // A report of thousands of nodes takes a while, and the disk may be slow.
     let written = tokio::task::spawn_blocking(move || {
         let directory = directory().ok_or("neither XDG_STATE_HOME nor HOME says where to")?;
         write(&directory, &context, &screen, rollout.as_deref())
@@ -38,7 +38,7 @@ fn directory() -> Option<PathBuf> {
     Some(AuditLog::usual().path()?.with_file_name("saved"))
 }
 
-/// Returns what was written, in words.
+/// Returns a text that names the written files.
 fn write(
     directory: &Path,
     context: &str,
@@ -61,7 +61,7 @@ fn write(
     Ok(format!("{}.txt, .json, .html", shown(&stem)))
 }
 
-/// A path as people write it: `~` for their home.
+/// A path with `~` for the home directory.
 fn shown(path: &Path) -> String {
     let below_home = std::env::home_dir().and_then(|home| Some(path.strip_prefix(home).ok()?.to_owned()));
     below_home.map_or_else(|| path.display().to_string(), |path| format!("~/{}", path.display()))
@@ -112,7 +112,7 @@ mod tests {
         let file = directory.path().join("file");
         std::fs::write(&file, "").unwrap();
         assert!(write(&file.join("saved"), "prod", "", None).is_err());
-        // Nothing of it crashes where there is no rollout.
+        // Nothing panics without a rollout.
         assert_eq!(shown(Path::new("/elsewhere/x")), "/elsewhere/x");
     }
 }

@@ -1,6 +1,6 @@
 //! Signals, and panics of other threads.
 //!
-//! Ctrl-C is a key here, as the terminal is raw: a SIGINT comes from somebody else, and ends the program like SIGTERM.
+//! Ctrl-C is a key here, because the terminal is raw: a SIGINT comes from another process, and ends the program like SIGTERM.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::process::output::print_panics;
 use crate::process::signals::{self, EndSignal, Listener as Endings};
 use crate::tui::terminal;
 
-/// The messages of panics on other threads: they must not be written across the screen.
+/// The messages of panics on other threads: they are kept, because they must not be written across the screen.
 #[derive(Clone, Debug)]
 pub(super) struct Crashes {
     said: Arc<Mutex<Vec<String>>>,
@@ -21,7 +21,7 @@ pub(super) struct Crashes {
 }
 
 impl Crashes {
-    /// From now on a panic on this thread restores the terminal before it is reported, and one on another is remembered.
+    /// From now on a panic on this thread restores the terminal before it is reported, and a panic on another thread is kept.
     pub(super) fn watch() -> Self {
         let crashes = Self { said: Arc::default(), news: Arc::default() };
         let here = std::thread::current().id();
@@ -44,7 +44,7 @@ impl Crashes {
         }
     }
 
-    /// How many there were.
+    /// The number of panics.
     pub(super) fn count(&self) -> usize {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -66,7 +66,7 @@ pub(super) struct Signals {
     go_on: Listener,
 }
 
-/// One of them.
+/// One of the handled signals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Caught {
     End(&'static str),

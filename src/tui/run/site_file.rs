@@ -1,11 +1,11 @@
-//! The file in which `:site` is remembered: for each DaemonSet the label by which its map tells nodes apart.
+//! The file that remembers the choices of `:site`: for each DaemonSet the label by which its map tells nodes apart.
 //!
 //! ```json
 //! {"prod-eu": {"edge/ipc-agent": "factory.example/hall"}}
 //! ```
 //!
-//! It is a convenience: whatever is wrong with it is said, and the console goes on without it. A file that cannot be read is not written
-//! over.
+//! The file is a convenience: an error in it is reported, and the console goes on without it. A file that cannot be read is
+//! not overwritten.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::DirBuilder;
@@ -19,21 +19,21 @@ use crate::engine::model::printable::json;
 use crate::engine::model::site::SiteLabel;
 use crate::tui::daemonset_ref::DaemonSetRef;
 
-/// By context, then by `NAMESPACE/NAME`.
+/// Labels by context, then by `NAMESPACE/NAME`.
 type SavedSites = BTreeMap<String, BTreeMap<String, String>>;
 
-/// What is longer is not ours: so many are thousands of DaemonSets.
+/// A longer file was not written by rolldeck: this many bytes hold thousands of DaemonSets.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Where it is, unless there is no home: beside the audit log.
+/// The usual place of the file, beside the audit log; `None` without a home directory.
 pub fn usual_site_file() -> Option<PathBuf> {
     Some(AuditLog::usual().path()?.with_file_name("sites.json"))
 }
 
-/// The labels that are remembered for DaemonSets of this context. A file that is not there remembers none.
+/// The labels that are remembered for DaemonSets of this context. A missing file remembers none.
 ///
 /// # Errors
-/// When it cannot be read, or is not what [`remember`] writes.
+/// The file cannot be read, or has not the form that [`remember`] writes.
 pub(super) fn load(file: &Path, context: &str) -> Result<HashMap<DaemonSetRef, String>, String> {
     let sites = read(file).map_err(|error| complaint(file, &error))?;
     let of_context = sites.get(context).into_iter().flatten();
@@ -48,7 +48,7 @@ pub(super) fn load(file: &Path, context: &str) -> Result<HashMap<DaemonSetRef, S
 /// Remembers the label of a DaemonSet, or forgets it.
 ///
 /// # Errors
-/// When the file cannot be read or written.
+/// The file cannot be read or written.
 pub(super) fn remember(file: &Path, context: &str, target: &DaemonSetRef, label: Option<&str>) -> Result<(), String> {
     write(file, context, target, label).map_err(|error| complaint(file, &error))
 }
@@ -57,7 +57,7 @@ fn write(file: &Path, context: &str, target: &DaemonSetRef, label: Option<&str>)
     if let Some(directory) = file.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     }
-    // Another console may have written in between.
+    // Another console may have written the file in the meantime.
     let mut sites = read(file)?;
     let of_context = sites.entry(context.to_owned()).or_default();
     let name = format!("{}/{}", target.namespace, target.name);
@@ -117,7 +117,7 @@ mod tests {
             assert!(remember(&file, "prod", &daemonset("agent"), Some("rack")).is_err());
             assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
         }
-        // What is no label, or no DaemonSet, is left out.
+        // Entries with an invalid label or DaemonSet are left out.
         std::fs::write(&file, r#"{"prod": {"edge/agent": "no label!", "agent": "rack", "edge/proxy": "rack"}}"#)
             .unwrap();
         assert_eq!(load(&file, "prod"), Ok(HashMap::from([(daemonset("proxy"), "rack".to_owned())])));

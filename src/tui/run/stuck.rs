@@ -17,24 +17,24 @@ use crate::tui::message::Msg;
 use crate::tui::model::RolloutPage;
 use crate::tui::status::StatusSeverity;
 
-/// After this long nobody can have read what was drawn last.
+/// After this time nobody can have read the last frame.
 const BLIND_AFTER: Duration = Duration::from_secs(2);
 
 /// The terminal is stuck.
 #[derive(Debug)]
 pub(super) struct Stuck {
     since: Instant,
-    /// What was driven from here until then.
+    /// The rollouts that were driven from here until then.
     stopped: Vec<DaemonSetRef>,
 }
 
 impl ConsoleLoop {
-    /// Whether nobody can have seen the last frame.
+    /// Whether nobody can have read the last frame.
     pub(super) fn is_blind(&self) -> bool {
         self.output.idle_since().is_some_and(|since| since.elapsed() >= BLIND_AFTER)
     }
 
-    /// The terminal takes nothing, so nobody sees what is driven from here: stops driving it.
+    /// The terminal takes no bytes, so nobody sees the rollouts that are driven from here: stops driving them.
     pub(super) fn is_stuck(&mut self, since: Instant) -> LoopStep {
         let stopped: Vec<DaemonSetRef> =
             self.model.rollouts.iter().filter(|page| drives(page)).map(|page| page.target.clone()).collect();
@@ -43,7 +43,7 @@ impl ConsoleLoop {
             let why = "its terminal took no output".to_owned();
             self.ask(target, |rollout, answers| async move {
                 let done = rollout.command(Command::GiveUpDriving { why }).await;
-                // A success is told in the message about the terminal.
+                // The message about the terminal reports a success.
                 if done.is_err() {
                     let _ = answers.send(Msg::Done(to, done)).await;
                 }
@@ -53,7 +53,7 @@ impl ConsoleLoop {
         LoopStep::Wait
     }
 
-    /// Takes in that the frame is written, if it is.
+    /// Notes that the frame is written, if it is.
     pub(super) fn note_written(&mut self) {
         if !self.writing || !self.output.is_idle() {
             return;
@@ -76,7 +76,7 @@ impl ConsoleLoop {
     }
 }
 
-/// Whether it is driven from here, or about to be.
+/// Whether the rollout is driven from here, or about to be.
 fn drives(page: &RolloutPage) -> bool {
     let driver = page.snapshot().map(|snapshot| &snapshot.driver);
     !page.stopped && matches!(driver, Some(DriverView::You { .. } | DriverView::Waiting { .. }))

@@ -1,20 +1,20 @@
-//! When the next frame is due: soon after a key, later for news, later still over a slow link.
+//! The time of the next frame: soon after a key, later for news, later still over a slow link.
 
 use std::time::{Duration, Instant};
 
-/// Between frames after a key.
+/// The time between frames after a key.
 const KEY_GAP: Duration = Duration::from_millis(16);
-/// Between frames of news.
+/// The time between frames of news.
 const NEWS_GAP: Duration = Duration::from_millis(100);
-/// Between frames of news over SSH, when nobody has typed for [`IDLE`].
+/// The time between frames of news over SSH, when nobody has typed for [`IDLE`].
 const IDLE_GAP: Duration = Duration::from_millis(250);
 const IDLE: Duration = Duration::from_secs(5);
-/// However slow the link, there is a frame once a second.
+/// The longest time between frames, however slow the link.
 const LONGEST_GAP: Duration = Duration::from_secs(1);
 /// A write that took this long was blocked by a full pipe.
 const STALL: Duration = Duration::from_millis(50);
 
-/// When the next frame is due.
+/// The time of the next frame.
 #[derive(Debug)]
 pub(super) struct FrameThrottle {
     pub(super) typed: bool,
@@ -39,7 +39,7 @@ impl FrameThrottle {
         self.stalled_gap.max(if idle { IDLE_GAP } else { NEWS_GAP })
     }
 
-    /// When a frame is due, if nothing else happens.
+    /// The time at which a frame is due, if nothing else happens.
     pub(super) fn due(&self, now: Instant) -> Option<Instant> {
         let typed = self.typed.then(|| self.last_frame + KEY_GAP);
         let news = self.news.then(|| self.last_frame + self.news_gap(now));
@@ -51,7 +51,7 @@ impl FrameThrottle {
         (self.typed, self.news, self.wake) = (false, false, wake);
     }
 
-    /// A frame was written, and that took so long; nothing for one that changed nothing.
+    /// A frame was written in `took`; zero for a frame that changed nothing.
     pub(super) fn wrote(&mut self, took: Duration) {
         self.stalled_gap =
             if took > STALL { (self.stalled_gap * 2).min(LONGEST_GAP) } else { (self.stalled_gap / 2).max(NEWS_GAP) };

@@ -1,8 +1,8 @@
-//! Encodes what differs between two frames in few bytes.
+//! Encodes the differences between two frames in few bytes.
 //!
-//! Over SSH a frame costs what it writes. Against ratatui's stock encoder this one bridges small gaps instead of moving,
-//! uses the short colour codes, merges them into one sequence, clears line ends, and writes nothing when nothing changed.
-//! A property test compares it with a terminal emulator.
+//! Over SSH the cost of a frame is its size in bytes. Unlike ratatui's stock encoder this one bridges small gaps instead of
+//! moving, uses the short colour codes, merges them into one sequence, clears line ends, and writes nothing when nothing
+//! changed. A property test compares it with a terminal emulator.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -13,12 +13,12 @@ use ratatui::style::{Color, Modifier};
 
 use crate::engine::model::printable::is_printable;
 
-/// Gaps up to this many cells are written again rather than jumped over: a jump costs at least three bytes.
+/// Unchanged gaps up to this many cells are written again instead of jumped over: a jump costs at least three bytes.
 const BRIDGE: u16 = 4;
-/// Blanks in a row from this many on are erased and not written: that costs about eight bytes, with the way to what follows.
+/// Runs of at least this many blanks are erased instead of written: erasing costs about eight bytes, including the move to the next cell.
 const ERASE: u16 = 10;
 
-/// Appends what turns a terminal that shows `before` into one that shows `after`.
+/// Appends the bytes that change a terminal that shows `before` into one that shows `after`.
 ///
 /// Both have the same area. The terminal's pen is reset before and after.
 pub(crate) fn encode(before: &Buffer, after: &Buffer, out: &mut Vec<u8>) {
@@ -52,7 +52,7 @@ pub(crate) fn encode(before: &Buffer, after: &Buffer, out: &mut Vec<u8>) {
     pen.finish();
 }
 
-/// `before`, as it is once wide symbols of it are overwritten: what is left of their second halves is up to the terminal.
+/// `before` after its wide symbols are overwritten: terminals differ in what remains of their second halves.
 fn without_halves<'a>(before: &'a Buffer, after: &Buffer) -> Cow<'a, Buffer> {
     let mut known = Cow::Borrowed(before);
     for (at, cell) in before.content.iter().enumerate() {
@@ -67,8 +67,8 @@ fn is_wide(symbol: &str) -> bool {
     !symbol.is_ascii() && unicode_width::UnicodeWidthStr::width(symbol) > 1
 }
 
-/// Makes cells equal that look the same: of a blank only its background and its lines are seen. And blanks wide symbols whose second half was
-/// painted over: a terminal could not show both.
+/// Makes cells equal that look the same: only the background and the lines of a blank are visible. Also blanks wide symbols
+/// whose second half was painted over, because a terminal cannot show both.
 pub(crate) fn mend(frame: &mut Buffer) {
     let width = usize::from(frame.area.width);
     for at in 0..frame.content.len() {
@@ -95,7 +95,7 @@ struct PenStyle {
 struct Pen<'a> {
     out: &'a mut Vec<u8>,
     after: &'a Buffer,
-    /// Where the terminal's cursor is; unknown at first and after the last column.
+    /// The position of the terminal's cursor; unknown at first and after the last column.
     at: Option<(u16, u16)>,
     style: PenStyle,
 }
@@ -110,13 +110,13 @@ impl Pen<'_> {
         (x..self.after.area.right()).all(|x| self.cell(x, y).is_some_and(is_blank))
     }
 
-    /// How many cells from here on are plain blanks.
+    /// The number of plain blanks from here on.
     fn blanks_from(&self, x: u16, y: u16) -> u16 {
         let blanks = (x..self.after.area.right()).take_while(|x| self.cell(*x, y).is_some_and(is_blank));
         u16::try_from(blanks.count()).unwrap_or(0)
     }
 
-    /// Makes so many cells from the cursor on blank, and leaves it where it is.
+    /// Makes this many cells from the cursor on blank, and leaves the cursor in place.
     fn erase(&mut self, cells: u16) {
         if !self.style.leaves_blanks() {
             self.restyle(PenStyle::default());
@@ -147,7 +147,7 @@ impl Pen<'_> {
         self.at = Some((x, y));
     }
 
-    /// Writes the unchanged cells in between again, if that needs no other pen.
+    /// Writes the unchanged cells of a gap again, if they need no other pen.
     fn bridge(&mut self, from: u16, to: u16, y: u16) -> bool {
         let after = self.after;
         let same = |x: u16| {
@@ -166,7 +166,7 @@ impl Pen<'_> {
         true
     }
 
-    /// Whether what the pen writes looks like this cell.
+    /// Whether the pen writes in the look of this cell.
     fn has_look_of(&self, cell: &Cell) -> bool {
         self.style == style_of(cell) || is_blank(cell) && self.style.leaves_blanks()
     }
@@ -180,7 +180,7 @@ impl Pen<'_> {
             self.out.push(b' ');
             1
         } else if !symbol.chars().all(is_printable) {
-            // Invisible characters behind a visible one, which make a name look like another.
+            // A visible character may be followed by invisible ones, which make a name look like another.
             let width = unicode_width::UnicodeWidthStr::width(symbol).max(1);
             self.out.extend(std::iter::repeat_n(b'?', width));
             u16::try_from(width).unwrap_or(1)
@@ -188,7 +188,7 @@ impl Pen<'_> {
             self.out.extend_from_slice(symbol.as_bytes());
             u16::try_from(unicode_width::UnicodeWidthStr::width(symbol)).unwrap_or(1).max(1)
         };
-        // In the last column terminals differ in where the cursor is, and after wide symbols in how wide they are.
+        // Terminals differ in the cursor's place after the last column, and in the width of wide symbols.
         let certain = symbol.is_ascii() || width == 1;
         self.at = (certain && x + width < self.after.area.right()).then_some((x + width, y));
     }
@@ -213,13 +213,13 @@ fn style_of(cell: &Cell) -> PenStyle {
 }
 
 impl PenStyle {
-    /// Whether a blank that is written so looks like one that is not.
+    /// Whether a blank written with this pen looks like a plain one.
     fn leaves_blanks(self) -> bool {
         self.bg == Color::Reset && !self.modifier.intersects(SHOWS)
     }
 }
 
-/// What is seen of a blank.
+/// The modifiers that are visible on a blank.
 const SHOWS: Modifier = Modifier::REVERSED.union(Modifier::UNDERLINED).union(Modifier::CROSSED_OUT);
 
 fn is_blank(cell: &Cell) -> bool {
@@ -267,7 +267,7 @@ const MODIFIERS: [(Modifier, &str, &str); 8] = [
     (Modifier::CROSSED_OUT, "9", "29"),
 ];
 
-/// The codes that make the pen `to`, from the pen `from`.
+/// The codes that change the pen from `from` to `to`.
 fn codes(from: PenStyle, to: PenStyle) -> String {
     let mut codes = Codes::default();
     let removed = from.modifier - to.modifier;
@@ -276,7 +276,7 @@ fn codes(from: PenStyle, to: PenStyle) -> String {
             codes.push(off);
         }
     }
-    // Bold and dim go off together.
+    // Bold and dim can only be switched off together.
     let dropped = if removed.intersects(Modifier::BOLD | Modifier::DIM) {
         removed | Modifier::BOLD | Modifier::DIM
     } else {
@@ -296,7 +296,7 @@ fn codes(from: PenStyle, to: PenStyle) -> String {
     codes.0
 }
 
-/// The codes that make the pen `to`, whatever it was.
+/// The codes that set the pen to `to`, whatever it was.
 fn codes_from_reset(to: PenStyle) -> String {
     let codes = codes(PenStyle::default(), to);
     if codes.is_empty() { codes } else { format!("0;{codes}") }
@@ -399,7 +399,7 @@ mod tests {
         after.set_string(4, 1, "x", Style::new().fg(Color::LightGreen).add_modifier(Modifier::BOLD));
         after.set_string(7, 1, "y", Style::new().fg(Color::LightGreen).add_modifier(Modifier::BOLD));
         assert_eq!(text(&before, &after), "^[2;5H^[1;92mx  y^[m");
-        // The look of a blank is not seen, and what is near is reached by steps.
+        // The colour of a blank is not visible, and nearby cells are reached by steps.
         let mut after = before.clone();
         after.set_string(2, 1, "up down", Style::new().fg(Color::LightGreen));
         after.set_string(6, 2, " ", Style::new().fg(Color::LightCyan));
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(text(&before, &blank()), "^[4;3H^[K");
     }
 
-    /// One stroke on the canvas: where, what, and in which colours.
+    /// One stroke on the canvas: its place, its text, and its colours.
     fn strokes() -> impl Strategy<Value = Vec<(u16, u16, String, u8, u8, u8)>> {
         let stroke = (0_u16..24, 0_u16..6, "[ -~äé→✓■]{1,8}|[界語]{1,3}", 0_u8..20, 0_u8..20, 0_u8..16);
         prop::collection::vec(stroke, 0..12)
@@ -438,7 +438,7 @@ mod tests {
         buffer
     }
 
-    /// What a terminal shows: for each cell its text and how it looks.
+    /// The screen of a terminal: for each cell its text and its look.
     fn screen(parser: &vt100::Parser) -> Vec<(String, String)> {
         let cell = |row, column| parser.screen().cell(row, column).cloned().unwrap();
         let look = |cell: &vt100::Cell| {

@@ -1,4 +1,4 @@
-//! What a terminal is asked for beside frames: its clipboard, its title, its bell.
+//! The requests to a terminal beside frames: its clipboard, its title, its bell.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,16 +6,16 @@ use base64::engine::general_purpose::STANDARD;
 use crate::engine::model::printable::printable;
 use crate::tui::words::fit;
 
-/// Rings.
+/// Rings the bell.
 pub(crate) const BELL: &[u8] = b"\x07";
-/// Remembers the title (XTWINOPS).
+/// Pushes the title (XTWINOPS).
 pub(crate) const PUSH_TITLE: &[u8] = b"\x1b[22;0t";
-/// Sets the title that was remembered.
+/// Restores the pushed title.
 pub(crate) const POP_TITLE: &[u8] = b"\x1b[23;0t";
 /// The most cells of a title.
 const TITLE: usize = 120;
 
-/// Puts `text` into the clipboard (OSC 52). Nothing in the text can steer the terminal: it is sent as base64.
+/// Puts `text` into the clipboard (OSC 52). The text cannot steer the terminal, because it is sent as base64.
 pub(crate) fn clipboard(text: &str) -> Vec<u8> {
     format!("\x1b]52;c;{}\x07", STANDARD.encode(text)).into_bytes()
 }

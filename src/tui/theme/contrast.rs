@@ -1,6 +1,6 @@
-//! What can be read on what, and told apart by whom.
+//! Tests which colours are readable on which backgrounds, and distinguishable by whom.
 //!
-//! Assumed, since a program does not know what a terminal makes of its bytes:
+//! The tests assume the following, since a program does not know how a terminal draws its bytes:
 //! - A terminal's own foreground can be read on its own background; if it cannot, neither can the shell.
 //! - Dim is two thirds of the foreground and a third of the background, as VTE draws it. (xterm makes less of it.) On a dark background
 //!   the foreground is taken to be xterm's #e5e5e5, on a light one black.
@@ -23,7 +23,7 @@ const DARK: [Rgb; 3] = [[0, 0, 0], [0x12, 0x12, 0x12], [0x1e, 0x1e, 0x1e]];
 const LIGHT: [Rgb; 3] = [[255, 255, 255], [0xf5, 0xf5, 0xf5], [0xfd, 0xf6, 0xe3]];
 const READABLE: f64 = 4.5;
 const VISIBLE: f64 = 3.0;
-/// Ten times what can just be noticed side by side.
+/// Ten times the just noticeable difference, side by side.
 const APART: f64 = 23.0;
 
 /// The bright half of the 16 colours, from 8 on: xterm, VGA, Windows.
@@ -75,7 +75,7 @@ fn ratio(one: Rgb, other: Rgb) -> f64 {
     (one.max(other) + 0.05) / (one.min(other) + 0.05)
 }
 
-/// What these eyes see, in linear RGB.
+/// The colour that these eyes see, in linear RGB.
 fn seen(rgb: Rgb, eyes: &[[f64; 3]; 3]) -> [f64; 3] {
     let linear = rgb.map(|level| {
         let level = f64::from(level) / 255.0;
@@ -84,7 +84,7 @@ fn seen(rgb: Rgb, eyes: &[[f64; 3]; 3]) -> [f64; 3] {
     eyes.map(|row| row.iter().zip(linear).map(|(part, level)| part * level).sum::<f64>().clamp(0.0, 1.0))
 }
 
-/// How far apart two colours are for these eyes.
+/// The distance of two colours for these eyes.
 fn distance(one: Rgb, other: Rgb, eyes: &[[f64; 3]; 3]) -> f64 {
     let lab = |rgb: Rgb| {
         let [red, green, blue] = seen(rgb, eyes);
@@ -98,7 +98,7 @@ fn distance(one: Rgb, other: Rgb, eyes: &[[f64; 3]; 3]) -> f64 {
     one.iter().zip(other).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
 }
 
-/// What a colour may be; nothing where that is the terminal's own.
+/// The possible values of a colour; empty if it is the terminal's own.
 fn possible(colour: Option<Color>) -> Vec<Rgb> {
     let bright = |nth: usize| BRIGHT.iter().map(|palette| palette[nth]).collect();
     match colour {
@@ -115,7 +115,7 @@ fn possible(colour: Option<Color>) -> Vec<Rgb> {
     }
 }
 
-/// The built-in themes as they are at `depth` on `background`.
+/// The built-in themes at `depth` on `background`.
 fn themes(depth: Depth, background: Background) -> Vec<Theme> {
     let (mut themes, complaints) = Themes::load(None, depth);
     assert_eq!(complaints, Vec::<String>::new());
@@ -131,7 +131,7 @@ fn backgrounds(background: Background) -> Vec<Rgb> {
     }
 }
 
-/// Roles that no word is in.
+/// Roles that no word has.
 fn is_sign(role: ThemeRole) -> bool {
     matches!(role, ThemeRole::Frame | ThemeRole::BarDone | ThemeRole::BarMoving | ThemeRole::BarRest)
 }
@@ -154,7 +154,7 @@ fn least(style: Style, background: Style, terminal: Rgb) -> f64 {
     least
 }
 
-/// Every theme, every role, every background that it can meet: 16, 256 and all colours.
+/// Every theme, every role, and every background on which it can appear, with 16, 256 and all colours.
 #[test]
 fn words_can_be_read_on_every_background() {
     let mut looked_at = 0;
@@ -165,7 +165,7 @@ fn words_can_be_read_on_every_background() {
                     MadeFor::Any => theme.style(ThemeRole::Text),
                     _ => Style::default(),
                 };
-                // A theme for light backgrounds is chosen by those who have one.
+                // Users with a light background choose a theme for light backgrounds.
                 let met = match theme.made_for {
                     MadeFor::This(background) => background,
                     MadeFor::Any | MadeFor::Terminals => background,
@@ -190,7 +190,8 @@ fn words_can_be_read_on_every_background() {
     assert!(looked_at > 5_000, "{looked_at}");
 }
 
-/// The old revision and the new, what is well and what has failed: by colour where words are coloured, for all eyes; and always by weight, too.
+/// The old revision and the new one, well and failed: distinguishable by colour where words are coloured, for all eyes; and
+/// always by weight too.
 #[test]
 fn revisions_and_results_are_told_apart_by_all_eyes() {
     for (depth, background) in

@@ -1,4 +1,4 @@
-//! Colours brought down to those that a terminal has: 24 bits, the 256 of xterm, the 16 of ANSI, none.
+//! Reduces colours to those that a terminal has: 24 bits, the 256 of xterm, the 16 of ANSI, none.
 
 use ratatui::style::Color;
 

@@ -1,4 +1,4 @@
-//! Reading a theme's file: its palette, its roles on each background, its glyphs. What is wrong is named with its place.
+//! Reads a theme's file: its palette, its roles on each background, its glyphs. An error is reported with its place.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::{BUILT_IN, Background, Glyph, MadeFor, Theme, ThemeRole};
 use crate::tui::words::meant;
 
-/// Reads a theme; what it does not say it takes from `base`.
+/// Reads a theme; it takes values that it does not define from `base`.
 pub(super) fn parse(text: &str, base: Option<&Theme>) -> Result<Theme, String> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| error.message().to_owned())?;
     known_keys(&table, "a theme", &["name", "background", "palette", "roles", "dark", "light", "glyphs"])?;
@@ -60,7 +60,7 @@ fn section_of(table: &Table, key: &str) -> Result<Table, String> {
     }
 }
 
-/// The sections of a theme that say how it looks on `background`: what is for all, and then what is for that one.
+/// The sections of a theme that define its look on `background`: first those for all backgrounds, then those for this one.
 fn sections_for(theme: &Table, background: Background) -> Result<Vec<Table>, String> {
     let mut sections = vec![theme.clone()];
     if let Some(name) = background.section() {
@@ -71,8 +71,8 @@ fn sections_for(theme: &Table, background: Background) -> Result<Vec<Table>, Str
     Ok(sections)
 }
 
-/// How a theme looks on `background`. The colours that the default theme's roles are written in can be named again: that recolours all of
-/// them.
+/// The look of a theme on `background`. A theme can redefine the colour names that the default theme's roles use: that
+/// recolours all these roles.
 fn looks(theme: &Table, background: Background, base: Option<&Theme>) -> Result<BTreeMap<ThemeRole, Style>, String> {
     let default: Table = match base {
         Some(_) => BUILT_IN[0].parse().unwrap_or_default(),

@@ -1,5 +1,5 @@
-//! Pauses that were lifted while this console watched. Whoever lifts one writes an Event; where that was not written, or may not be read, the
-//! record alone tells that it is gone, and not by whom.
+//! Pauses that were lifted while this console watched. A command that lifts a pause writes an Event; if the Event was not
+//! written, or may not be read, only the record shows that the pause is gone, without naming who lifted it.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,22 +12,22 @@ use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 
-/// So many are kept.
+/// The most pauses that are kept.
 const MOST: usize = 50;
-/// An event tells of what the record showed at most so much earlier or later: clocks differ, and Events come late.
+/// The largest difference between the times of an Event and of the record that shows its effect: clocks differ, and Events come late.
 const APART: Duration = Duration::from_secs(60);
 
-/// A pause that was there in one snapshot, and not in the next.
+/// A pause that was in force in one snapshot, and not in the next.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LiftedPause {
-    /// When that was seen.
+    /// The instant at which this was seen.
     pub(crate) at: Timestamp,
     by: Str,
     why: Option<Str>,
 }
 
 impl LiftedPause {
-    /// Whether an event tells what ended it: a command or the end of the rollout.
+    /// Whether an event explains the end of the pause: a command or the end of the rollout.
     pub(super) fn is_told(&self, events: &[RolloutEvent]) -> bool {
         let is_near = |event: &RolloutEvent| event.at.since(self.at) < APART && self.at.since(event.at) < APART;
         events.iter().any(|event| event.ends_a_pause() && is_near(event))
@@ -47,7 +47,7 @@ impl fmt::Display for LiftedPause {
 /// The pauses that were lifted, oldest first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct LiftedPauses {
-    /// The one that is in force.
+    /// The pause that is in force.
     paused: Option<Paused>,
     pub(super) lifted: Vec<LiftedPause>,
 }

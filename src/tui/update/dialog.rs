@@ -1,4 +1,4 @@
-//! Keys for the open dialog, and what happens when it is confirmed.
+//! Keys for the open dialog, and the effects of its confirmation.
 
 use crossterm::event::KeyCode;
 
@@ -38,7 +38,7 @@ pub(super) fn dialog_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     }
 }
 
-/// Does what the dialog was confirmed to do.
+/// Carries out the confirmed dialog.
 fn confirm(model: &mut Model) -> Vec<ConsoleEffect> {
     let armed = model.armed_for().is_some();
     let Overlay::Dialog(dialog) = &model.overlay else { return Vec::new() };
@@ -70,7 +70,7 @@ fn confirm(model: &mut Model) -> Vec<ConsoleEffect> {
     vec![ConsoleEffect::Do { target, command }]
 }
 
-/// Takes back what is scrolled beyond either end, so that the next key moves what is seen.
+/// Limits the scrolling to both ends of the text, so that the next key moves the visible part.
 fn clamp(model: &mut Model) {
     let (least, most) = dialog_ends(model);
     if let Overlay::Dialog(dialog) = &mut model.overlay {

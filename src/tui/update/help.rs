@@ -8,7 +8,7 @@ use crate::tui::model::{HelpFind, Model, Overlay};
 use crate::tui::prompt::{Prompt, edit};
 use crate::tui::view::help_lines;
 
-/// Does what the key does to the search. Tells whether it did something.
+/// Applies a key to the search. Tells whether the search used it.
 pub(super) fn takes(model: &mut Model, key: Key) -> bool {
     let Overlay::Help { find, .. } = &mut model.overlay else { return false };
     let Some(prompt) = &mut find.prompt else {
@@ -26,7 +26,7 @@ pub(super) fn takes(model: &mut Model, key: Key) -> bool {
         KeyCode::Enter => find.prompt = None,
         KeyCode::Esc => *find = HelpFind::default(),
         KeyCode::Backspace if prompt.text().is_empty() => *find = HelpFind::default(),
-        // What is moved by these is the help.
+        // These keys move the help itself.
         KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => return false,
         _ => {
             edit(&mut prompt.input, key);
@@ -36,7 +36,7 @@ pub(super) fn takes(model: &mut Model, key: Key) -> bool {
     true
 }
 
-/// Shows the first line from here on with what is typed.
+/// Shows the first line from here on that contains the typed text.
 pub(super) fn refind(model: &mut Model) {
     if let Overlay::Help { find, .. } = &mut model.overlay {
         find.text = find.prompt.as_ref().map(|prompt| prompt.text().to_owned()).unwrap_or_default();
@@ -44,7 +44,7 @@ pub(super) fn refind(model: &mut Model) {
     }
 }
 
-/// Where the next line with the text is looked for.
+/// The direction in which the next line with the text is searched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Towards {
     Here,
@@ -52,7 +52,7 @@ enum Towards {
     Before,
 }
 
-/// Shows the next line with what is searched for; after the last the first.
+/// Shows the next line that contains the searched text; the first follows the last.
 fn go(model: &mut Model, towards: Towards) {
     let lines = help_lines(model);
     let Overlay::Help { top, find } = &mut model.overlay else { return };

@@ -46,7 +46,7 @@ pub(super) fn palette_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     Vec::new()
 }
 
-/// Does what was typed after `:`.
+/// Runs the line typed after `:`.
 fn run_line(model: &mut Model, line: &str) -> Vec<ConsoleEffect> {
     if line.is_empty() {
         return Vec::new();
@@ -93,7 +93,7 @@ pub(super) fn filter_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
                 offer_completions(model);
             }
         }
-        // The list can be walked while the filter is typed.
+        // The keys move through the list while the filter is typed.
         KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => {
             let effects = dispatch(model, key);
             if let Some(page) = model.rollout_mut() {
@@ -109,7 +109,7 @@ pub(super) fn filter_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     Vec::new()
 }
 
-/// The filter is typed.
+/// Ends the typing of the filter.
 fn close(model: &mut Model) {
     model.overlay = Overlay::None;
     if let Some(page) = model.rollout_mut() {
@@ -117,13 +117,13 @@ fn close(model: &mut Model) {
     }
 }
 
-/// Applies the filter as far as it is typed, and offers what it could become.
+/// Applies the text typed so far as a filter, and offers its completions.
 pub(super) fn refilter(model: &mut Model) {
     apply_filter(model);
     offer_completions(model);
 }
 
-/// Applies the filter as far as it is typed; one that cannot be read leaves the last one in force.
+/// Applies the text typed so far as a filter; a text that cannot be read leaves the last filter in force.
 fn apply_filter(model: &mut Model) {
     let Overlay::Filter(prompt) = &model.overlay else { return };
     let text = prompt.text().to_owned();

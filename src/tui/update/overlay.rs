@@ -1,4 +1,4 @@
-//! Keys for what is read over a page: the help, an event in full, the watches, the diagnosis.
+//! Keys for the overlays of a page: the help, an event in full, the watches, the diagnosis.
 
 use crossterm::event::KeyCode;
 
@@ -9,7 +9,7 @@ use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{Model, Overlay};
 use crate::tui::view::overlay_end;
 
-/// Scrolls it, closes it, or closes it and does what the key does on the page below. A key that does nothing there closes it, too.
+/// Scrolls the overlay, closes it, or closes it and runs the key's action on the page below. A key without an action there closes it too.
 pub(super) fn overlay_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     let opened_by = match &model.overlay {
         Overlay::Help { .. } => ActionId::Help,
@@ -18,7 +18,7 @@ pub(super) fn overlay_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         Overlay::Diagnosis { .. } => ActionId::Diagnose,
         Overlay::None | Overlay::Palette(_) | Overlay::Filter(_) | Overlay::Dialog(_) => return Vec::new(),
     };
-    // The first line of the screen, a frame, and a line that is still read.
+    // The first line of the screen, a frame, and a line that stays visible.
     let page = isize::try_from(model.size.height.saturating_sub(4)).unwrap_or(1).max(1);
     let action = bound(model, key).map(|action| action.id);
     let by = match (key.code, action) {
@@ -30,7 +30,7 @@ pub(super) fn overlay_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         (_, Some(ActionId::Up)) => -1,
         (_, Some(ActionId::Top)) => isize::MIN,
         (_, Some(ActionId::Bottom)) => isize::MAX,
-        // The page below would be left, folded or quit by a key that is pressed to close what is over it.
+        // On the page below, a key that is pressed to close the overlay would leave, fold or quit.
         (KeyCode::Esc | KeyCode::Enter, _)
         | (_, None | Some(ActionId::Back | ActionId::Quit | ActionId::Left | ActionId::Right)) => {
             model.overlay = Overlay::None;
@@ -49,7 +49,7 @@ pub(super) fn overlay_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     Vec::new()
 }
 
-/// Where what is read begins.
+/// The first visible line of the overlay.
 fn top(model: &mut Model) -> Option<&mut usize> {
     match &mut model.overlay {
         Overlay::Help { top, .. }
@@ -60,8 +60,8 @@ fn top(model: &mut Model) -> Option<&mut usize> {
     }
 }
 
-/// Takes back what is scrolled beyond the end, so that the next key moves what is seen. What the help begins with while it is searched is
-/// the line that was found.
+/// Limits the scrolling to the end, so that the next key moves the visible part. While the help is searched, its first line
+/// is the found one.
 pub(super) fn clamp(model: &mut Model) {
     if top(model).is_none_or(|top| *top == 0) {
         return;

@@ -1,4 +1,4 @@
-//! What changes the status line without a command: a complaint about the audit log, and an alarm after a success.
+//! Changes the status line without a command: a complaint about the audit log, and an alarm after a success.
 
 use std::mem::discriminant;
 use std::time::Duration;
@@ -15,11 +15,12 @@ use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::{Model, RolloutPage};
 use crate::tui::status::StatusSeverity;
 
-/// For so long a success stays whatever goes wrong meanwhile: whoever gave the command learns that it worked, and reads the alarm beside it.
+/// The time for which a success stays whatever goes wrong meanwhile: the user learns that the command worked, and reads the
+/// alarm beside it.
 const ANSWERED: Duration = Duration::from_secs(5);
 
-/// Removes a message that is old, or one about a success that could be read if `snapshot` shows that something went wrong since. To be called
-/// before the page takes the snapshot in.
+/// Removes a message that is old, or one about a success that could be read, if `snapshot` shows that something went wrong
+/// since. Call it before the page takes the snapshot in.
 pub(super) fn drop_outdated(model: &mut Model, target: &DaemonSetRef, snapshot: &Snapshot) {
     let success = model.status.as_ref().is_some_and(|status| {
         status.severity == StatusSeverity::Good && model.now.saturating_sub(status.at) >= ANSWERED
@@ -29,7 +30,7 @@ pub(super) fn drop_outdated(model: &mut Model, target: &DaemonSetRef, snapshot: 
     let outdated = |page: &RolloutPage| {
         let known = page.snapshot().map(|known| &**known);
         let drives = |snapshot: &Snapshot| matches!(snapshot.driver, DriverView::You { .. });
-        // What was handed back needs no driver any more.
+        // A DaemonSet that was handed back needs no driver.
         let handed_back = snapshot.driver == DriverView::Nobody && !snapshot.adopted;
         let driver_changed = known.is_some_and(|known| drives(known) && !drives(snapshot)) && !handed_back;
         old || success && (driver_changed || is_worse(known, snapshot))
@@ -39,7 +40,7 @@ pub(super) fn drop_outdated(model: &mut Model, target: &DaemonSetRef, snapshot: 
     }
 }
 
-/// Whether `after` has an alarm of a new kind, more failed nodes, or a write that is not sent and was not there before.
+/// Whether `after` has an alarm of a new kind, more failed nodes, or an unsent write that `before` does not have.
 fn is_worse(before: Option<&Snapshot>, after: &Snapshot) -> bool {
     let known = |snapshot: &Snapshot| -> Vec<_> { snapshot.alarms.iter().map(discriminant).collect() };
     let known = before.map(known).unwrap_or_default();
@@ -49,7 +50,7 @@ fn is_worse(before: Option<&Snapshot>, after: &Snapshot) -> bool {
         || (after.not_sent().is_some() && before.is_none_or(|before| before.not_sent().is_none()))
 }
 
-/// What the last line says where the rollout has ended between two snapshots, whoever drives.
+/// The text of the status line if the rollout has ended between two snapshots, whoever drives.
 pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
     let began = before.started_at.filter(|_| after.daemonset == Presence::Present)?;
     let counts = after.counts;
@@ -63,7 +64,8 @@ pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
         (false, false) => format!("{} of {} nodes {are} updated", counts.updated, counts.nodes),
     };
     let what = if back { "rolled back" } else { "the rollout is complete" };
-    // One is by the API server's clock, the other by the driver's. Where the record begins with the roll back, its own controller rolled before, and since when is not recorded.
+    // One instant is by the API server's clock, the other by the driver's. If the record begins with the roll back, the
+    // DaemonSet's own controller rolled before, and the beginning of that is not recorded.
     let came_before = before.retargeted_at.is_some_and(|at| at.since(began) > Duration::from_secs(1));
     let whose = match (back, came_before) {
         (true, true) => "the rollout",
@@ -83,7 +85,7 @@ pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
     }
 }
 
-/// What the last line says of a command that another process carried out between two snapshots, as an Event of it claims.
+/// The text of the status line for a command that another process carried out between two snapshots, as an Event of that process claims.
 pub(super) fn reported(before: &Snapshot, after: &Snapshot) -> Option<String> {
     let known = before.timeline.last().map(|event| event.at);
     let is_news = |event: &&RolloutEvent| before.phase != Phase::Loading && Some(event.at) > known;
@@ -91,7 +93,7 @@ pub(super) fn reported(before: &Snapshot, after: &Snapshot) -> Option<String> {
     Some(format!("{} {told}", person_of(told.reported_by()?)))
 }
 
-/// Says so where that rollout is open. While a command is being waited for, its status line stays.
+/// Shows `what` if that rollout is open. A status line about a pending command stays.
 pub(super) fn announce(model: &mut Model, target: &DaemonSetRef, what: &str) {
     let waits = model.status.as_ref().is_some_and(|status| status.severity == StatusSeverity::Busy);
     if !waits && model.rollout().is_some_and(|page| page.target == *target) {
@@ -99,7 +101,7 @@ pub(super) fn announce(model: &mut Model, target: &DaemonSetRef, what: &str) {
     }
 }
 
-/// Shows each complaint about the audit log or Events once. While a command is being waited for, its status line stays.
+/// Shows each complaint about the audit log or Events once. A status line about a pending command stays.
 pub(super) fn complain(model: &mut Model) {
     if model.status.as_ref().is_some_and(|status| status.severity == StatusSeverity::Busy) {
         return;

@@ -1,4 +1,4 @@
-//! What is wrong, cause by cause, over the list.
+//! The problems, cause by cause, over the list.
 //!
 //! ```text
 //! ┌ What is wrong  (esc closes, other keys work) ───────────────────────────────┐
@@ -30,16 +30,16 @@ use crate::tui::node_page::NodeReading;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::wrap;
 
-/// How many nodes of a finding are named: of one that is wrong, and of one that only waits.
+/// The most nodes that are named for a finding: for a problem, and for a mere wait.
 const NAMED: usize = 30;
 const NAMED_WAITING: usize = 6;
-/// No more cells are shown of what the rollout waits for.
+/// The most cells that are shown of the text about a wait of the rollout.
 const MOST_WAITING: usize = 1_000;
 
-/// No more cells are taken.
+/// The most cells of the overlay's width.
 const WIDEST: u16 = 120;
 
-/// Draws it over everything but the first line and the last.
+/// Draws the diagnosis over everything but the first line and the last.
 pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[NodeReading], buffer: &mut Buffer) {
     let Some(LaidOut { title, frame, lines }) = laid_out(ctx, area, readings) else { return };
     let seen = usize::from(frame.inside().height);
@@ -53,12 +53,12 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[
     put_lines(buffer, inside, &lines[top..]);
 }
 
-/// The last line that it can begin with.
+/// The last line that can be the first visible one.
 pub(super) fn end(ctx: &RenderContext<'_>, area: Rect, readings: &[NodeReading]) -> usize {
     laid_out(ctx, area, readings).map_or(0, |LaidOut { frame, lines, .. }| frame.rows_below(&lines))
 }
 
-/// What is drawn, and where.
+/// The lines, and their place.
 struct LaidOut {
     title: &'static str,
     frame: OverlayFrame,
@@ -83,7 +83,7 @@ fn laid_out(ctx: &RenderContext<'_>, area: Rect, readings: &[NodeReading]) -> Op
 fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, cells: usize) -> Vec<Line<'static>> {
     let findings = &diagnosis.findings;
     let mut lines = why_it_stands(ctx, shown, cells);
-    // Where nothing is wrong, why nothing moves is what was asked.
+    // If nothing is wrong, the user asked why nothing moves.
     let well = (!diagnosis.is_bad() && waits(ctx, shown, diagnosis)).then_some("; no pod is in trouble");
     let how_many = format!("{}{}", diagnosis.how_many(&shown.snapshot), well.unwrap_or_default());
     lines.extend(wrap(&how_many, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Title))));
@@ -113,16 +113,16 @@ fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, 
     lines
 }
 
-/// Whether it waits: somebody paused it, it is held, or each node that is left waits and none is on its way.
+/// Whether the rollout waits: somebody paused it, it is held, or each remaining node waits and none is moving.
 fn waits(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis) -> bool {
     let any = |kind: FindingKind| diagnosis.findings.iter().any(|finding| finding.kind == kind);
     !why_it_stands(ctx, shown, MOST_WAITING).is_empty() || (any(FindingKind::Waits) && !any(FindingKind::Moving))
 }
 
-/// Who paused it and why, or what the rollout waits for, with what would move it.
+/// The person who paused the rollout and the reason, or the hold of the rollout, with its remedies.
 fn why_it_stands(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Vec<Line<'static>> {
     let mut waits = blocker(ctx, shown, MOST_WAITING, 1);
-    // The alarm of the halt says nothing of a pause, and the header leaves out one without a reason.
+    // The alarm of the halt does not mention a pause, and the header leaves out a pause without a reason.
     let paused = shown.snapshot.paused.as_ref().filter(|_| waits.is_empty() && shown.snapshot.phase == Phase::Halted);
     let paused = paused.and_then(|paused| as_of(ctx, shown, paused.at).pause_in_words());
     waits.extend(paused.map(|words| Line::from(ctx.span(words, ThemeRole::Warn))));
@@ -175,7 +175,7 @@ fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: 
         say(remedy, &arrow, ThemeRole::Ok);
     }
     for OfferedCommand { text, command } in &finding.commands {
-        // What kubectl prints with the command, this console shows, too.
+        // This console also shows the output of the kubectl command.
         if let (KubectlCommand::Log(source), Some(node)) = (command, finding.nodes.first()) {
             let log = match source.run {
                 LogRun::Current => ActionId::NodeLog.action(),

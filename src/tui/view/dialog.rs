@@ -15,10 +15,11 @@
 //! └───────────────────────────────────────────────────────────── esc: cancel ─┘
 //! ```
 //!
-//! All dialogs have one place and one width: below the header, so that who drives, the budget and alarms stay in sight. Their height is one of
-//! a few, so that they leave nodes in sight and do not jump with every line of what they would do. What there is no room for is reached with
-//! `pgdn` and `pgup`; the line that is typed on is seen before somebody scrolls, and on the buttons what it would do. The line on which a name is
-//! typed to confirm stays above the buttons, so that what it costs is read beside it.
+//! All dialogs have the same place and width: below the header, so that the driver, the budget and alarms stay visible.
+//! Their height is one of a few, so that nodes stay visible and the dialog does not jump with every line of its preview.
+//! `pgdn` and `pgup` scroll to the lines for which there is no room; before anybody scrolls, the line being typed is
+//! visible, or the preview while the focus is on the buttons. The line on which a name is typed to confirm stays above the
+//! buttons, so that the cost can be read beside it.
 
 mod buttons;
 mod frame;
@@ -60,50 +61,50 @@ use crate::tui::status::{StatusLine, StatusSeverity};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width, wrap};
 
-/// How many lines of node names are shown until somebody scrolls.
+/// The number of lines of node names that are shown until somebody scrolls.
 const FIRST_LINES: usize = 2;
-/// Cells of a line's name.
+/// The cells for a line's name.
 const NAME: usize = 14;
-/// With fewer cells than this, words move closer together.
+/// The width below which words move closer together.
 const NARROW: usize = 60;
-/// Lines that are kept for what it would do while that is not known.
+/// The number of lines that are kept for the preview until it arrives.
 const ANSWER: usize = 4;
 
-/// What is between title and buttons.
+/// The content between title and buttons.
 struct DialogBody<'a> {
     ctx: &'a RenderContext<'a>,
     cells: usize,
-    /// How many lines of node names are shown.
+    /// The number of lines of node names that are shown.
     rows: usize,
-    /// There are more.
+    /// More lines exist than are shown.
     hidden: bool,
-    /// Changed fields are told in full, however long they are.
+    /// Changed fields are shown in full, however long they are.
     fields_in_full: bool,
     lines: Vec<Line<'static>>,
-    /// What stays above the buttons whatever is scrolled: where the name is typed that confirms.
+    /// The lines that stay above the buttons during scrolling: the line on which the confirming name is typed.
     name: Vec<Line<'static>>,
-    /// The column where it is typed.
+    /// The column of the cursor in the name.
     name_cursor: Option<usize>,
-    /// How many lines of a long form are shown.
+    /// The number of lines that are shown of a long form.
     room: usize,
-    /// Where text is being typed: line and column.
+    /// The cursor of the text being typed: line and column.
     cursor: Option<(usize, usize)>,
-    /// The line that keys go to.
+    /// The line with the focus.
     focus_line: Option<usize>,
-    /// The first line of what it would do.
+    /// The first line of the preview.
     answer_line: usize,
-    /// What it would do is asked, and stands below the form.
+    /// The dialog asks for a preview, which stands below the form.
     asks: bool,
     density: Density,
 }
 
-/// What is left out where there is little room.
+/// The parts that are left out where there is little room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Density {
     Airy,
-    /// Blank lines.
+    /// Blank lines are left out.
     NoGaps,
-    /// And what the header says.
+    /// Facts that the header shows are left out too.
     Brief,
 }
 
@@ -123,7 +124,7 @@ impl DialogBody<'_> {
     fn field(&mut self, name: Span<'static>, input: &Input, focused: bool) {
         let room = self.cells.saturating_sub(name.width() + 1).max(1);
         let scroll = input.visual_scroll(room);
-        // What is left out on the left is marked, as what is cut on the right is.
+        // A mark shows that text is left out on the left, as for text that is cut on the right.
         let text = match scroll {
             0 => input.value().to_owned(),
             _ => format!("…{}", skip_cells(input.value(), scroll + 1)),
@@ -157,7 +158,7 @@ impl DialogBody<'_> {
         self.lines.push(Line::from(self.ctx.span(format!("{sign} {text}"), role)));
     }
 
-    /// A line that can be chosen, and that says what it does: in as many lines as that needs where it is chosen.
+    /// A line that can be chosen, with its effect: the chosen line takes as many lines as its text needs.
     fn choice_in_full(&mut self, chosen: bool, text: &str) {
         let room = self.cells.saturating_sub(2);
         if !chosen || width(text) <= room {
@@ -171,7 +172,7 @@ impl DialogBody<'_> {
     }
 }
 
-/// Draws the dialog over the list. Returns where text is being typed.
+/// Draws the dialog over the list. Returns the position of the text being typed.
 pub(super) fn draw(
     ctx: &RenderContext<'_>,
     parts: &ScreenParts,
@@ -215,12 +216,12 @@ pub(super) fn draw(
     Some(Position::new(text.x + u16::try_from(column).unwrap_or(0), row))
 }
 
-/// How many lines of the text are seen at once.
+/// The number of lines of the text that are visible at once.
 fn height_of_text(body: &DialogBody<'_>, inside: Rect, refusal: &[Line<'_>]) -> u16 {
     inside.height.saturating_sub(1 + lines_of(refusal) + lines_of(&body.name))
 }
 
-/// How many lines of the text are not seen where `height` are, and which is the first that is.
+/// The number of lines that are hidden if `height` lines are visible, and the first visible line.
 fn scrolled(dialog: &Dialog, body: &DialogBody<'_>, height: u16) -> (usize, usize) {
     let height = usize::from(height);
     let hidden = body.lines.len().saturating_sub(height);
@@ -228,7 +229,7 @@ fn scrolled(dialog: &Dialog, body: &DialogBody<'_>, height: u16) -> (usize, usiz
     (hidden, from.saturating_add_signed(dialog.scroll).min(hidden))
 }
 
-/// How far it can be scrolled up, and down.
+/// The number of lines by which the text can be scrolled up and down.
 pub(super) fn ends(ctx: &RenderContext<'_>, parts: &ScreenParts, dialog: &Dialog) -> (isize, isize) {
     let (area, body) = laid_out(ctx, parts, dialog);
     let height = height_of_text(&body, super::inside_box(area), &refusal(ctx, parts));
@@ -238,7 +239,7 @@ pub(super) fn ends(ctx: &RenderContext<'_>, parts: &ScreenParts, dialog: &Dialog
     (-signed(from), signed(hidden - from))
 }
 
-/// The first of `height` lines that are seen before anybody scrolls.
+/// The first of `height` visible lines before anybody scrolls.
 fn seen_from(dialog: &Dialog, body: &DialogBody<'_>, height: usize) -> usize {
     match dialog.focus {
         Focus::Form => body.focus_line.map_or(0, |line| (line + 1).saturating_sub(height)),
@@ -246,7 +247,7 @@ fn seen_from(dialog: &Dialog, body: &DialogBody<'_>, height: usize) -> usize {
     }
 }
 
-/// Where the dialog is drawn, and what is between its title and its buttons.
+/// The place of the dialog, and the content between its title and its buttons.
 fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog) -> (Rect, DialogBody<'a>) {
     let most = room(parts);
     let inside = super::inside_box(most);
@@ -264,14 +265,14 @@ fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog
         body = filled(ctx, dialog, room, usize::MAX, (Density::Brief, false));
     }
     if body.lines.len().max(body.answer_line + ANSWER) > height {
-        // A long form leaves room for what it would do.
+        // A long form leaves room for the preview.
         let form = height.saturating_sub(ANSWER + 1).max(3);
         body = filled(ctx, dialog, room, form, (density, false));
         if body.lines.len() > height {
             body = filled(ctx, dialog, room, form, (Density::Brief, false));
         }
     }
-    // No line is left empty where there are few; nor in a dialog that changes nothing, and so does not jump.
+    // Where lines are few, no line is left empty; nor in a dialog without a preview, which does not jump.
     let exact = is_small || !body.asks;
     let is_kept = body.asks && (!exact || matches!(dialog.answer, PreviewState::Asking(_)));
     let kept = if is_kept { body.answer_line + ANSWER } else { 0 };
@@ -279,7 +280,7 @@ fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog
     (Rect { height: height_for(lines + usize::from(said + name), most.height, exact), ..most }, body)
 }
 
-/// Whether the dialog itself says what was refused: where it may cover the line that says so elsewhere.
+/// Whether the dialog itself shows a refusal, because it may cover the line that shows it otherwise.
 pub(super) fn says_refusal(ctx: &RenderContext<'_>, parts: &ScreenParts) -> bool {
     let refuses = |status: &StatusLine| match status.severity {
         StatusSeverity::Refused | StatusSeverity::KeyRefused | StatusSeverity::UntilKey => true,
@@ -288,7 +289,7 @@ pub(super) fn says_refusal(ctx: &RenderContext<'_>, parts: &ScreenParts) -> bool
     room(parts).bottom() > parts.status.y && ctx.model.status.as_ref().is_some_and(refuses)
 }
 
-/// What was refused, above the buttons: in two lines, or in one where there are few.
+/// The refusal above the buttons: in two lines, or in one where lines are few.
 fn refusal(ctx: &RenderContext<'_>, parts: &ScreenParts) -> Vec<Line<'static>> {
     let Some(status) = ctx.model.status.as_ref().filter(|_| says_refusal(ctx, parts)) else { return Vec::new() };
     let inside = super::inside_box(room(parts));
@@ -449,7 +450,7 @@ fn fill_step(body: &mut DialogBody<'_>, form: &StepForm, snapshot: &Snapshot, fo
     let (nodes, allowed) = (snapshot.counts.nodes, plan.allowed);
     let updated = snapshot.counts.updated;
     let now = match updated > allowed {
-        // Some went beyond the plan: their pods were lost by themselves, or a step back was taken.
+        // Some nodes are updated beyond the plan: their Pods were lost by themselves, or a step back was taken.
         true => format!("{updated} of {nodes} nodes {} updated already; no further node may be.", are(updated)),
         false if body.cells < NARROW => format!("Now {allowed} may be updated; {updated} {}.", are(updated)),
         false => format!("Now {allowed} of {nodes} nodes may be updated; {updated} so far."),
@@ -460,7 +461,7 @@ fn fill_step(body: &mut DialogBody<'_>, form: &StepForm, snapshot: &Snapshot, fo
         Some(Err(_)) | None => "none that moves anything".to_owned(),
     };
     let total = |step: &IntOrPercent| step.of(nodes, Rounding::Up).min(nodes);
-    // What it does goes before what it is called.
+    // The effect has precedence over the name.
     let (next_step, step_back) = match body.cells < NARROW {
         true => ("next  ", "back  "),
         false => ("next step     ", "step back     "),
@@ -501,19 +502,19 @@ fn number_field(body: &mut DialogBody<'_>, chosen: bool, name: &str, input: &Inp
     }
 }
 
-/// How many nodes may be down, where that has to be said.
+/// The number of nodes that may be down, if the form asks for it.
 fn fill_budget(body: &mut DialogBody<'_>, budget: &BudgetField, focused: bool) {
     if budget.required {
         body.field(body.ctx.span("Nodes that may be down at once: ", ThemeRole::Title), &budget.input, focused);
     }
 }
 
-/// What happens when somebody sets the strategy back.
+/// The reaction to somebody who sets the strategy back.
 fn fill_drift(body: &mut DialogBody<'_>, drift: DriftChoice, focused: bool) {
     let now = drift.now.to_string();
     let meaning = Setting::OnDrift.meaning(&now, 0);
     let switch = "left, right: switch";
-    // What there is no room for is left out as a whole.
+    // A text without room is left out as a whole.
     let fits = |text: &String| width(text) + 2 <= body.cells;
     let words = match focused {
         true => [format!("on drift {now} ({meaning})   {switch}"), format!("on drift {now}   {switch}")],
@@ -535,16 +536,16 @@ fn fill_canary(body: &mut DialogBody<'_>, form: &Canary, answer: &PreviewState, 
     }
     body.gap();
     match form.matching(snapshot) {
-        // What is wrong is shown in place of the preview.
+        // The error is shown in place of the preview.
         Err(_) => {}
         Ok((nodes, all)) if form.input.value().trim().is_empty() => {
             debug_assert_eq!(nodes.len(), all);
             body.say(&format!("No restriction: all {all} nodes."), ThemeRole::Text);
         }
-        // That none matches is said with what it would do.
+        // The preview tells that no node matches.
         Ok((nodes, _)) if nodes.is_empty() => {}
         Ok((nodes, all)) => {
-            // How many they are is said with what it would do, once that is known.
+            // The preview tells the number of nodes, once it has arrived.
             let words = match answer {
                 PreviewState::Preview(_) => "Nodes that match:".to_owned(),
                 _ => format!("{} of {all} nodes match:", nodes.len()),
@@ -555,7 +556,7 @@ fn fill_canary(body: &mut DialogBody<'_>, form: &Canary, answer: &PreviewState, 
     }
 }
 
-/// What can be typed next, each with how many nodes have it, in three lines at most: `right completes: zone (120)  … and 3 more`.
+/// The completions, each with the number of nodes that have it, in three lines at most: `right completes: zone (120)  … and 3 more`.
 fn completion_lines(completions: &[(String, usize)], cells: usize) -> Vec<String> {
     const LINES: usize = 3;
     let said = |shown: usize| {

@@ -127,7 +127,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
     let is_stale = matches!(fleet.health, WatchHealth::Down { .. } | WatchHealth::Lagging { .. });
     let cells = usize::from(parts.list.width);
     let table = Table { columns: FLEET_COLUMNS, widths: widths(FLEET_COLUMNS, fleet, cells) };
-    // How wide the columns have to be is not known before something is listed.
+    // The width of the columns is unknown before anything is listed.
     if !fleet.rows.is_empty() || fleet.health != WatchHealth::Loading {
         table.draw_header(ctx, parts.list, Some(page.sort.name()), Column::header, buffer);
     }
@@ -157,7 +157,8 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
     }
 }
 
-/// Namespace and name of the selected DaemonSet, where its row has no room for both: names are alike in several namespaces.
+/// Namespace and name of the selected DaemonSet, if its row is too narrow for both: several namespaces may have DaemonSets
+/// of the same name.
 pub(super) fn selected_in_full(ctx: &RenderContext<'_>, cells: u16) -> Option<String> {
     let page = ctx.model.fleet.as_ref().filter(|_| ctx.model.page == Page::Fleet)?;
     let row = page.current()?;
@@ -170,7 +171,7 @@ pub(super) fn selected_in_full(ctx: &RenderContext<'_>, cells: u16) -> Option<St
     cut.then(|| format!("{}/{}", row.namespace, row.name))
 }
 
-/// What is in a cell, as text; `room`: how wide the column of the progress is.
+/// The content of a cell, as text; `room` is the width of the progress column.
 fn cell_text(ctx: &RenderContext<'_>, page: &FleetPage, cell: FleetCell, room: usize) -> String {
     match cell {
         FleetCell::Text(text) => text,
@@ -187,8 +188,8 @@ fn cell_text(ctx: &RenderContext<'_>, page: &FleetPage, cell: FleetCell, room: u
     }
 }
 
-/// `[■■■▒░░░░░░]`: full only when all are updated and well, empty only when none is updated. As on the page of a rollout another sign stands
-/// for those that are updated and not known to be well.
+/// `[■■■▒░░░░░░]`: full only when all Pods are updated and well, empty only when none is updated. As on the page of a
+/// rollout, another sign stands for updated Pods that are not known to be well.
 fn bar(ctx: &RenderContext<'_>, (well, updated): (u32, u32), desired: u32) -> String {
     const CELLS: u32 = 10;
     let part = |pods: u32| match (pods.min(desired), desired) {

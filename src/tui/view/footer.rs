@@ -1,4 +1,4 @@
-//! The last two lines: the result of the last command, and the actions that can be done now.
+//! The last two lines: the result of the last command, and the actions that are possible now.
 //!
 //! ```text
 //! ✓ ipc-agent: 60 of 120 nodes may be updated
@@ -27,10 +27,11 @@ use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, fit_path, width, wrap};
 
-/// How many cells are between two actions.
+/// The cells between two actions.
 const GAP: usize = 2;
 
-/// Draws both lines, or what is typed on them; `dialog_says_it`: without the message, which the dialog shows. Returns where text is being typed.
+/// Draws both lines, or the line being typed; `dialog_says_it`: without the message, which the dialog shows. Returns the
+/// position of the text being typed.
 pub(super) fn draw(
     ctx: &RenderContext<'_>,
     parts: &ScreenParts,
@@ -77,7 +78,7 @@ pub(super) fn draw(
             Some(draw_prompt(buffer, parts.footer, "/", prompt))
         }
         Overlay::Dialog(dialog) => {
-            // Where a dialog may cover it, the dialog says what was refused.
+            // The dialog shows a refusal if it may cover this line.
             if !dialog_says_it {
                 draw_status(ctx, buffer, parts);
             }
@@ -96,7 +97,7 @@ pub(super) fn draw(
     }
 }
 
-/// How the dialog is left, and what holds then: letters are typed into its fields, so the keys of the page do not work before.
+/// The key that leaves the dialog, and the state until then: letters are typed into its fields, so the keys of the page do not work.
 fn leaves_dialog(ctx: &RenderContext<'_>, dialog: &Dialog) -> String {
     let model = ctx.model;
     let stays = "nothing is changed";
@@ -109,7 +110,7 @@ fn leaves_dialog(ctx: &RenderContext<'_>, dialog: &Dialog) -> String {
         _ if is_halted(model) => "it stays halted".to_owned(),
         Form::Pause { .. } => stays.to_owned(),
         _ if ActionId::Pause.action().available(model).is_err() => stays.to_owned(),
-        // Why it would be refused may name keys that help.
+        // The reason of a refusal may name keys that help.
         _ if matches!(dialog.answer, PreviewState::Refused(_)) => {
             return format!(" esc closes the dialog; only then other keys work, and {pause} pauses");
         }
@@ -121,12 +122,12 @@ fn leaves_dialog(ctx: &RenderContext<'_>, dialog: &Dialog) -> String {
     }
 }
 
-/// What is typed after the name of a command, else its name.
+/// The argument typed after the name of a command, else the name.
 fn argument(line: &str) -> &str {
     line.split_once(' ').map_or(line, |(_, argument)| argument)
 }
 
-/// Shows what the text could become, with what tab has put into the line, and how much more there is than fits.
+/// Shows the completions, with the one that tab has put into the line, and the number of those without room.
 fn offer<'a>(
     ctx: &RenderContext<'_>,
     buffer: &mut Buffer,
@@ -136,7 +137,7 @@ fn offer<'a>(
 ) {
     let muted = |text: &str| ctx.span(text.to_owned(), ThemeRole::Muted);
     let mut spans = vec![muted(" tab:")];
-    // What is in the line stays in sight.
+    // The completion that is in the line stays visible.
     let first = prompt.chosen().map_or(0, |chosen| chosen.saturating_sub(2));
     let words: Vec<&str> = words.collect();
     if first > 0 {
@@ -145,7 +146,7 @@ fn offer<'a>(
     let mut left = usize::from(area.width).saturating_sub(spans.iter().map(|span| width(&span.content)).sum());
     for (at, word) in words.iter().enumerate().skip(first) {
         let rest = |behind: usize| if behind == 0 { String::new() } else { format!("  +{behind} more") };
-        // One is shown in any case, the last one where all others are.
+        // At least one completion is shown; the last one is shown without a count behind it.
         let behind = rest(words.len() - at - 1);
         let word = fit(word, if at == first { left.saturating_sub(width(&behind) + 2).min(40) } else { 40 });
         if width(&word) + 2 + width(&behind) > left {
@@ -189,15 +190,15 @@ pub(super) fn skip_cells(text: &str, cells: usize) -> String {
         .collect()
 }
 
-/// Context and namespace of a rollout, where the header has no room for them.
+/// Context and namespace of a rollout, if the header is too narrow for them.
 pub(super) fn unnamed_cluster(ctx: &RenderContext<'_>, cells: u16) -> Option<String> {
     let Page::Rollout(target) = &ctx.model.page else { return None };
-    // Of a protected context the name has a line of its own.
+    // The name of a protected context has a line of its own.
     let is_named = cells >= header::NAMES_CLUSTER || ctx.model.protected;
     (!is_named).then(|| format!("{}/{}", fit_middle(&ctx.model.context, usize::from(cells) / 2), target.namespace))
 }
 
-/// How the list is not all of what there is: frozen, or filtered. `None` where neither is so, and where the rule above the list says it.
+/// Tells that the list is frozen or filtered. `None` if it is neither, or if the rule above the list tells it.
 fn list_mark(ctx: &RenderContext<'_>, cells: usize) -> Option<String> {
     if Shape::of(ctx.model) > Shape::Folded || ctx.model.node_page().is_some() {
         return None;
@@ -210,7 +211,7 @@ fn list_mark(ctx: &RenderContext<'_>, cells: usize) -> Option<String> {
     };
     let selected = fleet::selected_in_full(ctx, u16::try_from(cells).unwrap_or(u16::MAX));
     let selected = selected.map(|name| format!("{} {dot} ", fit_middle(&name, cells.saturating_sub(16))));
-    // Nor is what the filter hides left out; and that the list is frozen goes before how that is ended.
+    // The number of hidden nodes in trouble is never left out; the word `frozen` has precedence over the key that ends the freeze.
     let hidden = page.map(|page| page.hidden.to_string()).unwrap_or_default();
     let frozen = frozen.split(" (").next().unwrap_or_default().to_owned();
     let parts: Vec<String> = [frozen, hidden].into_iter().filter(|part| !part.is_empty()).collect();
@@ -219,7 +220,7 @@ fn list_mark(ctx: &RenderContext<'_>, cells: usize) -> Option<String> {
     let full = format!(" {before}filter {} (esc clears)", filter.text());
     let room = cells.saturating_sub(if before.is_empty() { 22 } else { width(&before) + 8 });
     let short = format!(" {before}filter {}", fit(filter.text(), room));
-    // That goes before how the filter is cleared.
+    // The text before the filter has precedence over the key that clears the filter.
     Some(match before.is_empty() {
         _ if width(&full) <= cells => full,
         true => format!("{short} (esc clears)"),
@@ -239,7 +240,7 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, parts: &ScreenParts
             (_, named) if Shape::of(ctx.model) > Shape::Folded => {
                 put_rule(ctx, buffer, area, &named.unwrap_or_default());
             }
-            // Where there is no room for a rule that says it.
+            // The screen has no room for the rule that tells it.
             (Some(mark), _) => say(ctx, buffer, area, &mark, ThemeRole::Muted),
             (None, Some(name)) => {
                 let name = fit_middle(&name, usize::from(area.width).saturating_sub(2));
@@ -250,7 +251,7 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, parts: &ScreenParts
         return;
     };
     let area = match mark.filter(|_| area.height > 1) {
-        // A message takes nothing away from what the list is.
+        // A message does not replace the mark of a frozen or filtered list.
         Some(mark) => {
             say(ctx, buffer, area, &mark, ThemeRole::Muted);
             Rect { y: area.y + 1, height: area.height - 1, ..area }
@@ -276,7 +277,7 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, parts: &ScreenParts
             line = format!("{}{help}", fit(&format!("{line} {more}"), cells.saturating_sub(width(&help))));
         }
         put(buffer, area.x + 2, y, &line, cells, ctx.style(role));
-        // Two texts that are both cut tell less than one: the cluster is named where the message leaves room for all of it.
+        // Two texts that are both cut tell less than one: the cluster is named only if the message leaves room for all of it.
         if let Some(cluster) = unnamed_cluster(ctx, area.width).filter(|_| is_last) {
             let taken = width(&cluster) + 2;
             if width(&line) + taken <= cells {
@@ -287,8 +288,8 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, parts: &ScreenParts
     }
 }
 
-/// How many lines the last message takes: one, or as many as it needs where there is room. Where lines are few, the page of a node has the
-/// one on which there is no message.
+/// The number of lines of the last message: one, or as many as it needs if there is room. Where lines are few, the page of a
+/// node takes the message's line while there is no message.
 pub(super) fn status_height(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> u16 {
     let model = ctx.model;
     let is_folded = shape <= Shape::Folded;
@@ -308,7 +309,7 @@ pub(super) fn status_height(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -
 
 fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let model = ctx.model;
-    // First what can be done now, then what can be done once armed, then the rest.
+    // Possible actions come first, then those that are possible once armed, then the rest.
     let mut actions: Vec<(&'static Action, u8)> = Vec::new();
     for action in ACTIONS.iter().filter(|action| action.footer.is_some() && is_for_here(model, action)) {
         let rank = match action.available(model) {
@@ -316,11 +317,11 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
             Ok(()) => 0,
             Err(_) => 1 + u8::from((action.when)(model).is_err()),
         };
-        // Where nothing is under way, most of what a rollout has is refused: the help tells of it.
+        // While nothing is under way, most actions of a rollout are refused: only the help lists them.
         if rank > 1 && is_idle(model) {
             continue;
         }
-        // Two that share a place exclude each other.
+        // Two actions that share a place exclude each other.
         match actions.iter_mut().find(|(other, _)| other.footer == action.footer) {
             Some(place) if rank < place.1 => *place = (action, rank),
             Some(_) => {}
@@ -331,36 +332,36 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     // What only this screen has comes first; and the way to that screen is not left out while there is something to see on it.
     let place = |action: &Action| match action.id {
         _ if (action.looks)(model) => Some(1),
-        // Nothing is pressing any more.
+        // A paused rollout is not urgent.
         ActionId::Pause if is_paused(model) => Some(13),
         ActionId::Open if lists_prewarm(model) => ActionId::PausePrewarm.action().footer,
-        // What is selected is looked at more often than a selector is set.
+        // Users open the selected row more often than they set a selector.
         ActionId::Open => Some(4),
-        // What ends a failure goes before what makes more of it, also where only one of both has room.
+        // An action that ends a failure has precedence over one that makes more failures, even if there is room for only one of them.
         ActionId::Arm if fails && model.armed_for().is_some() => ActionId::Undo.action().footer,
         ActionId::Undo if fails => ActionId::Resume.action().footer,
-        // What begins a rollout where none is under way: there is nothing to roll back of yet.
+        // This action begins a rollout where none is under way: there is nothing to roll back yet.
         ActionId::Image if is_idle(model) => Some(1),
-        // What ends a rollout that is done.
+        // This action ends a rollout that is done.
         ActionId::Release if is_done(model) => Some(2),
         // Every console has these two keys.
         ActionId::Back | ActionId::Quit if lists_nodes(model) && model.node_page().is_none() => Some(27),
         _ => action.footer,
     };
-    // Nor is what a rollout that stands waits for, on whichever screen: it may have to be armed first.
+    // An action that moves a standing rollout ranks as possible on every screen, even if it has to be armed first.
     let rank_here = |action: &Action, rank: u8| if rank == 1 && moves_on(model, action) { 0 } else { rank };
     let is_on_node = model.node_page().is_some();
     let order = |(action, rank): &(&'static Action, u8)| {
-        // On the page of a node, which has many of its own, it goes on by `C` and back by `U` as well.
+        // The page of a node has many actions of its own: the actions that continue or take back a halted rollout come first there too.
         let ends_the_halt = is_on_node && moves_on(model, action) && is_halted(model) && *rank < 2;
         let is_first = is_of_this_screen(model, action) || ends_the_halt;
         (rank_here(action, *rank), !is_first, place(action))
     };
     actions.sort_by_key(order);
     let mut spans = vec![Span::raw(" ")];
-    // The gap behind the last one may be beyond the edge.
+    // The gap behind the last action may be beyond the edge.
     let mut left = usize::from(area.width) + GAP - 1;
-    // Help leads to everything else: it is always shown.
+    // Help leads to all other actions: it is always shown.
     let help = actions.iter().position(|(action, _)| action.id == ActionId::Help).map(|at| actions.remove(at));
     let cells = |action: &'static Action| width(&key_of(model, action)) + 1 + width(label(ctx, action)) + GAP;
     let reserved = help.map_or(0, |(help, _)| cells(help));
@@ -386,23 +387,23 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
 }
 
-/// Whether the action has a place on the page that is open.
+/// Whether the footer of the open page has a place for the action.
 fn is_for_here(model: &Model, action: &'static Action) -> bool {
-    // Elsewhere other actions are looked for.
+    // Other pages need the room for other actions.
     let of_revisions = matches!(action.id, ActionId::History | ActionId::Template);
-    // The list of all DaemonSets is where `esc` leads to.
+    // On the list of all DaemonSets `esc` leads nowhere.
     let leads_back = action.id != ActionId::Back || model.page != Page::Fleet;
-    // On the log of a pod's only container nothing makes another one.
+    // A Pod with a single container has no other log.
     let shows_log = model.node_page().is_some_and(|page| page.tab.run().is_some());
     let leads_on = action.id != ActionId::NextContainer || !shows_log || (action.when)(model).is_ok();
-    // On a screen of a rollout its own action may have the key of one of the rollout.
+    // On a screen of a rollout, an action of the screen may have the same key as an action of the rollout.
     let keys = keys_of(model, action);
     let is_reached =
         || keys.is_empty() || keys.iter().any(|key| bound(model, *key).is_some_and(|it| it.id == action.id));
     action.in_scope(model) && (!of_revisions || lists_revisions(model)) && leads_back && leads_on && is_reached()
 }
 
-/// Whether the filter is that of the nodes.
+/// Whether the filter applies to the list of nodes.
 fn lists_nodes(model: &Model) -> bool {
     let other = |page: &RolloutPage| page.timeline.is_some() || page.prewarm.is_some() || page.revisions.is_some();
     model.rollout().is_some_and(|page| !other(page))
@@ -414,7 +415,7 @@ fn current_heading(model: &Model) -> Option<&NodeGroup> {
     page.nodes.current_group()
 }
 
-/// Whether the list is that of the nodes that are pre-warmed.
+/// Whether the list shows the nodes that are pre-warmed.
 fn lists_prewarm(model: &Model) -> bool {
     model.rollout().is_some_and(|page| page.prewarm.is_some() && page.node_page.is_none())
 }
@@ -425,7 +426,7 @@ fn lists_revisions(model: &Model) -> bool {
 
 /// Whether the action makes this screen what it is.
 fn is_of_this_screen(model: &Model, action: &Action) -> bool {
-    // The pause is left out nowhere.
+    // The pause is never left out.
     let pauses = action.id == ActionId::Pause && !is_paused(model);
     let of_revisions = matches!(action.id, ActionId::Open | ActionId::Template | ActionId::Mark);
     pauses
@@ -434,7 +435,7 @@ fn is_of_this_screen(model: &Model, action: &Action) -> bool {
         || (of_revisions && lists_revisions(model))
 }
 
-/// Whether the rollout has halted, and goes on or back by this action, or is paused and goes on by it.
+/// Whether the action continues or takes back a halted rollout, or continues a paused one.
 fn moves_on(model: &Model, action: &Action) -> bool {
     match model.rollout().and_then(|page| page.snapshot()).map(|snapshot| &snapshot.phase) {
         Some(Phase::Halted) => matches!(action.id, ActionId::Resume | ActionId::Undo),
@@ -447,7 +448,7 @@ fn is_halted(model: &Model) -> bool {
     model.rollout().and_then(|page| page.snapshot()).is_some_and(|one| one.phase == Phase::Halted)
 }
 
-/// Whether nodes fail at what is rolled out, accepted by an operator or not. What goes back already needs no other way back.
+/// Whether nodes fail at the target, accepted by an operator or not. A rollout that goes back already needs no other way back.
 fn something_fails(model: &Model) -> bool {
     let fails = |node: &NodeView| match TroubleKind::of(node) {
         Some(TroubleKind::Failed(_) | TroubleKind::Struggling(_) | TroubleKind::Restarted) => true,
@@ -458,18 +459,18 @@ fn something_fails(model: &Model) -> bool {
     snapshot.is_some_and(|snapshot| snapshot.direction == Direction::Forward && snapshot.nodes.iter().any(fails))
 }
 
-/// Whether no rollout is under way, and its controller has nothing to roll either.
+/// Whether no rollout is under way, and the controller has nothing to roll either.
 fn is_idle(model: &Model) -> bool {
     model.rollout().and_then(|page| page.snapshot()).is_some_and(|snapshot| snapshot.phase == Phase::Idle)
 }
 
-/// Whether the rollout is done, and its DaemonSet not handed back yet.
+/// Whether the rollout is done, and its DaemonSet is not handed back yet.
 fn is_done(model: &Model) -> bool {
     let snapshot = model.rollout().and_then(|page| page.snapshot());
     snapshot.is_some_and(|snapshot| snapshot.adopted && snapshot.phase == Phase::Complete)
 }
 
-/// Whether a step would move nothing now: the dialog says why, and the footer shows it dim.
+/// Whether a step would move nothing now: the dialog says why, and the footer shows the action dim.
 fn moves_nothing(model: &Model, action: &Action) -> bool {
     let snapshot = model.rollout().and_then(|page| page.snapshot());
     action.id == ActionId::Step && snapshot.is_some_and(|snapshot| matches!(snapshot.plan.next, Some(Err(_))))
@@ -492,7 +493,7 @@ fn rolled_by_its_controller(model: &Model) -> bool {
     snapshot.is_some_and(|snapshot| snapshot.phase == Phase::Native)
 }
 
-/// What the action is called here and now.
+/// The action's label in the present state.
 fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
     let model = ctx.model;
     let timeline = model.rollout().is_some_and(|page| page.timeline.is_some());

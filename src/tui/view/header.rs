@@ -1,4 +1,4 @@
-//! The lines above the nodes: who drives, how far it is, the budget, what blocks it, what is wrong.
+//! The lines above the nodes: the driver, the progress, the budget, what blocks the rollout, and what is wrong.
 //!
 //! ```text
 //!  prod-eu/edge ds/ipc-agent                        you drive · live · ARMED 9m
@@ -46,10 +46,10 @@ use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width};
 
-/// From how many columns on the first line names context, namespace and DaemonSet.
+/// The least number of columns at which the first line names context, namespace and DaemonSet.
 pub(super) const NAMES_CLUSTER: u16 = 80;
 
-/// In fewer cells the second of two lines does not say what is wrong, unless it is shorter.
+/// The least number of cells at which the second of two lines shows a problem; a shorter text is shown in fewer.
 const LEAST_WORDS: usize = 8;
 
 /// The lines above the list of a rollout.
@@ -69,7 +69,7 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
     };
     let snapshot = &*shown.snapshot;
     if shape == Shape::Folded {
-        // Whoever reads a log has few lines for it; the list of nodes says the rest.
+        // The reader of a log has few lines for it; the list of nodes shows the rest.
         let reason = why_it_stands(ctx, page, shown, cells);
         if page.node_page.is_some() {
             return vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells, reason.is_some())];
@@ -77,13 +77,14 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
         let mut below: Vec<Line<'static>> = taken_over(ctx, shown, cells).into_iter().collect();
         below.extend(alarms(ctx, shape, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
         below.extend(paused_briefly(ctx, snapshot, cells, if area.height < 12 { 1 } else { 2 }));
-        // Where nothing else is said, why it stands still and what moves it; on a screen that has no row to spare the first line has to do.
+        // If no other text is shown: why the rollout stands still and what moves it; on a screen without a row to spare the
+        // first line has to suffice.
         let reason = reason.filter(|_| below.is_empty() && area.height >= 12);
         let mut lines =
             vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells, reason.is_some())];
         if below.is_empty() && area.height >= 12 {
             let keys = next_keys(ctx, snapshot, cells);
-            // No key without what it is for.
+            // A key is never shown without its purpose.
             let why = keys.as_ref().and_then(|_| guided(ctx, snapshot, cells));
             below.extend(reason.or(why));
             below.extend(keys);
@@ -97,7 +98,7 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
         Presence::Loading => {
             lines.push(loading(ctx, page));
             lines.extend(blocker(ctx, shown, cells, 1));
-            // What made it begin anew is known before anything else.
+            // The reason of the new beginning is known before anything else.
             lines.extend(alarms(ctx, shape, snapshot, cells));
             lines.extend(unseen(ctx, snapshot, cells));
             return lines;
@@ -125,7 +126,7 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
     lines
 }
 
-/// The snapshot with its clock set so that what happened at `since` is as long ago as the screen says elsewhere.
+/// The snapshot with its clock set so that the age of `since` is the one shown elsewhere on the screen.
 pub(super) fn as_of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, since: Timestamp) -> Snapshot {
     Snapshot { at: ctx.instant(shown, since), ..Snapshot::clone(&shown.snapshot) }
 }
@@ -139,13 +140,13 @@ fn loading(ctx: &RenderContext<'_>, page: &RolloutPage) -> Line<'static> {
     Line::from(ctx.span(text, ThemeRole::Text))
 }
 
-/// Whether a rollout is under way that rolldeck knows of, or one that its controller began and a pause took over from it: a plan holds its
-/// nodes in both.
+/// Whether rolldeck knows of a rollout under way, or of one that its controller began and a pause took over: in both cases a
+/// plan holds its nodes.
 fn recorded(snapshot: &Snapshot) -> bool {
     snapshot.started_at.is_some() || (snapshot.adopted && snapshot.has_change())
 }
 
-/// Why nothing moves, on a line of its own; where that is cut, the key that tells all of it.
+/// The reason why nothing moves, on a line of its own; if it is cut, with the key that shows all of it.
 fn why_it_stands(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
@@ -165,17 +166,17 @@ fn why_it_stands(
     Some(Line::from(ctx.span(format!(" {words}"), role)))
 }
 
-/// What the rollout waits for, or what goes on in it, that an operator can do something about.
+/// The wait or the activity of the rollout, if an operator can do something about it.
 fn guided(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
     let waits = snapshot.guidance()?.waits;
     let words = fit(waits.trim_start_matches("held: "), cells.saturating_sub(1)).into_owned();
     Some(Line::from(ctx.span(format!(" {words}"), ThemeRole::Text)))
 }
 
-/// What is wrong first of all, else what it waits for.
+/// The worst problem, or else the wait of the rollout.
 fn reason(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot) -> Option<(String, ThemeRole)> {
     let snapshot = &*shown.snapshot;
-    // What halted it is said below.
+    // The cause of the halt is shown below.
     let worst = page.summary.trouble.first().filter(|_| snapshot.phase != Phase::Halted);
     let worst = worst.map(|trouble| (group(ctx, page, shown, trouble), ThemeRole::Bad));
     worst.or_else(|| {
@@ -184,7 +185,7 @@ fn reason(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot) ->
     })
 }
 
-/// The second of two lines. Why nothing moves is left out where it is `told_below`.
+/// The second of two lines. The reason why nothing moves is left out if it is `told_below`.
 fn folded(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
@@ -202,7 +203,7 @@ fn folded(
     let mut spans = vec![Span::raw(" ")];
     match snapshot.phase {
         _ if snapshot.not_sent().is_some() => spans.extend(unsent::sign(ctx, shown, "")),
-        // Its usual text would leave no room for the numbers.
+        // The usual text of this phase would leave no room for the numbers.
         Phase::Native => spans.push(ctx.span(format!("{} controller", ctx.glyph(Glyph::Moving)), ThemeRole::Warn)),
         Phase::Running if snapshot.direction == Direction::Forward => {
             spans.push(ctx.span(format!("{} running", ctx.glyph(Glyph::Running)), ThemeRole::Busy));

@@ -1,4 +1,4 @@
-//! The help: all actions, what the signs mean, what the columns tell. Derived from the tables of actions and columns.
+//! The help: all actions, the meaning of the signs and of the columns. It is derived from the tables of actions and columns.
 //!
 //! ```text
 //! ┌ Help  (j k, / finds, esc closes) ───────────────────────────────────────────┐
@@ -28,13 +28,13 @@ use crate::tui::terminal;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{count, width, wrap};
 
-/// How wide the names of the actions are; one that is longer has a line of its own.
+/// The width of the names of the actions; a longer name has a line of its own.
 const NAMES: usize = 24;
-/// The same where there is much room.
+/// The same width if there is much room.
 const WIDE_NAMES: usize = 38;
-/// How wide the keys are.
+/// The width of the keys.
 const KEYS: usize = 13;
-/// With fewer cells, they have less, and what an action does begins below those that take more.
+/// The width below which the keys have less room, and the text of an action with long keys begins on the next line.
 const NARROW: usize = 60;
 const NARROW_KEYS: usize = 6;
 
@@ -78,7 +78,7 @@ pub(super) fn draw(
     cursor
 }
 
-/// The last line that it can begin with.
+/// The last line that can be the first visible one.
 pub(super) fn end(ctx: &RenderContext<'_>, area: Rect, find: &HelpFind) -> usize {
     let lines = lines(ctx, OverlayFrame::cells(area, u16::MAX), usize::from(area.width));
     // The last line is the search.
@@ -177,7 +177,7 @@ fn dialog_keys(ctx: &RenderContext<'_>, cells: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// What a sign stands for, and the colour that it has as a rule; nothing for those that only draw lines.
+/// The meaning of a sign, and its usual colour; `None` for signs that only draw lines.
 fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
     Some(match glyph {
         Glyph::Updated => (ThemeRole::Ok, "updated; of a DaemonSet: idle; of a message: it is done"),
@@ -223,7 +223,7 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
     })
 }
 
-/// What the header says in few words.
+/// The meanings of the short texts of the header.
 const ABOVE: [(&str, &str); 9] = [
     (
         "began 4m ago",
@@ -288,7 +288,7 @@ fn meaning(state: NodeState) -> &'static str {
     }
 }
 
-/// What can be typed as a filter; [`crate::tui::filter`] reads it.
+/// The forms of a filter; [`crate::tui::filter`] reads them.
 const FILTERS: [(&str, &str); 8] = [
     ("failed \"not found\"", "all of them, each in any column that shows text; quotes keep blanks"),
     ("!pulling !state=failed", "! negates whatever follows it"),
@@ -300,7 +300,7 @@ const FILTERS: [(&str, &str); 8] = [
     ("-l line in (a,b)", "a label selector as kubectl has it, alone"),
 ];
 
-/// What is written, and beside it what it means.
+/// A text of the screen, and beside it its meaning.
 fn told(ctx: &RenderContext<'_>, written: &str, most: usize, meaning: &str, cells: usize) -> Vec<Line<'static>> {
     let indent = most.max(width(written)) + 3;
     let mut words = wrap(meaning, cells.saturating_sub(indent));
@@ -311,7 +311,7 @@ fn told(ctx: &RenderContext<'_>, written: &str, most: usize, meaning: &str, cell
     std::iter::once(Line::from(head)).chain(more).collect()
 }
 
-/// What each column of a table tells, and the name to sort by it.
+/// The meaning of each column of a table, and the name to sort by it.
 fn columns<R, P: 'static, C>(ctx: &RenderContext<'_>, columns: &[Column<R, P, C>], cells: usize) -> Vec<Line<'static>> {
     let lines = columns.iter().map(|column| {
         let header = column.headers.join(", ");
@@ -321,14 +321,14 @@ fn columns<R, P: 'static, C>(ctx: &RenderContext<'_>, columns: &[Column<R, P, C>
     lines.flatten().collect()
 }
 
-/// One action: its keys, its name, what it does, and why not now.
+/// One action: its keys, its name, its effect, and why it is not possible now.
 fn entry(ctx: &RenderContext<'_>, action: &'static Action, cells: usize) -> Vec<Line<'static>> {
     let missing = action.available(ctx.model).err();
     let (key, role) = match missing {
         Some(_) => (ThemeRole::Unavailable, ThemeRole::Unavailable),
         None => (ThemeRole::Key, ThemeRole::Text),
     };
-    // A key that does something else on this screen is told of that only.
+    // A key that has another effect on this screen is listed only with that effect.
     let is_its = |key: &Key| bound(ctx.model, *key).is_none_or(|bound| bound.id == action.id);
     let keys: Vec<String> =
         keys_of(ctx.model, action).iter().filter(|key| is_its(key)).map(ToString::to_string).collect();
@@ -345,14 +345,14 @@ fn entry(ctx: &RenderContext<'_>, action: &'static Action, cells: usize) -> Vec<
         _ => action.help.to_owned(),
     };
     let mut lines = Vec::new();
-    // What has no key is called by its name.
+    // An action without a key is listed by its name.
     let mut first = if narrow && keys.is_empty() && action.group != Group::Move { name.clone() } else { keys };
     if width(&first) > keys_cells {
         let said = wrap(&first, cells.saturating_sub(1));
         lines.extend(said.map(|line| Line::from(ctx.span(format!(" {line}"), key))));
         first.clear();
     }
-    // A name that is too long has a line of its own; so what is read stays in its order.
+    // A name that is too long has a line of its own, so that the text keeps its order.
     let mut name = Some(name).filter(|_| named);
     if let Some(long) = name.take_if(|name| width(name) > names) {
         for text in wrap(&long, cells.saturating_sub(keys_cells + 2)) {
@@ -368,7 +368,7 @@ fn entry(ctx: &RenderContext<'_>, action: &'static Action, cells: usize) -> Vec<
         line.push(ctx.span(text, role));
         lines.push(Line::from(line));
     }
-    // That the console is read-only is in the title of the group.
+    // The title of the group tells that the console is read-only.
     if let Some(why) = missing.filter(|why| !why.starts_with("read-only")) {
         let why = format!("not now: {why}");
         let indent = keys_cells + 3;

@@ -39,15 +39,15 @@ use crate::tui::view::put_lines;
 use crate::tui::view::why;
 use crate::tui::words::{fit, wrap};
 
-/// How wide the names of the lines are.
+/// The width of the names of the lines.
 const NAMES: usize = 10;
 
-/// From so many lines on the side pane has room to spare.
+/// The least number of lines at which the side pane has room to spare.
 const ROOMY: usize = 16;
-/// So many lines are kept there for the name, the state and why: a node that moves has two reasons at most times.
+/// The number of lines kept there for the name, the state and the reasons: a moving node mostly has two reasons.
 const REASONS: usize = 5;
 
-/// Draws the frame of the side pane; what is left inside.
+/// Draws the frame of the side pane; returns the area inside.
 pub(super) fn open_side(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Rect {
     for y in area.y..area.bottom() {
         put(buffer, area.x, y, ctx.glyph(Glyph::Side), 1, ctx.style(ThemeRole::Frame));
@@ -75,7 +75,7 @@ pub(super) fn draw_current(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buf
     }
 }
 
-/// At most so many lines of at most so many cells. What is known of the node holds still while reasons come and go.
+/// The lines about the node, at most a given number. Facts about the node stay in place while reasons come and go.
 fn lines(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
@@ -91,7 +91,7 @@ fn lines(
     lines
 }
 
-/// The same, and how many of the lines say why the node is where it is; those after them say what is known of it.
+/// The same lines, and the number of those that give the reasons for the node's state; the lines after them are facts about it.
 pub(super) fn about(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
@@ -99,7 +99,7 @@ pub(super) fn about(
     node: &NodeView,
     (cells, most): (usize, usize),
 ) -> (Vec<Line<'static>>, usize) {
-    // Every field is named: one that is added is shown here, or left out on purpose.
+    // All fields are named, so that a new field is either shown here or left out on purpose.
     let NodeView {
         name,
         state: _,
@@ -125,20 +125,20 @@ pub(super) fn about(
         serves,
         committed,
         selected,
-        // Its label is among them.
+        // The labels contain the site's.
         site: _,
         labels,
         rank,
         clock_skew_millis: _,
         counted_unavailable_until,
-        // The cause and the times beside it say it.
+        // The cause and the times beside it tell the same.
         lost_readiness: _,
         pressure,
         details,
         cause_since: _,
     } = node;
     let (glyph, role) = sign(node);
-    // It was in trouble before it counted as failed.
+    // The node was in trouble before it counted as failed.
     let lead = if node.state == NodeState::Failed { ", in trouble for" } else { " for" };
     let since = since.map(|since| format!("{lead} {}", ctx.age(shown, since))).unwrap_or_default();
     let mut lines = vec![
@@ -172,7 +172,7 @@ pub(super) fn about(
     if let Some(blame) = *blame {
         let by = page.snapshot().map(|snapshot| snapshot.budget.replaced_by).unwrap_or_default();
         let from = page.snapshot().and_then(|snapshot| snapshot.from.as_ref()).map(|from| &from.hash);
-        // The rollout led elsewhere before: what it put there is not untouched.
+        // The rollout had another target before: its Pods of that target are not untouched ones.
         let put_before = !*committed && revision.is_some() && from.is_some() && revision.as_ref() != from;
         let soaks = if node.state == NodeState::Soaking { ", until its pod has soaked" } else { "" };
         let words = match blame {
@@ -212,7 +212,7 @@ pub(super) fn about(
         }
     };
     match &images[..] {
-        // Its kubelet has not said yet what it pulls.
+        // The kubelet has not yet reported the image that it pulls.
         [] if matches!(node.state, NodeState::Pulling) => {
             let (words, role) = (being_pulled(&shown.snapshot, *at_target), ThemeRole::Busy);
             say(&mut lines, "Image", &format!("{} {words}", ctx.glyph(Glyph::ImagePulling)), role);
@@ -293,7 +293,7 @@ pub(super) fn about(
     (lines, reasons)
 }
 
-/// What a pod pulls of which nothing else is known: an image of its revision, by its name where there is one only.
+/// The image that a Pod pulls if nothing else is known: an image of its revision, by its name if there is only one.
 fn being_pulled(snapshot: &Snapshot, at_target: bool) -> String {
     let images = snapshot.to.as_ref().filter(|_| at_target).map(|revision| &revision.images[..]);
     match images {

@@ -40,7 +40,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
         ctx.wake_at(page.nodes.expires_at());
     }
     if page.filter.tells_time() {
-        // By then other nodes may pass.
+        // Other nodes may pass the filter by then.
         let now = ctx.model.now;
         ctx.wake_at(shown.reading().reaches(now, shown.coarse_clock(now), COARSE_MILLIS));
     }
@@ -66,7 +66,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
             put_rule(ctx, buffer, divider, &joined(ctx, [frozen, below, words]));
         }
     }
-    // What is not seen any more is grey: it was so, and nobody knows whether it is.
+    // Rows that are no longer observed are grey: their state is the last known one, and may have changed.
     let is_stale = snapshot_is_stale(&shown.snapshot);
     let loud = |role: ThemeRole| if is_stale { ThemeRole::Muted } else { role };
     let draw_row = |buffer: &mut Buffer, (at, row): (usize, NodeRow), area: Rect| {
@@ -97,7 +97,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
             NodeRow::Group(_) => None,
         };
         if node.is_some_and(|node| page.marked.contains(&node.name)) {
-            // Behind the sign: before it stands the cursor.
+            // The mark stands behind the sign, because the cursor stands before it.
             put(buffer, area.x + 2, area.y, ctx.glyph(Glyph::Marked), 1, ctx.style(ThemeRole::Key));
         }
     };
@@ -114,7 +114,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
     }
 }
 
-/// Whether what the rows show is not seen any more: the watch of pods, or that of nodes, is down or not to be believed.
+/// Whether the rows are no longer observed: the watch of Pods, or that of nodes, is down or unreliable.
 fn snapshot_is_stale(snapshot: &Snapshot) -> bool {
     snapshot.watches.iter().any(|watch| {
         let shown = matches!(watch.watched, Watched::Pods | Watched::Nodes);
@@ -122,13 +122,13 @@ fn snapshot_is_stale(snapshot: &Snapshot) -> bool {
     })
 }
 
-/// How many of these cells the list has a use for.
+/// The number of these cells that the list can use.
 pub(super) fn needed_cells(columns: &[NodeColumn], page: &RolloutPage, cells: u16) -> u16 {
     u16::try_from(needed(columns, &page.summary.table, usize::from(cells))).unwrap_or(cells)
 }
 
-/// Why the selected node is where it is, where its row has no room for all of it; with the key that shows more, where this line has none
-/// either.
+/// The reasons for the selected node's state, if its row is too narrow for them; with the key that shows more, if this line
+/// is too narrow too.
 pub(super) fn why_in_full(ctx: &RenderContext<'_>, list: Rect, cells: usize) -> Option<String> {
     let page = ctx.model.rollout().filter(|page| shows_nodes(page))?;
     let (shown, node) = (page.shown()?, page.current()?);
@@ -146,7 +146,7 @@ pub(super) fn why_in_full(ctx: &RenderContext<'_>, list: Rect, cells: usize) -> 
     Some(format!("{}{tail}", fit(&why, cells.saturating_sub(width(&tail)))))
 }
 
-/// The heading of a group: why its nodes are where they are, how many, and if it is folded the first of them.
+/// The heading of a group: the reason for its nodes' state, their number, and in a folded group the first of them.
 fn draw_group(
     ctx: &RenderContext<'_>,
     shown: &ShownSnapshot,
@@ -165,14 +165,14 @@ fn draw_group(
     put(buffer, x, area.y, &heading, room, ctx.style(role));
     let used = width(&fit(&heading, room)) + 2;
     let rest = match (group.key, &first.hold) {
-        // The heading says that much.
+        // The heading already tells this.
         (GroupKey::InLine, Some(Hold::Next)) => String::new(),
         (GroupKey::InLine, Some(hold)) => hold.to_string(),
         _ if group.is_open => String::new(),
         _ => {
             let names: Vec<&str> = nodes.map(|node| table.short(&node.name)).collect();
             match names[..] {
-                // A new one among many changes no more than the number.
+                // A new node among many changes only the number.
                 [first, .., last] if names.len() > 3 => format!("{first} … {last}"),
                 _ => names.join(" "),
             }
@@ -195,7 +195,7 @@ fn group_words(key: GroupKey, first: &NodeView) -> String {
     }
 }
 
-/// Words that are not empty, with a dot between them.
+/// The words that are not empty, with a dot between them.
 fn joined<const N: usize>(ctx: &RenderContext<'_>, words: [String; N]) -> String {
     let words: Vec<String> = words.into_iter().filter(|words| !words.is_empty()).collect();
     words.join(&format!(" {} ", ctx.glyph(Glyph::Dot)))
@@ -208,7 +208,7 @@ fn counted(ctx: &RenderContext<'_>, counts: &[(&str, usize)]) -> String {
         .join(&format!(" {} ", ctx.glyph(Glyph::Dot)))
 }
 
-/// What is pinned, and how much of it is not seen.
+/// The counts of the pinned part, and the number of its hidden rows.
 fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -> String {
     let PartCounts { trouble, not_ready, down, moving, just_done, .. } = page.nodes.counts();
     let words = match page.nodes.pinned() {
@@ -228,13 +228,13 @@ fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -
     joined(ctx, [words, if pinned > lines { format!("{lines} of {pinned} shown") } else { String::new() }])
 }
 
-/// What the list shows below what is pinned; nothing where it is flat.
+/// The counts of the part below the pinned one; empty if the list is flat.
 fn counts_of_rest(ctx: &RenderContext<'_>, page: &RolloutPage) -> String {
     let PartCounts { waiting, updated, ineligible, .. } = page.nodes.counts();
     counted(ctx, &[("waiting", waiting), ("updated", updated), ("not eligible", ineligible)])
 }
 
-/// Which rows of the rest are visible if not all are, and what is filtered out.
+/// The visible rows of the rest if not all are visible, and the filter.
 fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, height: usize) -> String {
     let (top, len) = (page.nodes.top(), page.nodes.len() - page.nodes.pinned());
     let shown = (len - top.min(len)).min(height);
@@ -248,7 +248,7 @@ fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, height: usize) -> Str
         _ => format!("{}-{} of {len}", top + 1, top + shown),
     };
     if !page.filter.is_all() {
-        // How many pass is said once, before a text of any length.
+        // The number of passing rows stands before texts of any length.
         let seen = if shown < len { format!(", {}-{} shown", top + 1, top + shown) } else { String::new() };
         words = joined(ctx, [format!("{len} of {all} pass{seen}"), page.hidden.to_string()]);
         words.push_str(&format!(" {dot} filter {} (esc clears)", page.filter.text()));
@@ -259,7 +259,7 @@ fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, height: usize) -> Str
     words
 }
 
-/// That the rows are as they were when the list was frozen, for how long, and the key that ends it; empty while they are live.
+/// Tells that the list is frozen, for how long, and the key that ends the freeze; empty while the list is live.
 pub(super) fn frozen_since(ctx: &RenderContext<'_>, page: &RolloutPage) -> String {
     let (Some(frozen), Some(live)) = (&page.frozen, &page.live) else { return String::new() };
     let key = key_of(ctx.model, ActionId::Freeze.action());
@@ -279,7 +279,7 @@ fn empty_list(page: &RolloutPage) -> String {
     }
 }
 
-/// What is in a cell, as text.
+/// The content of a cell, as text.
 fn text(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView, cell: NodeCell) -> String {
     match cell {
         NodeCell::Text(text) => text,

@@ -1,4 +1,4 @@
-//! The map: one cell a node, one block a site; below it the node that is selected, and how far each site is.
+//! The map: one cell a node, one block a site; below it the selected node, and the progress of each site.
 //!
 //! ```text
 //! ─ map of 120 nodes by topology.kubernetes.io/zone · esc: nodes ─────────────────
@@ -24,14 +24,14 @@ use crate::tui::node_map::{MapSite, SiteCounts, worst};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{count, fit, fit_middle, width};
 
-/// How many rows below the map tell of the selected node, the rule above them included.
+/// The number of rows below the map about the selected node, the rule above them included.
 const ABOUT: u16 = 3;
-/// A name of a site with at least so many cells is cut for the numbers beside it, down to so many.
+/// A site's name is cut down to this many cells before the numbers beside it are shortened.
 const LONG_NAME: usize = 10;
-/// How many cells a site's bar takes at most.
+/// The most cells of a site's bar.
 const BAR: usize = 30;
 
-/// The part of the screen that has the cells.
+/// The part of the screen for the cells.
 pub(super) fn cells_area(parts: &ScreenParts) -> Rect {
     let height = parts.list.height.saturating_sub(if parts.list.height > 2 * ABOUT { ABOUT } else { 0 });
     Rect { x: parts.list.x + 1, width: parts.list.width.saturating_sub(2), height, ..parts.list }
@@ -59,8 +59,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
     }
 }
 
-/// Draws the map, how far each site is, and the node of the current row, one below the other: what a wide screen shows beside the
-/// list.
+/// Draws the map, the progress of each site, and the node of the current row, one below the other: the side pane of a wide screen.
 pub(super) fn draw_beside(ctx: &RenderContext<'_>, page: &RolloutPage, area: Rect, buffer: &mut Buffer) {
     let Some(shown) = page.shown() else { return };
     // The map gets two fifths at most and the bars a fifth, so that the node keeps its lines.
@@ -81,7 +80,7 @@ pub(super) fn draw_beside(ctx: &RenderContext<'_>, page: &RolloutPage, area: Rec
     node::draw_current(ctx, node.intersection(rest), buffer);
 }
 
-/// Where the node of the current row is: its site, and its place in it.
+/// The place of the current row's node: its site, and its place in the site.
 fn current(page: &RolloutPage) -> Option<(usize, usize)> {
     page.map.place_of(&page.current()?.name)
 }
@@ -109,13 +108,13 @@ fn heading(
     }
     let frozen = node_list::frozen_since(ctx, page);
     if !frozen.is_empty() {
-        // First: what is said last may be cut off.
+        // The freeze stands first, because the end of the text may be cut off.
         words = format!("{frozen} {dot} {words}");
     }
     format!("{words} {dot} esc: nodes")
 }
 
-/// The name of a site: its label's value, or that its nodes do not have the label.
+/// The name of a site: its label's value, or a text for nodes without the label.
 fn name_of<'a>(page: &RolloutPage, site: &'a MapSite) -> &'a str {
     match (&*site.name, page.map.sites().len()) {
         ("", 1) => "all nodes",
@@ -149,7 +148,7 @@ fn draw_cells(
             };
             put_line(buffer, x, y, &Line::from(spans), u16::try_from(cells).unwrap_or(u16::MAX));
         }
-        // Only what is seen is looked at.
+        // Only visible cells are computed.
         let first = top.saturating_sub(block.first_row()) * block.width;
         for cell in first..block.cells {
             let (x, y) = block.position(cell);
@@ -176,7 +175,7 @@ fn draw_cells(
     }
 }
 
-/// The name of a block, how many of its nodes are updated, and what else is to be known of them.
+/// The name of a block, the number of its updated nodes, and its problems.
 fn title(ctx: &RenderContext<'_>, name: &str, counts: SiteCounts, cells: usize) -> Vec<Span<'static>> {
     let numbers = format!("{}/{}", counts.updated, counts.nodes);
     let signs = [
@@ -192,7 +191,7 @@ fn title(ctx: &RenderContext<'_>, name: &str, counts: SiteCounts, cells: usize) 
         .collect();
     let said = signs.iter().map(|(text, _)| width(text)).sum::<usize>();
     let room = |numbers: &str| cells.saturating_sub(width(numbers) + 1 + said);
-    // Before a short name is cut, a sign stands for how many there are. A long one is cut in its middle: names differ at their ends.
+    // A sign replaces the total before a short name is cut. A long name is cut in its middle: names differ at their ends.
     let short = format!("{}/…", counts.updated);
     let least = if width(name) < LONG_NAME { width(name) } else { LONG_NAME };
     let numbers = if room(&numbers) < least { short } else { numbers };
@@ -206,7 +205,7 @@ fn title(ctx: &RenderContext<'_>, name: &str, counts: SiteCounts, cells: usize) 
     spans
 }
 
-/// The name of a block where nothing else fits: its colour says what is to be known of the nodes.
+/// The name of a block if nothing else fits: its colour shows the state of the nodes.
 fn short_title(ctx: &RenderContext<'_>, name: &str, counts: SiteCounts, cells: usize) -> Span<'static> {
     let role = match counts {
         SiteCounts { trouble: 1.., .. } => ThemeRole::Bad,
@@ -218,7 +217,7 @@ fn short_title(ctx: &RenderContext<'_>, name: &str, counts: SiteCounts, cells: u
     ctx.span(fit(name, cells).into_owned(), role)
 }
 
-/// The selected node: its name, its site, its state, and why it is there.
+/// The selected node: its name, its site, its state, and the reason for it.
 fn draw_about(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
@@ -261,8 +260,8 @@ fn standing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView) -> 
     ])
 }
 
-/// A bar for each site: how many of its nodes are updated. At most `lines`; the sites with the most to do, and those in trouble, are
-/// not left out. Nothing where there is only one site.
+/// A bar for each site: the number of its updated nodes. At most `lines` bars; the sites with most left to do, and those in
+/// trouble, are not left out. Empty if there is only one site.
 fn bars(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
@@ -279,7 +278,7 @@ fn bars(
     let left_out = if counted.len() > lines { counted.len() - (lines - 1) } else { 0 };
     if left_out > 0 {
         counted.sort_by_key(|(at, counts)| {
-            // Where something happens is what somebody looks for.
+            // Users look for the sites where something happens.
             let left = counts.nodes - counts.updated.min(counts.nodes);
             (counts.trouble == 0, counts.moving == 0, std::cmp::Reverse(left), *at)
         });
@@ -288,7 +287,7 @@ fn bars(
     }
     let names = counted.iter().map(|(at, _)| width(name_of(page, &sites[*at]))).max().unwrap_or(0).min(cells / 3);
     let numbers = counted.iter().map(|(_, counts)| counts.nodes.to_string().len() * 2 + 1).max().unwrap_or(0);
-    // A blank, the name, a blank, the bar, a blank, the numbers, and what is in trouble.
+    // A blank, the name, a blank, the bar, a blank, the numbers, and the troubles.
     let bar = cells.saturating_sub(names + numbers + 12).min(BAR);
     let line = |(at, counts): &(usize, SiteCounts)| {
         let name = fit(name_of(page, &sites[*at]), names).into_owned();

@@ -38,7 +38,7 @@ pub(super) fn draw(
     open: &NodePage,
     buffer: &mut Buffer,
 ) {
-    // A list that is frozen freezes no page: it says nothing of it.
+    // A frozen list does not freeze this page.
     let Some(shown) = &page.live else { return };
     put_rule(ctx, buffer, parts.rule, &about(ctx, shown, open));
     let (tabs, content) = areas(parts);
@@ -57,7 +57,7 @@ pub(super) fn draw(
         false => format!("{}-{} of {}", top + 1, top + shown_lines, lines.len()),
     };
     draw_tabs(ctx, open, tabs, (names_node, &standing(open, &position)), buffer);
-    // Also where the line of the tabs has no room for it: that there is more, in the margin.
+    // The margin tells that there is more, even if the line of the tabs is too narrow to tell it.
     let more =
         [(!is_first, content.y, Glyph::Ascending), (!is_last, content.bottom().saturating_sub(1), Glyph::Descending)];
     for (_, y, glyph) in more.into_iter().filter(|(is_more, ..)| *is_more && content.height > 0) {
@@ -68,12 +68,12 @@ pub(super) fn draw(
     put_lines(buffer, content, &marked);
 }
 
-/// Where the tabs and what they show are: across the whole screen, side pane or not.
+/// The areas of the tabs and of their content: across the whole screen, with or without a side pane.
 fn areas(parts: &ScreenParts) -> (Rect, Rect) {
     let whole = Rect { width: parts.list.width + parts.side.map_or(0, |side| side.width), ..parts.list };
     let tabs = Rect { height: whole.height.min(1), ..whole };
     let content = Rect { y: tabs.bottom(), height: whole.height - tabs.height, ..whole };
-    // A margin on both sides, as lists have one.
+    // A margin on both sides, as in lists.
     let content = Rect { x: content.x + 1, width: content.width.saturating_sub(2), ..content };
     (tabs, content)
 }
@@ -83,7 +83,7 @@ fn layout(open: &NodePage, content: Rect) -> LogLayout {
     LogLayout { cells, height, wraps: open.wraps, timestamps: open.timestamps }
 }
 
-/// How the log of the page that is open is laid out, which is also how large its content is.
+/// The layout of the open page's log, which is also the size of the page's content.
 pub(crate) fn log_layout(model: &Model) -> LogLayout {
     let nothing = LogLayout { cells: 0, height: 0, wraps: false, timestamps: false };
     match model.node_page() {
@@ -95,7 +95,7 @@ pub(crate) fn log_layout(model: &Model) -> LogLayout {
     }
 }
 
-/// The lines of the tab that is open, as texts; none of a log.
+/// The lines of the open tab, as texts; empty for a log.
 pub(crate) fn node_lines(model: &Model) -> Vec<String> {
     let (Some(page), Some(open)) = (model.rollout(), model.node_page()) else { return Vec::new() };
     let Some(shown) = &page.live else { return Vec::new() };
@@ -106,7 +106,7 @@ pub(crate) fn node_lines(model: &Model) -> Vec<String> {
     lines.iter().map(ToString::to_string).collect()
 }
 
-/// The node, its pod, and what the container of the log does.
+/// The node, its Pod, and the state of the log's container.
 fn about(ctx: &RenderContext<'_>, shown: &ShownSnapshot, open: &NodePage) -> String {
     let dot = ctx.glyph(Glyph::Dot);
     let mut words = open.node.to_string();
@@ -144,7 +144,7 @@ fn about(ctx: &RenderContext<'_>, shown: &ShownSnapshot, open: &NodePage) -> Str
     words
 }
 
-/// The tabs, and how what is open stands; `names_node`: with the node, where no rule above them names it.
+/// The tabs, and the state of the open one; `names_node`: with the node, if no rule above them names it.
 fn draw_tabs(
     ctx: &RenderContext<'_>,
     open: &NodePage,
@@ -160,17 +160,17 @@ fn draw_tabs(
     let mut used = 1;
     for (nth, (tab, word)) in NodeTab::ALL.into_iter().enumerate() {
         let here = tab == open.tab;
-        // Where there is no room for all words, the number of a tab leads to it.
+        // Without room for all words, the number of a tab stands for it.
         let text = if here || wide { format!(" {} {word} ", nth + 1) } else { format!(" {} ", nth + 1) };
         used += width(&text) + 1;
         let role = if here { ThemeRole::Selection } else { ThemeRole::Text };
         let style = if here { ctx.style(role).add_modifier(Modifier::BOLD) } else { ctx.style(role) };
-        // Never colour alone: the open one is in brackets where nothing else tells it.
+        // The open tab is never marked by colour alone: it is in brackets if nothing else marks it.
         spans.push(Span::styled(if here { format!("[{}]", text.trim()) } else { text }, style));
         spans.push(Span::raw(" "));
     }
     buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
-    // What is searched for is told nowhere else.
+    // No other line shows the searched text.
     let names_node = names_node && open.search.is_empty();
     let said = if names_node { open.node.to_string() } else { standing.to_owned() };
     let room = usize::from(area.width).saturating_sub(used + 2);
@@ -182,7 +182,7 @@ fn draw_tabs(
     }
 }
 
-/// How the log goes on, or which of the lines are seen, and what is searched for.
+/// The state of the log, or the visible lines, and the searched text.
 fn standing(open: &NodePage, position: &str) -> String {
     let search = if open.search.is_empty() { String::new() } else { format!("find `{}`", open.search) };
     let (Some(_), Some(log)) = (open.tab.run(), &open.log) else {
@@ -200,7 +200,7 @@ fn standing(open: &NodePage, position: &str) -> String {
     if search.is_empty() { follows.to_owned() } else { format!("{search}, {follows}") }
 }
 
-/// The lines of a tab that is no log, of at most so many cells.
+/// The lines of a tab other than a log, in a limited number of cells.
 fn lines(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
@@ -229,10 +229,10 @@ fn why(
         Some(node) => node::about(ctx, page, shown, node, (cells, 2_000)),
         None => (vec![Line::from(ctx.span("this node is not part of the rollout any more", ThemeRole::Warn))], 1),
     };
-    // What happened to the pod follows the reasons; then what else is known of the node, and what happened before this pod.
+    // The events of the Pod follow the reasons; then other facts about the node, and the events before this Pod.
     let rest = lines.split_off(reasons);
     if node.is_some() {
-        // Its name is above.
+        // The line above shows the node's name.
         lines.remove(0);
     }
     let story = node_story(&open.inspection);
@@ -243,7 +243,7 @@ fn why(
                 lines.extend([Line::default(), heading]);
                 lines.extend(words.lines().flat_map(|text| wrapped(ctx, text, cells, ThemeRole::Bad)));
             }
-            // Most write them to their log only, which is read once somebody asks for it.
+            // Most containers write the reason only to their log, which is read only on request.
             None if run.exit_code != 0 => {
                 lines.extend([Line::default(), heading]);
                 let key = ActionId::NodePrevious.action().key();
@@ -295,7 +295,7 @@ fn why(
     lines
 }
 
-/// What other pods hold of what the pod lacks; where that cannot be read, also the command that shows it to others.
+/// The resources that other Pods hold and the Pod lacks; if they cannot be read, also the command that shows them to others.
 fn held(ctx: &RenderContext<'_>, open: &NodePage) -> (Vec<String>, Option<String>) {
     match &open.inspection.occupancy {
         Reading::Read(occupancy) => (occupancy.lines(&open.node), None),
@@ -356,7 +356,7 @@ fn yaml(ctx: &RenderContext<'_>, open: &NodePage, cells: usize) -> Vec<Line<'sta
     lines
 }
 
-/// `text` in lines of at most so many cells; those after the first are indented as far as it is, and a little more.
+/// `text` in lines of a limited number of cells; later lines are indented a little more than the first.
 fn wrapped<'a>(
     ctx: &RenderContext<'a>,
     text: &str,
@@ -373,7 +373,7 @@ fn wrapped<'a>(
     })
 }
 
-/// `line` with what is searched for made visible.
+/// `line` with the searched text highlighted.
 pub(super) fn marked(line: &Line<'static>, search: &str) -> Line<'static> {
     let text = line.to_string();
     let Some(at) = find(&text, search) else { return line.clone() };

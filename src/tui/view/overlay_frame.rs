@@ -1,4 +1,4 @@
-//! Where what is read over a page is drawn: the help, an event in full, the watches, the diagnosis.
+//! The place of the overlays of a page: the help, an event in full, the watches, the diagnosis.
 //!
 //! ```text
 //!  who drives, how fresh, armed                  never covered
@@ -8,7 +8,7 @@
 //!  P pause  A arm  ? help                        never covered
 //! ```
 //!
-//! On small screens only the line with the title is left of the frame: the cells are needed for what is read.
+//! On small screens the frame consists only of the line with the title: the content needs the cells.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,14 +18,14 @@ use ratatui::widgets::Widget as _;
 use super::{RenderContext, inside_box, put_box, put_rule};
 use crate::tui::words::is_wider;
 
-/// Below these the frame has no sides and no bottom.
+/// Below this size the frame has no sides and no bottom.
 const LEAST: (u16, u16) = (60, 16);
 
-/// A frame around so many lines, as large as they need and the screen allows.
+/// A frame around a number of lines, as large as they need and the screen allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct OverlayFrame {
     over: Rect,
-    /// It has a title and no box.
+    /// The frame has a title and no box.
     is_bare: bool,
 }
 
@@ -35,19 +35,19 @@ impl OverlayFrame {
         let is_bare = is_bare(area);
         let width = area.width.min(widest);
         let around = if is_bare { 1 } else { 2 };
-        // The first line (who drives, how fresh, armed) and the last one (the keys) stay in sight.
+        // The first line (the driver, the age of the view, armed) and the last one (the keys) stay visible.
         let most = area.height.saturating_sub(2);
         let height = u16::try_from(lines.saturating_add(around)).unwrap_or(u16::MAX).min(most);
         let y = area.bottom().saturating_sub(1 + height);
         Self { over: Rect { x: area.x + (area.width - width) / 2, y, width, height }, is_bare }
     }
 
-    /// How many cells a line has inside of it.
+    /// The width of a line inside the frame.
     pub(super) fn cells(area: Rect, widest: u16) -> usize {
         usize::from(area.width.min(widest).saturating_sub(if is_bare(area) { 2 } else { 4 }))
     }
 
-    /// What is left inside.
+    /// The area inside the frame.
     pub(super) fn inside(&self) -> Rect {
         match self.is_bare {
             true => Rect {
@@ -60,12 +60,12 @@ impl OverlayFrame {
         }
     }
 
-    /// How many of the lines are not seen at a time.
+    /// The number of lines that are hidden at a time.
     pub(super) fn rows_below(&self, lines: &[Line<'_>]) -> usize {
         lines.len().saturating_sub(usize::from(self.inside().height))
     }
 
-    /// Draws it with its title, and with the hint behind it where there is room for all of it; what is left inside.
+    /// Draws the frame with its title, and with the hint behind the title if there is room for all of it; returns the area inside.
     pub(super) fn put(&self, ctx: &RenderContext<'_>, buffer: &mut Buffer, title: &str, hint: &str) -> Rect {
         let with_hint = format!("{title}{hint}");
         let room = usize::from(self.over.width.saturating_sub(6));

@@ -1,11 +1,11 @@
-//! The last step of drawing: what a theme asks of all cells, whatever was drawn there.
+//! The last step of drawing: applies the theme to all cells, whatever was drawn there.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::Color;
 
 use crate::tui::theme::{Theme, ThemeRole};
 
-/// Leaves words without colours, where the theme does; and paints the theme's own background.
+/// Removes the colours of words, if the theme asks for it; and paints the theme's own background.
 pub(super) fn paint(theme: &Theme, buffer: &mut Buffer) {
     if theme.leaves_words_plain() {
         leave_words_plain(buffer);
@@ -19,7 +19,7 @@ pub(super) fn paint(theme: &Theme, buffer: &mut Buffer) {
     }
 }
 
-/// A word is what stands between blanks and has a letter or a digit.
+/// A word stands between blanks and has a letter or a digit.
 fn leave_words_plain(buffer: &mut Buffer) {
     let width = usize::from(buffer.area.width).max(1);
     for row in buffer.content.chunks_mut(width) {

@@ -1,4 +1,4 @@
-//! Pre-warming: how far each site is, and the nodes that do not have the images yet.
+//! Pre-warming: the progress of each site, and the nodes that do not have the images yet.
 //!
 //! ```text
 //! ─ pre-warm: 1-3 of 48 not present · esc: nodes ─────────────────────────────────
@@ -38,27 +38,28 @@ use crate::tui::prewarm::PrewarmList;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, width};
 
-/// How many numbers a site has: present, pulling, waiting, failed, limit; and two estimates: how fast images come, how long it takes.
+/// The number of a site's figures: present, pulling, waiting, failed, limit; and two estimates: the rate of the pulls, and
+/// the remaining time.
 const FIGURES: usize = 7;
-/// Their cells and heads, where there is much room, little, and least.
+/// The widths and headings of the figures for much room, for little, and for least.
 const WIDE: [(&str, usize); FIGURES] =
     [("PRESENT", 12), ("PULLING", 7), ("WAITING", 7), ("FAILED", 6), ("LIMIT", 8), ("RATE", 10), ("~ LEFT", 11)];
 const MEDIUM: [(&str, usize); FIGURES] =
     [("PRESENT", 10), ("PULL", 4), ("WAIT", 4), ("FAIL", 4), ("LIMIT", 7), ("RATE", 9), ("~ LEFT", 11)];
 const NARROW: [(&str, usize); FIGURES] =
     [("PRESENT", 9), ("PULL", 4), ("WAIT", 4), ("FAIL", 4), ("", 0), ("", 0), ("", 0)];
-/// What is not known of a site, or what it has none of: a limit of its own, and once it is done anything that could be estimated.
+/// Stands for a value that is unknown, or that a site lacks: a limit of its own, and the estimates of a site that is done.
 const UNKNOWN: &str = "–";
 /// The most cells of a node's site.
 const SITE: usize = 14;
-/// Fewer cells tell nothing as a bar.
+/// The least number of cells at which a bar is drawn.
 const LEAST_BAR: usize = 8;
 
-/// Where the parts of the screen are.
+/// The places of the parts of the screen.
 struct Areas {
     sites: Rect,
     about: Rect,
-    /// Of sites whose limit follows what their link bears.
+    /// The lines for sites whose limit follows the capacity of their link.
     pace: Rect,
     nodes: Rect,
 }
@@ -66,7 +67,7 @@ struct Areas {
 impl Areas {
     fn of(parts: &ScreenParts, view: Option<&PrewarmView>, paced: usize) -> Self {
         let list = parts.list;
-        // A head, the sites, and all of them together; half of the list at most.
+        // A heading, the sites, and a line for all of them; half of the list at most.
         let wanted = view.map_or(0, |view| view.sites.len() + 1 + usize::from(view.sites.len() != 1));
         let most = usize::from(list.height.saturating_sub(2)) / 2;
         let height = u16::try_from(wanted.min(most.max(2))).unwrap_or(u16::MAX).min(list.height);
@@ -80,7 +81,7 @@ impl Areas {
     }
 }
 
-/// How many nodes are seen.
+/// The number of visible nodes.
 pub(super) fn node_rows(parts: &ScreenParts, snapshot: Option<&Snapshot>) -> usize {
     let paced = snapshot.map_or(0, |snapshot| snapshot.pace.len());
     let areas = Areas::of(parts, snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()), paced);
@@ -126,7 +127,7 @@ fn cells_of(area: Rect, less: u16) -> usize {
     usize::from(area.width.saturating_sub(less))
 }
 
-/// Which part of the list is visible.
+/// The visible part of the list.
 fn about_list(ctx: &RenderContext<'_>, screen: &PrewarmList, rows: usize) -> String {
     let (top, len) = (screen.list.top(), screen.len());
     let dot = ctx.glyph(Glyph::Dot);
@@ -141,7 +142,7 @@ fn about_list(ctx: &RenderContext<'_>, screen: &PrewarmList, rows: usize) -> Str
     format!("{which} {dot} esc: nodes")
 }
 
-/// One line: the images, where, by whom, since when.
+/// One line: the images, the nodes, the person, and the time.
 fn about(ctx: &RenderContext<'_>, shown: &ShownSnapshot, view: &PrewarmView, cells: usize) -> Line<'static> {
     let asked = &view.request;
     let images: Vec<&str> = view.images.iter().map(|image| image.rsplit('/').next().unwrap_or(image)).collect();
@@ -170,7 +171,7 @@ fn number(shown: &ShownSnapshot, hash: &str) -> String {
     revision.and_then(|revision| revision.number).map_or_else(|| hash.to_owned(), |number| number.to_string())
 }
 
-/// A line per site, and one for all. Where there are more sites than lines, those that are done are left out first.
+/// A line per site, and one for all. If there are more sites than lines, sites that are done are left out first.
 fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'static>> {
     let cells = usize::from(area.width);
     let columns = SiteColumns::of(view, cells);
@@ -190,12 +191,12 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
     let mut shown: Vec<usize> = (0..view.sites.len()).collect();
     shown.sort_by_key(|index| is_done(&view.sites[*index].counts));
     shown.truncate(left);
-    // By name, the nodes without a site last.
+    // Ordered by name, with the nodes without a site last.
     shown.sort_by_key(|index| (view.sites[*index].name.is_empty(), *index));
     left = view.sites.len() - shown.len();
     for index in shown {
         let site = &view.sites[index];
-        // With one site, its line is that of all.
+        // With one site, its line is also the one for all.
         let limit = match site.limit {
             Some(limit) => Some((site.pulling, limit)),
             None => (view.sites.len() == 1).then_some((view.pulling, view.limit)),
@@ -205,7 +206,7 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
         let figures = SiteFigures { counts, limit, rate, estimate: *estimate };
         lines.push(columns.line(ctx, name_of(site), &figures));
     }
-    // Where there is room for one line, it is that of all of them.
+    // If there is room for one line only, it is the one for all sites.
     if left > 0 && room > 0 {
         let more = if left == view.sites.len() { format!("{left} sites") } else { format!("and {left} more sites") };
         let text = format!("{:MARGIN$}{more}", "");
@@ -215,7 +216,7 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
     lines
 }
 
-/// A line per site whose limit follows what its link bears; those that were halved come first.
+/// A line per site whose limit follows the capacity of its link; sites with a halved limit come first.
 fn pace(ctx: &RenderContext<'_>, sites: &[PacedSite], area: Rect) -> Vec<Line<'static>> {
     let cells = usize::from(area.width);
     let line = |site: &PacedSite| {
@@ -233,7 +234,7 @@ fn name_of(site: &PrewarmSite) -> &str {
     site_name(&site.name)
 }
 
-/// What is told of a site, or of all of them.
+/// The figures of a site, or of all of them.
 struct SiteFigures<'a> {
     counts: &'a PrewarmCounts,
     limit: Option<(u32, u32)>,
@@ -241,14 +242,14 @@ struct SiteFigures<'a> {
     estimate: Option<TimeRange>,
 }
 
-/// How many bytes a second come: estimated, or at least so many where some of the sites that pull do not tell.
+/// The rate in bytes a second: estimated, or a lower bound if some of the pulling sites have no estimate.
 #[derive(Clone, Copy)]
 enum Rate {
     About(u64),
     AtLeast(u64),
 }
 
-/// Of all sites that pull: those that only wait add nothing to it.
+/// The rate of all pulling sites together; sites that only wait add nothing.
 fn sum_of_sites(view: &PrewarmView) -> Option<Rate> {
     let pulling = || view.sites.iter().filter(|site| site.counts.pulling > 0);
     let sum = pulling().filter_map(|site| site.throughput).reduce(u64::saturating_add)?;
@@ -277,7 +278,7 @@ impl SiteFigures<'_> {
     }
 }
 
-/// How wide the columns of the sites are.
+/// The widths of the columns of the sites.
 struct SiteColumns {
     name: usize,
     bar: usize,
@@ -294,7 +295,7 @@ impl SiteColumns {
         let names = view.sites.iter().map(|site| width(name_of(site))).max().unwrap_or(0);
         let taken: usize = numbers.iter().map(|(_, cells)| cells + usize::from(*cells > 0)).sum();
         let free = cells.saturating_sub(MARGIN + taken);
-        // A bar is worth more than the end of a long name.
+        // A bar is more useful than the end of a long name.
         let beside_bar = free.saturating_sub(LEAST_BAR + 3);
         let name = names.clamp(4, 30).min(if beside_bar >= 8 { beside_bar } else { free.max(4) });
         let bar = free.saturating_sub(name + 3).min(60);
@@ -338,7 +339,7 @@ impl SiteColumns {
     }
 }
 
-/// What is present, what is pulled, and the rest. Full only when all is present.
+/// The present, the pulling and the remaining part. Full only when the images are present on all nodes.
 fn bar(ctx: &RenderContext<'_>, counts: &PrewarmCounts, cells: usize) -> Vec<Span<'static>> {
     let part = |nodes: u32| match counts.nodes {
         0 => 0,
@@ -392,7 +393,7 @@ fn draw_nodes(
     }
 }
 
-/// How far a node is, and of a failure what was said.
+/// The progress of a node, with the message of a failure.
 fn words(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView, state: &PrewarmState) -> String {
     let words = PrewarmWords { state, at: why::prewarm_instant(ctx, shown, state) };
     match state {
@@ -405,7 +406,7 @@ fn words(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView, state:
     }
 }
 
-/// Writes a row: node, site, how far it is.
+/// Writes a row: node, site, progress.
 fn put_cells(
     ctx: &RenderContext<'_>,
     area: Rect,

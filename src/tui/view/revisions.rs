@@ -1,4 +1,4 @@
-//! The revisions: the list with what the selected one changes; what differs between two; the template of one.
+//! The revisions: the list with the changes of the selected one; the difference of two; the template of one.
 //!
 //! ```text
 //! ─ revisions 1-3 of 3 · enter: what differs · v: nodes ──────────────────────────
@@ -30,14 +30,14 @@ use crate::tui::revisions::text::{RevisionText, TextKind, TextRow};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, width, wrap};
 
-/// Cells of the columns before the images: number, nodes, age.
+/// The cells of the columns before the images: number, nodes, age.
 const NUMBERS: [usize; 3] = [5, 6, 5];
-/// Of lines with more bytes only the beginning is shown, and read.
+/// The most bytes that are read and shown of a line.
 const READ_TO_ITS_END: usize = 2_000;
-/// Cells of a line number in a text.
+/// The cells of a line number in a text.
 const LINE_NUMBER: usize = 4;
 
-/// Where list and summary are.
+/// The places of list and summary.
 struct RevisionAreas {
     list: Rect,
     summary: Rect,
@@ -46,7 +46,7 @@ struct RevisionAreas {
 impl RevisionAreas {
     fn of(parts: &ScreenParts, screen: &RevisionScreen) -> Self {
         let area = parts.list;
-        // The head and all rows, but half of the area at least is left for what differs.
+        // The heading and all rows, but at least half of the area remains for the difference.
         let wanted = u16::try_from(screen.len() + 1).unwrap_or(u16::MAX);
         let height = wanted.max(2).min((area.height / 2).max(4)).min(area.height);
         let list = Rect { height, ..area };
@@ -55,7 +55,7 @@ impl RevisionAreas {
     }
 }
 
-/// How many rows are seen: of the list, or of what is read over it.
+/// The number of visible rows: of the list, or of the text that is open over it.
 pub(super) fn height(parts: &ScreenParts, screen: &RevisionScreen) -> usize {
     match &screen.text {
         Some(_) => usize::from(parts.list.height),
@@ -110,7 +110,7 @@ fn draw_list(ctx: &RenderContext<'_>, shown: &ShownSnapshot, screen: &RevisionSc
     let used = 3 + NUMBERS.iter().sum::<usize>() + NUMBERS.len() + marks + 3;
     let left = cells.saturating_sub(used);
     let has_cause = rows().any(|revision| revision.change_cause.is_some());
-    // What a revision runs goes before why it was made: that of the selected one is told in full below.
+    // The images of a revision have precedence over its cause: the cause of the selected revision is shown in full below.
     let images = column(&mut (0..screen.len()).map(|row| screen.versions(row)), 6, left.max(6));
     let cause = left.saturating_sub(images + 2);
     let has_cause = has_cause && cause >= "CAUSE".len();
@@ -160,7 +160,7 @@ fn role_of(screen: &RevisionScreen, revision: &RevisionView) -> ThemeRole {
     }
 }
 
-/// What the selected revision would change, below the list.
+/// The change that the selected revision would make, below the list.
 fn draw_summary(ctx: &RenderContext<'_>, screen: &RevisionScreen, area: Rect, buffer: &mut Buffer) {
     let cells = usize::from(area.width.saturating_sub(2));
     if area.is_empty() {
@@ -199,7 +199,8 @@ fn draw_summary(ctx: &RenderContext<'_>, screen: &RevisionScreen, area: Rect, bu
     }
 }
 
-/// What the row of the selected revision may have no room for: its images where one comes from somewhere else, which number it had, and why it was made.
+/// The facts for which the selected row may be too narrow: its images if one comes from another repository, its earlier
+/// number, and its cause.
 fn in_full(screen: &RevisionScreen, selected: &RevisionView, cells: usize, most: usize) -> Vec<String> {
     let moved = screen.comes_from_elsewhere(selected);
     let images =
@@ -224,12 +225,12 @@ fn differing(count: usize) -> String {
     }
 }
 
-/// A changed field, with a sign for what became of it.
+/// A changed field, with a sign for the kind of change.
 pub(super) fn field(change: &FieldChange, cells: usize) -> String {
     format!("{} {}", sign_of(change), change.within(cells.saturating_sub(2)))
 }
 
-/// Where a changed field is, with a sign for what became of it.
+/// The path of a changed field, with a sign for the kind of change.
 pub(super) fn field_path(change: &FieldChange) -> String {
     format!("{} {}:", sign_of(change), change.path)
 }
@@ -242,7 +243,7 @@ fn sign_of(change: &FieldChange) -> char {
     }
 }
 
-/// Which part of what is seen.
+/// The visible part of the text.
 fn about_text(ctx: &RenderContext<'_>, text: &RevisionText, parts: &ScreenParts) -> String {
     let sides = text.sides(parts.list.width);
     let (top, len, all) = (text.top, text.len(sides), text.all(sides));
@@ -277,7 +278,7 @@ fn draw_text(ctx: &RenderContext<'_>, text: &RevisionText, area: Rect, buffer: &
             TextRow::Blank => {}
             TextRow::Head(words) => put_from(ctx, buffer, line, 1, (words, 0), ThemeRole::Column),
             TextRow::Field(change) => {
-                // Moved, it is shown as long as it is.
+                // A line that was moved is shown in its whole length.
                 let cells = if text.left > 0 { usize::MAX } else { usize::from(line.width.saturating_sub(1)) };
                 put_from(ctx, buffer, line, 1, (&field(change, cells), text.left), role_of_field(change));
             }
@@ -333,7 +334,7 @@ fn draw_line(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect, at: u16, 
     };
     put(buffer, area.x + at, area.y, sign, 1, ctx.style(role));
     if left == 0 && line.sign != DiffSign::Same && line.text.len() <= READ_TO_ITS_END {
-        // Lines that differ often do so at their ends.
+        // Differing lines often differ at their ends.
         let cells = usize::from(area.width.saturating_sub(at + 2));
         return put(buffer, area.x + at + 2, area.y, &fit_middle(&line.text, cells), cells, ctx.style(role));
     }

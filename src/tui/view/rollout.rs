@@ -10,10 +10,10 @@ use super::{
 use crate::tui::model::Page;
 use crate::tui::words::wrap;
 
-/// So many lines beside the list have room for the map and for a node.
+/// The least number of lines beside the list that have room for both the map and a node.
 const MAP_AND_NODE: u16 = 20;
 
-/// Draws the header, and what is shown below it.
+/// Draws the header, and the screen below it.
 pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Buffer) {
     put_lines(buffer, parts.header, &parts.lines);
     let Some(page) = ctx.model.rollout() else { return };
@@ -35,7 +35,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
     node_list::draw(ctx, parts, page, buffer);
     if let Some(side) = parts.side {
         let inside = node::open_side(ctx, side, buffer);
-        // Where both do not fit, the node goes before the map once it is selected.
+        // If both do not fit, a selected node has precedence over the map.
         match inside.height < MAP_AND_NODE && page.nodes.is_selected() {
             true => node::draw_current(ctx, inside, buffer),
             false => node_map::draw_beside(ctx, page, inside, buffer),
@@ -43,7 +43,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
     }
 }
 
-/// What is drawn on a terminal that is too small for a list: one sentence.
+/// Draws one sentence on a terminal that is too small for a list.
 pub(super) fn sentence(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
     let model = ctx.model;
     let mut text = match (&model.page, model.rollout()) {

@@ -1,4 +1,4 @@
-//! A table: the header above, and a row's cells.
+//! Draws a table: the headings, and the cells of a row.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,14 +10,14 @@ use crate::tui::filter::Filter;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, width};
 
-/// A table's columns, and how wide each is; zero where there is no room for it.
+/// A table's columns, and the width of each; zero for a column without room.
 pub(super) struct Table<'a, R: 'static, P: 'static, C: 'static> {
     pub(super) columns: &'a [Column<R, P, C>],
     pub(super) widths: Vec<usize>,
 }
 
 impl<'a, R, P, C> Table<'a, R, P, C> {
-    /// The columns that are shown, from left to right, each with its place and its width.
+    /// The visible columns, from left to right, each with its place and its width.
     fn shown(&self, x: u16) -> impl Iterator<Item = (&'a Column<R, P, C>, u16, usize)> {
         let mut x = usize::from(x) + MARGIN;
         let shown = self.columns.iter().zip(&self.widths).filter(|(_, cells)| **cells > 0);
@@ -28,8 +28,8 @@ impl<'a, R, P, C> Table<'a, R, P, C> {
         })
     }
 
-    /// Draws the headers into the first line of `area`, as `heading` tells them in so many cells; that of the column called `sorted`
-    /// stands out.
+    /// Draws the headings into the first line of `area`, as `heading` returns them for a given width; the heading of the
+    /// column called `sorted` is highlighted.
     pub(super) fn draw_header(
         &self,
         ctx: &RenderContext<'_>,
@@ -48,8 +48,8 @@ impl<'a, R, P, C> Table<'a, R, P, C> {
         }
     }
 
-    /// Draws a row with its sign; `text` turns what is in a cell into text. Where the sign is quiet all of the row is: it waits, does not
-    /// count, or is out of date.
+    /// Draws a row with its sign; `text` turns the content of a cell into text. If the sign is quiet, the whole row is: it
+    /// waits, does not count, or is out of date.
     pub(super) fn draw_row(
         &self,
         ctx: &RenderContext<'_>,
@@ -69,7 +69,7 @@ impl<'a, R, P, C> Table<'a, R, P, C> {
 }
 
 impl<R, P, C> Table<'_, R, P, C> {
-    /// Makes visible what the filter asks for in the row that is drawn in `area`.
+    /// Highlights the matches of the filter in the row drawn in `area`.
     pub(super) fn mark_hits(&self, area: Rect, filter: &Filter, buffer: &mut Buffer) {
         if filter.is_all() {
             return;
@@ -82,11 +82,11 @@ impl<R, P, C> Table<'_, R, P, C> {
     }
 }
 
-/// In place of a field: the line shows several, and only what is asked of any of them is made visible.
+/// Stands in place of a field: the line shows several fields, and only matches of words for any field are highlighted.
 pub(super) const ANYWHERE: usize = usize::MAX;
 
-/// Makes visible what the filter asks of this field in the line that is drawn in `area`: in the cells that are on the screen, so that
-/// it costs nothing where rows are out of sight or texts are cut.
+/// Highlights the matches of this field in the line drawn in `area`. It works on the cells on screen, so that hidden rows
+/// and cut texts cost nothing.
 pub(super) fn mark_hits(area: Rect, filter: &Filter, field: usize, buffer: &mut Buffer) {
     let area = area.intersection(buffer.area);
     if filter.is_all() || area.is_empty() {
@@ -116,8 +116,8 @@ fn is_quiet(role: ThemeRole) -> bool {
     matches!(role, ThemeRole::Held | ThemeRole::Muted)
 }
 
-/// Marks the row in `area` as the selected one: one bar, in one style, over all cells and what is between them. What is underlined, such
-/// as what a filter found, stays so.
+/// Marks the row in `area` as the selected one: one bar, in one style, over all cells and the gaps between them. Underlined
+/// text, such as a match of a filter, stays underlined.
 pub(super) fn select(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
     put(buffer, area.x, area.y, ctx.glyph(Glyph::Cursor), 1, Style::default());
     let bar = Style::reset().patch(ctx.style(ThemeRole::Selection));

@@ -25,9 +25,9 @@ use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::timeline::{Timeline, TimelineEntry};
 use crate::tui::words::{fit, fit_middle, width, wrap};
 
-/// How wide the names of the lines are.
+/// The width of the names of the lines.
 const NAMES: usize = 6;
-/// `14:30:05`.
+/// The width of `14:30:05`.
 const TIME: usize = 8;
 const AGE: usize = 4;
 
@@ -74,7 +74,7 @@ pub(super) fn draw(
     }
 }
 
-/// Draws the selected one in full, over everything but the first line and the last.
+/// Draws the selected entry in full, over everything but the first line and the last.
 pub(super) fn draw_over(
     ctx: &RenderContext<'_>,
     area: Rect,
@@ -88,12 +88,12 @@ pub(super) fn draw_over(
     put_lines(buffer, inside, &lines[top..]);
 }
 
-/// The last line that it can begin with, where it is to begin with line `top`.
+/// The last line that can be the first visible one, if line `top` is asked for.
 pub(super) fn end_of_over(ctx: &RenderContext<'_>, area: Rect, of: (&RolloutPage, &Timeline), top: usize) -> usize {
     laid_out_over(ctx, area, of, top).map_or(0, |(frame, lines)| frame.rows_below(&lines))
 }
 
-/// Where it is drawn, and its lines as far as they can be seen.
+/// The place of the overlay, and its lines as far as they can be visible.
 fn laid_out_over(
     ctx: &RenderContext<'_>,
     area: Rect,
@@ -107,7 +107,7 @@ fn laid_out_over(
     Some((OverlayFrame::of(area, widest, lines.len()), lines))
 }
 
-/// Which part of the timeline is visible, what is filtered out, and what could not be written to the audit log.
+/// The visible part of the timeline, the filter, and the complaints about the audit log.
 fn about(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutPage, timeline: &Timeline) -> String {
     let (top, len, all) = (timeline.list.top(), timeline.len(), timeline.all());
     let shown = (len - top.min(len)).min(usize::from(parts.rows().height));
@@ -130,11 +130,11 @@ fn about(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutPage, timel
     words
 }
 
-/// How wide each column is; zero where there is no room for it.
+/// The width of each column; zero for a column without room.
 struct TimelineColumns([usize; 4]);
 
 impl TimelineColumns {
-    /// What always, then when, then who.
+    /// The text always has room; the age is served next, then the person, then the time of day.
     fn of(people: usize, cells: usize) -> Self {
         let mut free = cells.saturating_sub(3);
         let mut take = |wanted: usize, keep: usize| {
@@ -172,7 +172,7 @@ fn draw_row(
         clock_time(entry.at()),
         format!("{:>AGE$}", ctx.age(shown, entry.at())),
         short(&entry.subject()),
-        // Where there is no room for who, what happened to a node still names it.
+        // If there is no room for the person's column, the text of a node's event still names the node.
         match entry {
             TimelineEntry::Node(_) if !columns.tells_who() => format!("{}: {entry}", entry.subject()),
             _ => entry.to_string(),
@@ -196,7 +196,7 @@ fn draw_cells(buffer: &mut Buffer, area: Rect, columns: &TimelineColumns, texts:
     }
 }
 
-/// The sign and the look of an entry.
+/// The sign and the colour of an entry.
 fn sign(entry: &TimelineEntry) -> (Glyph, ThemeRole) {
     let outcome = match entry {
         TimelineEntry::Rollout(event, _) => Some(event.outcome),
@@ -216,7 +216,7 @@ fn short(who: &str) -> String {
     who[host..].find('.').map_or_else(|| who.to_owned(), |domain| format!("{}{closing}", &who[..host + domain]))
 }
 
-/// At most so many lines of at most so many cells.
+/// The lines of an entry, limited in number and in cells.
 fn lines(
     ctx: &RenderContext<'_>,
     shown: &ShownSnapshot,

@@ -1,4 +1,4 @@
-//! How old the view is, watch by watch; and whose clock is off.
+//! The age of the view, watch by watch; and the clocks that are off.
 //!
 //! ```text
 //! ┌ Watches  (esc closes, other keys work) ─────────────────────────────────────┐
@@ -23,7 +23,7 @@ use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::ThemeRole;
 use crate::tui::words::{fit, wrap};
 
-/// No more cells are taken.
+/// The most cells of the overlay's width.
 const WIDEST: u16 = 80;
 
 /// Draws all watches over everything but the first line and the last.
@@ -34,12 +34,12 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, buffer: &mut
     put_lines(buffer, inside, &lines[top..]);
 }
 
-/// The last line that they can begin with, where they are to begin with line `top`.
+/// The last line that can be the first visible one, if line `top` is asked for.
 pub(super) fn end(ctx: &RenderContext<'_>, area: Rect, top: usize) -> usize {
     laid_out(ctx, area, top).map_or(0, |(frame, lines)| frame.rows_below(&lines))
 }
 
-/// Where they are drawn, and their lines as far as they can be seen.
+/// The place of the overlay, and its lines as far as they can be visible.
 fn laid_out(ctx: &RenderContext<'_>, area: Rect, top: usize) -> Option<(OverlayFrame, Vec<Line<'static>>)> {
     let shown = ctx.model.rollout()?.live.as_ref()?;
     let cells = OverlayFrame::cells(area, WIDEST);
@@ -47,7 +47,7 @@ fn laid_out(ctx: &RenderContext<'_>, area: Rect, top: usize) -> Option<(OverlayF
     Some((OverlayFrame::of(area, WIDEST, lines.len()), lines))
 }
 
-/// Of what each watch says no more than so many lines of at most so many cells.
+/// The lines about each watch, limited in number and in cells.
 fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, (cells, most): (usize, usize)) -> Vec<Line<'static>> {
     let snapshot = &*shown.snapshot;
     let mut lines = vec![Line::from(ctx.span(row(" ", "WATCH", "STATE", "HEARD"), ThemeRole::Title))];
@@ -106,7 +106,7 @@ fn remarks(snapshot: &Snapshot) -> Vec<String> {
     [rule.to_owned(), clocks].into_iter().chain(known).chain(other_driver(snapshot)).collect()
 }
 
-/// Who else drives, and what the end of the name means.
+/// The other driver, and the meaning of the end of its name.
 fn other_driver(snapshot: &Snapshot) -> Option<String> {
     let (DriverView::Other { holder, .. } | DriverView::Waiting { holder: Some(holder) }) = &snapshot.driver else {
         return None;

@@ -1,4 +1,4 @@
-//! The words for why a node is where it is tell ages: as of when.
+//! The texts for the reasons of a node's state contain ages: this module chooses the instant of these ages.
 
 use super::RenderContext;
 use crate::engine::model::event::{WatchHealth, Watched};
@@ -9,7 +9,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::model::ShownSnapshot;
 
-/// The instant that the words for how far pre-warming is are computed for.
+/// The instant for which the text about the progress of pre-warming is computed.
 pub(super) fn prewarm_instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, state: &PrewarmState) -> Timestamp {
     match state {
         PrewarmState::Pulling { since } => ctx.instant(shown, *since),
@@ -22,7 +22,7 @@ pub(super) fn prewarm_instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, st
     }
 }
 
-/// What pulls took that bring a node other images than the target's, and how they compare.
+/// The times of pulls that bring a node other images than the target's, and their comparison.
 pub(super) fn prewarm_pulls(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView) -> Option<String> {
     let pulls = &shown.snapshot.prewarm.as_ref()?.pulls;
     match node.prewarm.as_deref() {
@@ -34,11 +34,11 @@ pub(super) fn prewarm_pulls(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node
     }
 }
 
-/// The instant that the words for why a node is where it is are computed for.
+/// The instant for which the text about the reason of a node's state is computed.
 pub(super) fn instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView) -> Timestamp {
     let are_seen = are_pods_seen(shown);
     match (node.state, node.since, node.pod_wait.as_ref().and_then(PodWait::instant)) {
-        // While pods are not seen no time counts.
+        // While Pods are not observed, no time counts.
         (NodeState::Soaking, ..) if !are_seen => shown.snapshot.at,
         (NodeState::NodeDown, Some(since), _) => ctx.instant(shown, since),
         (NodeState::Pulling, ..) if node.usual_pull.is_some() => ctx.present(shown),
@@ -50,7 +50,7 @@ pub(super) fn instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &Nod
 
 /// The snapshot as of the present instant, for texts about many nodes that compute ages themselves.
 pub(super) fn as_of_now(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Snapshot {
-    // While pods are not seen no time counts.
+    // While Pods are not observed, no time counts.
     let at = if are_pods_seen(shown) { ctx.present(shown) } else { shown.snapshot.at };
     Snapshot { at, ..Snapshot::clone(&shown.snapshot) }
 }

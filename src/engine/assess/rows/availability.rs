@@ -8,8 +8,8 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
 use crate::engine::view::{ObservedAt, PodEntry, PodIx};
 
-/// For so long a pod that a roll back has put there has to be ready before it shows that its revision works; longer where the soak time is.
-/// Pods that crash by themselves mostly do so sooner.
+/// A pod that a roll back has put on its node shows that its revision works once it has been ready for this long, or for the soak time if
+/// that is longer. Most pods that crash by themselves do so sooner.
 const PROVES: Duration = Duration::from_secs(10);
 
 /// A ready pod that is not available yet.
@@ -17,9 +17,9 @@ const PROVES: Duration = Duration::from_secs(10);
 pub(crate) struct Soaks {
     /// For how many seconds it has to be ready in all.
     pub(crate) secs: u32,
-    /// When that is over, if it stays ready.
+    /// When this time is over, if the pod stays ready.
     pub(crate) ends_at: Timestamp,
-    /// Whether it is known since when it is ready: we saw it become so, or its kubelet says it by a clock that was measured.
+    /// Whether the start of its readiness is known: we saw the pod become ready, or its kubelet dates it by a clock that was measured.
     pub(crate) since_known: bool,
 }
 
@@ -37,7 +37,8 @@ impl<'a> Assessor<'a> {
         oldest
     }
 
-    /// Ready for `minReadySeconds` (at the target: and for the soak time), by a clock that a wrong node clock cannot turn.
+    /// Whether a pod has been ready for `minReadySeconds`, and at the target also for the soak time, by a clock that a wrong node clock
+    /// cannot turn.
     pub(super) fn is_available(&mut self, pod: &PodEntry, at_target: bool, clock: Option<i64>) -> bool {
         let Some(observed) = pod.ready_observed else { return false };
         let soak = self.soak_secs(at_target).max(self.up_between_crashes(pod, at_target));
@@ -53,9 +54,9 @@ impl<'a> Assessor<'a> {
         elapsed >= needed
     }
 
-    /// For how many seconds a pod has to be ready that the rollout has put on its node, that has never been well there, and that restarts: the
-    /// soak time, [`PROVES`] at least, also where the rollout leads elsewhere by now and does not soak. It is up between two crashes: who takes it for one
-    /// that serves takes down others up to the whole budget, and it goes down beside them. 0 for every other pod.
+    /// How many seconds a restarting pod has to be ready if the rollout put it on its node, it has never been well there, and the target is
+    /// another revision by now: the soak time, at least [`PROVES`]. 0 for every other pod. Such a pod is up between two crashes. If it were
+    /// taken for a pod that serves, the rollout would take down others up to the whole budget, and this pod would go down beside them.
     fn up_between_crashes(&self, pod: &PodEntry, at_target: bool) -> u32 {
         let progress = self.question.progress;
         let put_there = || pod.fact.node.as_ref().is_some_and(|node| progress.in_progress.contains(node));
@@ -64,8 +65,9 @@ impl<'a> Assessor<'a> {
         if !at_target && restarts() && put_there() { soak } else { 0 }
     }
 
-    /// On the way back, whether an available pod at the target shows that its revision works. One that never left it does, and one that was
-    /// put back does once it has been ready for the soak time, [`PROVES`] at least: no soak holds a roll back up.
+    /// Whether an available pod at the target shows, on the way back, that its revision works. A pod that never left the revision shows it
+    /// at once. A pod that was put back shows it once it has been ready for the soak time, at least [`PROVES`]: no soak holds a roll back
+    /// up.
     pub(super) fn proves_on_the_way_back(&mut self, pod: &PodEntry, put_there: bool, clock: Option<i64>) -> bool {
         let Some(observed) = pod.ready_observed else { return false };
         let needed = PROVES.max(Duration::from_secs(self.question.intent.gates.soak_secs.0.into()));
@@ -76,23 +78,23 @@ impl<'a> Assessor<'a> {
         !put_there || elapsed >= needed
     }
 
-    /// What of a time that lasts until now has been seen. While pods are not seen, no time makes one available: it may not be
-    /// ready any more.
+    /// The part of the time until now during which pods were seen. While pods are not seen, no time makes a pod available, because it may
+    /// not be ready any more.
     pub(super) fn as_seen(&self, elapsed: Duration) -> Duration {
         let unseen = self.question.pods_seen_until.map_or(Duration::ZERO, |until| self.question.now.since(until));
         elapsed.saturating_sub(unseen)
     }
 
-    /// For how many seconds a pod has to be ready before it counts as available. The soak time is that of a rollout of rolldeck's, also
-    /// before somebody drives it: what the DaemonSet's own controller does is judged by `minReadySeconds` alone.
+    /// How many seconds a pod has to be ready before it counts as available. The soak time applies to a rollout of rolldeck's only, also
+    /// before somebody drives it. A rollout of the DaemonSet's own controller is judged by `minReadySeconds` alone.
     pub(super) fn soak_secs(&self, at_target: bool) -> u32 {
         let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
         let soaks = at_target && (self.question.progress.started_at.is_some() || self.question.before_begin.soaks);
         if soaks { min_ready.max(self.question.intent.soak_secs()) } else { min_ready }
     }
 
-    /// For how long it has been ready. If the node's clock has not been measured and the pod is at the target, the time that
-    /// its kubelet wrote is shortened by [`UNMEASURED`]: a wrong clock must not make a node count as updated too early.
+    /// For how long a pod has been ready. If the node's clock has not been measured and the pod is at the target, the time that its kubelet
+    /// wrote is shortened by [`UNMEASURED`]: a wrong clock must not make a node count as updated too early.
     pub(super) fn ready_for(
         &self,
         pod: &PodEntry,
@@ -110,8 +112,8 @@ impl<'a> Assessor<'a> {
         }
     }
 
-    /// Whether it has been ready for long enough by the word of its kubelet, whose clock nobody may have measured. That is not enough to
-    /// count as available, and too much to count as failed for not being it.
+    /// Whether a pod has been ready for long enough by the time that its kubelet wrote, even if nobody has measured the kubelet's clock.
+    /// Such a pod need not count as available, but it does not count as failed for being unavailable.
     pub(super) fn is_available_by_its_kubelet(&self, pod: &PodEntry, clock: Option<i64>) -> bool {
         let needed = Duration::from_secs(self.soak_secs(true).into());
         let said = pod.fact.ready_since.map(|at| by_server(at, clock).max(pod.fact.created_at));
@@ -130,7 +132,8 @@ impl<'a> Assessor<'a> {
     }
 }
 
-/// Whether a pod at the target was ready before we looked, and the clock by which its kubelet says since when has not been measured.
+/// Whether the start of a pod's readiness is only guessed: the pod is at the target and was ready before we looked, and the clock of its
+/// node has not been measured.
 fn is_guessed(observed: ObservedAt, at_target: bool, clock: Option<i64>) -> bool {
     matches!(observed, ObservedAt::Already(..)) && at_target && clock.is_none()
 }

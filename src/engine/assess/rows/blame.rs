@@ -1,4 +1,4 @@
-//! Whose fault it is that a node is unavailable: the rollout's, its own, or that of what was before.
+//! The blame for an unavailable node: on the rollout, on the node itself, or on something before the rollout.
 
 use super::Assessor;
 use super::controllers_rollout::was_never_ready;
@@ -11,22 +11,23 @@ use crate::engine::rules::clocks::by_server;
 use crate::engine::view::PodEntry;
 
 impl Assessor<'_> {
-    /// Whether the rollout put a pod there, whatever the target is by now.
+    /// Whether the rollout put the pod on its node, whatever the target is by now.
     pub(super) fn put_there(&self, at_target: bool, pod: Option<&PodEntry>) -> bool {
         let progress = self.question.progress;
         let revision = pod.and_then(|pod| pod.fact.revision.as_ref());
         let began = progress.started_at.filter(|_| at_target);
         let made_since = |began| pod.is_some_and(|pod| self.view.our_time(pod.fact.created_at) > began);
         match (&progress.origin, revision, began) {
-            // On the way back pods that never left the revision are there as well: only their age tells them from those that are put back.
+            // On the way back, pods that never left the revision are at the target as well: only their age tells them from pods that were
+            // put back.
             (_, Some(_), Some(began)) if self.question.intent.direction() == Direction::Back => made_since(began),
-            // Where a rollout goes forward to the revision that it came from it is the same.
+            // The same holds if a rollout goes forward to the revision that it came from.
             (Some(origin), Some(revision), began) => revision != origin || began.is_some_and(made_since),
             _ => at_target,
         }
     }
 
-    /// Whose fault it is that a node of the fleet is unavailable.
+    /// Decides the blame for an unavailable node of the fleet.
     pub(super) fn blame(
         &self,
         (name, node): (&Str, Option<&NodeFact>),
@@ -47,7 +48,7 @@ impl Assessor<'_> {
             (false, false) if put_there || in_progress => Blame::Rollout,
             // On the way back pods that never left the revision are at the target: nobody touched them.
             (false, false) if at_target && self.question.intent.direction() == Direction::Forward => Blame::Rollout,
-            // Nobody drives yet, and whoever does will not take it for down before: see `Engine::begin`.
+            // Nobody drives yet, and a driver will not take this node for down before: see `Engine::begin`.
             (false, false) if self.was_taken_down_earlier(node, pod, cause) => Blame::Rollout,
             (false, false) => Blame::PreExisting,
         }
@@ -81,9 +82,9 @@ impl Assessor<'_> {
     }
 }
 
-/// Whether a rollout that is not recorded took a node down: its pod is neither of the revision `origin`, where this rollout comes from, nor
-/// has it served since it was made. Somebody may have deleted the Lease, created the DaemonSet anew or changed its template in the middle.
-/// `skew`: by how many milliseconds the node's clock is ahead of the server's.
+/// Whether a rollout that is not recorded took a node down: its pod is not of the revision `origin`, where this rollout comes from, and
+/// either its cause speaks against its revision or it has never been Ready. Somebody may have deleted the Lease, created the DaemonSet anew
+/// or changed its template in the middle. `skew`: by how many milliseconds the node's clock is ahead of the server's.
 pub(crate) fn an_earlier_rollout_took_down(
     pod: &PodFact,
     origin: Option<&Str>,

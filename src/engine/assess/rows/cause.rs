@@ -26,7 +26,7 @@ impl Assessor<'_> {
         }
         let known = pods.live.and_then(|pod| pod.trouble.as_ref()).map(|trouble| trouble.cause.clone());
         let says = any_pod.and_then(|pod| diagnose(&pod.fact, self.server_now));
-        // What was said before of the pull says more.
+        // The cause that is already known says more about the pull.
         let says_less = |says: &Cause| {
             let told = known.as_ref().is_some_and(|known| known.kind.leaves_the_image_open());
             told && says.kind.says_only_that_a_pull_failed()

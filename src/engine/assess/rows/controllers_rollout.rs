@@ -1,9 +1,9 @@
 //! Whether the DaemonSet's own controller still rolls out a revision, while rolldeck only looks on.
 //!
-//! It has replaced the last old pod long before the last new one serves: that all pods are at the revision does not say that its rollout
-//! is over. As with `kubectl rollout status`, it goes on while a new pod has never been Ready. Who saw it going on also takes nodes for
-//! lost by it that served in between, as long as more are down than its budget allows; to who looks for the first time these are down as
-//! on any other day.
+//! The controller has replaced the last old pod long before the last new pod serves. Pods that are all at the revision therefore do not
+//! show that its rollout is over. As with `kubectl rollout status`, the rollout goes on while a new pod has never been Ready. A console
+//! that saw the rollout going on also takes nodes for lost by it that served in between, as long as more nodes are down than the budget
+//! allows. A console that looks for the first time cannot tell these nodes from nodes that are down on any other day.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use crate::engine::rules::clocks::by_server;
 use crate::engine::view::PodEntry;
 use crate::engine::view::restarts::kubelet_says_ready;
 
-/// A kubelet dates `Ready=False` when it begins with a pod. A change so long after the pod was made means that it was Ready in between. Of
-/// one that was Ready only within that time, and whose node is lost, its containers' statuses still say so.
+/// A kubelet dates `Ready=False` when it begins with a pod. A change later than this after the pod was made means that the pod was Ready in
+/// between. If a pod was Ready only within this time and its node is lost, the statuses of its containers still say so.
 const BEGINS_WITHIN: Duration = Duration::from_secs(60);
 
 /// The revision that the DaemonSet's own controller was seen to roll out, until every node serves.
@@ -46,9 +46,9 @@ impl Assessment {
 }
 
 impl Assessor<'_> {
-    /// Whether a pod at the target came with it and has never been Ready, whoever looks: its node is older than the rollout, so
-    /// that it was not made for a node that joined. No rollout is older than the youngest revision: one that leads to an older
-    /// revision goes back.
+    /// Whether a pod at the target came with the rollout of the target and has never been Ready. Its node is older than the rollout, so
+    /// that the pod was not made for a node that joined. A rollout is never older than the youngest revision, even if it goes back to an
+    /// older revision.
     pub(super) fn waits_for_target(&self, node: Option<&NodeFact>, pod: Option<&PodEntry>) -> bool {
         let Some(pod) = pod.map(|pod| &pod.fact).filter(|pod| !kubelet_says_ready(pod)) else { return false };
         let is_known = self.question.target.is_some_and(|hash| self.view.revision(hash).is_some());

@@ -71,7 +71,7 @@ impl Assessor<'_> {
     }
 }
 
-/// How a container of the pod ended last: `agent ended with exit 137 (OOMKilled)`. Of one that ended with an error, if any did.
+/// How a container of the pod ended last: `agent ended with exit 137 (OOMKilled)`. A container that ended with an error is preferred.
 fn last_end(pod: &PodEntry) -> Option<String> {
     let (exit, container) = ended_container(pod)?;
     let reason = container.last_end.as_deref().filter(|reason| !matches!(*reason, "" | "Error" | "Completed"));
@@ -79,7 +79,7 @@ fn last_end(pod: &PodEntry) -> Option<String> {
     Some(format!("{} ended with exit {exit}{reason}", container.name))
 }
 
-/// The container that ended last, as [`last_end`] means it.
+/// The container that [`last_end`] reports.
 fn ended_last(pod: &PodEntry) -> Option<Str> {
     ended_container(pod).map(|(_, container)| container.name.clone())
 }

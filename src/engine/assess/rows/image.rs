@@ -1,4 +1,4 @@
-//! What is known of the target's images on a node: all in all, of each, and whether its pod is pulling them.
+//! The knowledge about the target's images on a node: in all, image by image, and whether the node's pod is pulling them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,12 @@ use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::pulls::{failure_of, has_image_of, images_present, waits_for_image};
 use crate::engine::view::{LastPullEvent, NodeEntry, PodEntry};
 
-/// What of another revision needs the target's images, by their places in [`Template::needed_images`]; `None`: nothing does.
+/// For each image of the target, by its place in [`Template::needed_images`]: the place of the same image in another revision; `None`: the
+/// other revision does not need it.
 pub(super) type SharedImages = Arc<[Option<usize>]>;
 
 impl<'a> Assessor<'a> {
-    /// All in all: of a pod at the target its own images, else what the node has anyway.
+    /// The state of all images together: for a pod at the target its own images, otherwise the images that the node has anyway.
     pub(super) fn image(
         &mut self,
         entry: &NodeEntry,
@@ -56,7 +57,7 @@ impl<'a> Assessor<'a> {
         }
     }
 
-    /// One by one, in the order of [`Template::needed_images`].
+    /// The state of each image, in the order of [`Template::needed_images`].
     pub(super) fn pulls_of(
         &mut self,
         entry: &NodeEntry,
@@ -71,7 +72,7 @@ impl<'a> Assessor<'a> {
         };
         let mut pulls = std::mem::take(&mut self.pulls);
         pulls.clear();
-        // The kubelet asks for one image of a pod after the other.
+        // The kubelet pulls the images of a pod one after the other.
         let mut earlier_is_missing = false;
         for (nth, needed) in self.needed().iter().enumerate() {
             let state = match (live, at_target) {
@@ -85,7 +86,7 @@ impl<'a> Assessor<'a> {
             let NeededImage { user, usage, image, .. } = needed;
             pulls.push(ImagePull { container: user.clone(), usage: *usage, image: image.clone(), state });
         }
-        // Most nodes have the same to say, and share it.
+        // Most nodes have equal contents, and share them.
         if *self.last_pulls != *pulls {
             self.last_pulls = pulls.as_slice().into();
         }
@@ -97,7 +98,7 @@ impl<'a> Assessor<'a> {
         self.template.map(Template::needed_images).unwrap_or_default()
     }
 
-    /// An image of a pod at the target.
+    /// The state of an image of a pod at the target.
     fn of_target_pod(
         &self,
         entry: &NodeEntry,
@@ -112,7 +113,7 @@ impl<'a> Assessor<'a> {
             let pull = if let Some(LastPullEvent::Came(pull)) = last_event { pull } else { None };
             return PullState::Present { by: Evidence::ImageId, pull };
         }
-        // The status goes on naming the last failure while the pull is tried again, as the state of the node is judged as well.
+        // The status still names the last failure while the pull is tried again; the event shows that it is.
         let tries_again = matches!(last_event, Some(LastPullEvent::Pulling(_)));
         if let Some(failed) = status.filter(|_| !tries_again).and_then(|status| failed(status, last_event)) {
             return failed;
@@ -130,7 +131,8 @@ impl<'a> Assessor<'a> {
         }
     }
 
-    /// A kubelet that was restarted does not name the last failure while it pulls again. It stands until the image is there.
+    /// The failure that a container keeps while its kubelet, restarted since, pulls again and does not name it. The failure stands until
+    /// the image is there.
     fn tries_again(&self, pod: &PodEntry, status: Option<&ContainerFact>) -> Option<PullState> {
         let waits = status.is_some_and(|status| matches!(status.state, ContainerState::Waiting { .. }));
         let cause = &pod.trouble.as_ref().filter(|trouble| waits && trouble.cause.kind.is_about_the_image())?.cause;
@@ -138,7 +140,8 @@ impl<'a> Assessor<'a> {
         Some(PullState::Failed { why, message: cause.message.clone() })
     }
 
-    /// An image that no pod at the target has asked for: `same` is the node's pod, and what of its own revision needs this image.
+    /// The state of an image that no pod at the target has asked for. `same`: the node's pod, and the place of this image in the pod's own
+    /// revision.
     fn beforehand(&self, entry: &NodeEntry, needed: &NeededImage, same: Option<(&PodEntry, usize)>) -> PullState {
         let present = |by: Evidence, pull: Option<FinishedPull>| PullState::Present { by, pull };
         if self.view.pulls_again(needed) {
@@ -187,10 +190,10 @@ impl<'a> Assessor<'a> {
         image: ImageState,
         (live, going): (Option<&PodEntry>, Option<&PodEntry>),
     ) -> bool {
-        // A node that is down by itself occupies no pull slot. A node that is no longer eligible and still pulls does.
+        // A node that is down by itself occupies no pull slot. A node that is not eligible any more but still pulls occupies one.
         let cannot = matches!(blame, Some(Blame::Node | Blame::PreExisting));
-        // An image that the registry refuses is not transferred. On a node that is not eligible nobody replaces the pod that asks for it, so such a pod
-        // would occupy a pull slot for ever.
+        // An image that the registry refuses is not transferred. On a node that is not eligible nobody replaces the pod that asks for the
+        // image, so that the pod would occupy a pull slot for ever.
         let refused = |pod: &PodEntry| pod.trouble.as_ref().is_some_and(|it| it.cause.kind.is_the_registrys_verdict());
         let cannot = cannot || (!in_fleet && live.is_some_and(refused));
         // A pod at another revision that lacks its images keeps trying to pull them, too.
@@ -204,8 +207,8 @@ impl<'a> Assessor<'a> {
         !cannot && (under_way || leaving.is_some_and(|pod| !refused(pod) && self.still_pulls(pod)))
     }
 
-    /// Whether the images of a pod that goes may still be on their way: its kubelet does not break off a pull. After the time in
-    /// which the pod is to be gone, something else keeps it.
+    /// Whether the images of a pod that is going may still be on their way: its kubelet does not break off a pull. Once the time is over in
+    /// which the pod was to be gone, something other than a pull keeps it.
     fn still_pulls(&mut self, pod: &PodEntry) -> bool {
         if images_present(&pod.fact) {
             return false;
@@ -220,7 +223,7 @@ impl<'a> Assessor<'a> {
         self.shared_images(pod).is_some_and(|shared| shared.iter().all(Option::is_some))
     }
 
-    /// Which of the target's images the pod's own revision needs, too; `None` where either revision is not known.
+    /// By image of the target: where the pod's own revision needs it, too. `None` if either revision is not known.
     fn shared_images(&mut self, pod: &PodEntry) -> Option<SharedImages> {
         let hash = pod.fact.revision.as_ref()?;
         if let Some(known) = self.shared_images.get(hash) {
@@ -236,7 +239,7 @@ impl<'a> Assessor<'a> {
     }
 }
 
-/// What the status of a container says of an image that it cannot have; an event may say why where the status does not.
+/// The failure of an image by its container's status. An event gives the reason if the status does not.
 fn failed(status: &ContainerFact, last_event: Option<LastPullEvent<'_>>) -> Option<PullState> {
     let (why, message) = waits_for_image(status)?;
     Some(match last_event {

@@ -1,4 +1,4 @@
-//! The pods of one node: which one counts, which one goes, which one comes.
+//! The pods of one node: which one counts, which one is going, which one is coming.
 
 use super::Assessor;
 use crate::engine::model::facts::PodPhase;
@@ -9,18 +9,18 @@ use crate::engine::view::{PodEntry, PodIx};
 pub(super) struct OnNode<'a> {
     pub(super) live: Option<&'a PodEntry>,
     pub(super) going: Option<&'a PodEntry>,
-    /// A new one beside it, while a controller that surges waits for that to be available (docs/kubernetes.md,
+    /// A new pod beside the live one, while a controller that surges waits until the new pod is available (docs/kubernetes.md,
     /// *RollingUpdate*).
     pub(super) coming: Option<&'a PodEntry>,
-    /// There is more than one live pod: its controller deletes all but one.
+    /// There is more than one live pod: the controller deletes all but one.
     pub(super) surplus: bool,
-    /// The one that counts: the live one, else the one that goes.
+    /// The pod that counts: the live one, or else the one that is going.
     pub(super) counts: Option<PodIx>,
     pub(super) being_deleted: bool,
 }
 
 impl<'a> Assessor<'a> {
-    /// Of several live pods the newest counts; but as long as it is not available, the oldest that is: that one serves.
+    /// Of several live pods the newest counts. While the newest is not available, the oldest available one counts, because it serves.
     pub(super) fn sort_out(&mut self, ix: NodeIx, clock: Option<i64>) -> OnNode<'a> {
         let view = self.view;
         let mut live: Option<(PodIx, &PodEntry)> = None;

@@ -8,13 +8,14 @@ use crate::engine::rules::clocks::by_server;
 use crate::engine::view::PodEntry;
 use crate::engine::view::restarts::WATCHED;
 
-/// The state of a node whose pod is watched: it does not count as updated.
+/// The state of a node with regard to restarts: a node whose pod is still watched for them does not count as updated.
 pub(crate) fn watched_state(state: NodeState, restarted: Option<RestartsView>) -> NodeState {
     if state == NodeState::Updated && restarted.is_some() { NodeState::Soaking } else { state }
 }
 
 impl Assessor<'_> {
-    /// The restarts of a pod that is still watched for them; `put_there`: by the rollout, as far as its revision tells.
+    /// The restarts of a pod that is still watched for them. `put_there`: the rollout put the pod there, as far as the pod's revision
+    /// tells.
     pub(super) fn restarted(
         &mut self,
         pod: Option<&PodEntry>,

@@ -1,4 +1,4 @@
-//! Since when a node is in its state: the age that stands beside it.
+//! The time since when a node has been in its state: the age that is shown beside the state.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use crate::engine::rules::clocks::by_server;
 use crate::engine::view::{NodeEntry, ObservedAt, PodEntry, PodTrouble};
 
 impl Assessor<'_> {
-    /// Since when a pod is in trouble, by our own clock: who has just begun to look takes it from what its kubelet told.
+    /// Since when a pod is in trouble, by our own clock. An observer who has just begun to look takes the time from the kubelet's events.
     pub(super) fn troubled_since(&self, pod: &PodEntry, trouble: &PodTrouble, clock: Option<i64>) -> Timestamp {
         let told = Some(&pod.fact).filter(|_| trouble.cause.kind.is_about_the_image());
         let told = told.and_then(|fact| self.view.pull_failed_since(fact));
-        // Events tell whole seconds, so it was at the latest at the end of that one; and not before there was a pod, whatever the clock of
-        // its node says.
+        // Events have whole seconds, so the pull failed at the latest at the end of that second. It did not fail before the pod was made,
+        // whatever the node's clock says.
         let told = told.map(|at| (by_server(at, clock) + Duration::from_secs(1)).max(pod.fact.created_at));
         let told = told.map(|at| self.view.our_time(at));
         told.map_or(trouble.since, |told| told.min(trouble.since))
     }
 
-    /// Of a pod that was in trouble when we first looked: since when it has not been Ready. Its trouble is as old as that at least. What is
-    /// known of images is in [`Self::troubled_since`].
+    /// Since when a pod that was in trouble when we first looked has not been Ready: its trouble is at least as old as that.
+    /// [`Self::troubled_since`] handles trouble with images.
     fn unready_when_first_seen(&self, pod: &PodEntry, trouble: &PodTrouble, clock: Option<i64>) -> Option<Timestamp> {
         let ObservedAt::Already(at, _) = pod.first_observed else { return None };
         let counts = !pod.fact.ready && trouble.since == at && !trouble.cause.kind.is_about_the_image();
@@ -41,13 +41,13 @@ impl Assessor<'_> {
         let (observed, said) = pod.restarts.began?;
         let said = said.map(|at| by_server(at, clock));
         let seen = self.server_now - observed.elapsed(said, self.question.now, self.server_now);
-        // Who has just begun to look saw the last restart only.
+        // An observer who has just begun to look saw only the last restart.
         let told = self.view.backs_off_since(&pod.fact).map(|at| by_server(at, clock).max(pod.fact.created_at));
         Some(told.map_or(seen, |told| told.min(seen)))
     }
 
-    /// Since when the target is the target, as far as known: since its revision was made, or since the rollout to it began. A revision that is
-    /// rolled back to was made long before.
+    /// Since when the target is the target, as far as known: since its revision was made or since the rollout to it began, whichever is
+    /// later. A revision that is rolled back to was made long before.
     fn target_since(&self) -> Option<Timestamp> {
         let target = self.question.target.as_ref()?;
         let made = self.view.revision(target).map(|revision| revision.created_at);
@@ -93,33 +93,33 @@ impl Assessor<'_> {
                     ContainerState::Waiting { .. } | ContainerState::Terminated { .. } => None,
                 };
                 let in_trouble = pod.trouble.as_ref().is_some_and(|trouble| !trouble.cause.kind.is_ordinary_at_start());
-                // What it is in trouble for must not become younger when it fails of it.
+                // The age of the trouble must not become younger when the pod fails because of it.
                 let began = self.restarts_since(pod, clock).filter(|_| in_trouble);
-                // A pod that was ready is not ready since then, however long its containers run.
+                // If the pod was Ready before, it counts from when it ceased to be, however long its containers run.
                 let lost = pod.served.as_ref().and(pod.fact.ready_since).map(|at| by_server(at, clock));
                 let runs = || pod.fact.containers.iter().filter_map(run).max();
                 began.or(lost).or_else(runs).unwrap_or(pod.fact.created_at)
             }),
             NodeState::Soaking | NodeState::Updated | NodeState::Ineligible => live.map(|pod| serves_since(pod, clock)),
             NodeState::Outdated => live.map(|pod| match pod.trouble.as_deref() {
-                // What is said of it is its trouble, which another target does not end.
+                // The node shows the pod's trouble, which another target does not end.
                 Some(trouble) if !pod.fact.ready => self.in_trouble_since(pod, trouble, clock),
-                // A pod that serves for long is outdated since there is another target.
+                // A pod that has served for long is outdated only since there is another target.
                 _ => serves_since(pod, clock).max(self.target_since().unwrap_or_default()),
             }),
         }
     }
 }
 
-/// Whether the pod has been in trouble since it was made: its containers restart, and it was never ready. Between two crashes they run, and
-/// the trouble of each crash begins anew: the state would get younger with each of them.
+/// Whether the pod has been in trouble since it was made: its containers restart, and it was never Ready. Its containers run between two
+/// crashes, and each crash begins a new trouble, so that the state would get younger with every crash.
 fn restarts_without_ready(pod: &PodEntry) -> bool {
     let restarts = pod.fact.containers.iter().any(|container| container.restarts > 0);
     let about_image = pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image());
     restarts && !about_image && !pod.fact.ready && pod.served.is_none()
 }
 
-/// Since when a pod has been Ready; since it was made, where it is not.
+/// When the Ready condition of a pod last changed; when the pod was made, if that is not known.
 fn serves_since(pod: &PodEntry, clock: Option<i64>) -> Timestamp {
     pod.fact.ready_since.map_or(pod.fact.created_at, |at| by_server(at, clock))
 }

@@ -1,4 +1,4 @@
-//! The state of a node, from its pods and from what was judged of them.
+//! The state of a node, derived from its pods and from the judgements on them.
 
 use super::Assessor;
 use super::pods_on_node::OnNode;
@@ -35,7 +35,7 @@ impl Assessor<'_> {
     fn starting_state(&self, pod: &PodEntry) -> NodeState {
         let image_trouble = pod.trouble.as_ref().is_some_and(|trouble| trouble.cause.kind.is_about_the_image());
         let pulling = self.view.pulling_since(&pod.fact).is_some() && !images_present(&pod.fact);
-        // A kubelet that does not say any more that the pull failed is at it again, also where no Event tells.
+        // If the kubelet does not report the failed pull any more, it pulls again, even if no Event tells so.
         let says_so = |container: &ContainerFact| {
             diagnose_container(container).is_some_and(|cause| cause.kind.is_about_the_image())
         };
@@ -50,7 +50,7 @@ impl Assessor<'_> {
                 || !matches!(container.state, ContainerState::Waiting { .. })
                 || container.restarts > 0
         });
-        // Events tell of a pull before the status of its container does.
+        // Events show a pull before the status of the container does.
         if begun || self.view.has_told_of_a_pull(&pod.fact.uid) { NodeState::Starting } else { NodeState::Creating }
     }
 }

@@ -1,4 +1,4 @@
-//! How fast images come over the links while they are pre-warmed, and how long it will take.
+//! How fast images come over the links during pre-warming, and how long pre-warming will take.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use crate::engine::model::pull::FinishedPull;
 use crate::engine::model::template::Template;
 use crate::engine::rules::estimates::{each, until_done};
 
-/// A pull that takes so many times as long as most others is not like them.
+/// A running pull that has taken more than this many times as long as the slowest usual pull does not count as usual.
 const OVERDUE: u32 = 2;
 
 /// The pulls of each image that ended well, by site.
 type PullsByImage = Vec<HashMap<Str, Vec<FinishedPull>>>;
 
-/// What is left of a site.
+/// The nodes of a site that are not finished.
 #[derive(Default)]
 struct Left {
-    /// For how long its nodes pull.
+    /// For each node that pulls: for how long it has pulled so far.
     pulling: Vec<Duration>,
-    /// Nodes whose turn comes.
+    /// The number of nodes that wait for their turn.
     waiting: usize,
 }
 
@@ -39,33 +39,33 @@ impl Engine {
         let left = self.left_by_site(job);
         let all = |left: &Left| left.waiting + left.pulling.len();
         let total: usize = left.values().map(all).sum();
-        // Who holds the lease may be gone: whoever looks once sees no renewal, only that one was due.
+        // The holder of the lease may be gone: a process that looks only once sees no renewal, only that one is due.
         let by_sets = job.request.method == PrewarmMethod::StatefulSet;
         let is_silent = self.lock.view(self.now).is_silent(self.view.server_time(self.now), Timing::default().lease);
-        // What holds up a StatefulSet holds up all nodes that are left of it.
+        // An obstacle to a StatefulSet holds up all nodes that are left to it.
         let stuck = by_sets && !self.stuck_sets(job).is_empty();
         let stands = self.prewarming_stands(&job.request).is_some() || is_silent && !by_sets || stuck;
         for site in sites {
             let Some(left) = left.get(&site.name) else { continue };
             site.throughput = throughput(&pulls, &site.name, left.pulling.len());
             let Some(each) = each_node(&pulls, &site.name).filter(|_| !stands || left.waiting == 0) else { continue };
-            // Links differ. Where pulls take longer than they did, on the nodes that it is taken from, nothing can be said.
+            // Links differ in speed. Where a running pull takes far longer than the finished ones behind the estimate, no estimate is made.
             if left.pulling.iter().any(|elapsed| *elapsed > each.most.saturating_mul(OVERDUE)) {
                 continue;
             }
-            // Sites that have no limit of their own share that of the whole.
+            // Sites without a limit of their own share the overall limit.
             let share = job.slots.limit as usize * all(left);
             let at_once = (share / total.max(1)).max(1);
             let at_once = site.limit.map_or(at_once, |limit| at_once.min(limit as usize));
             let range = until_done(each, &left.pulling, left.waiting, at_once);
-            // Where its share of the limit is less than one node, it has its turn now and then.
+            // A site whose share of the limit is less than one node pulls only part of the time.
             let parts = |of: usize| u32::try_from(of.max(1)).unwrap_or(u32::MAX);
             let turns = |span: Duration| if share < total { span * parts(total) / parts(share) } else { span };
             let range = range.map(|range| match left.waiting {
                 0 => range.rounded(),
                 _ => TimeRange { least: turns(range.least), most: turns(range.most) }.rounded(),
             });
-            // What takes longer than it should may take any time.
+            // A pull that takes longer than expected may take any time, so the site gets no estimate.
             site.estimate = range.filter(|range| !range.most.is_zero());
         }
     }
@@ -99,8 +99,8 @@ impl Engine {
     }
 }
 
-/// How long a node of a site takes to pull all of the images: by the pulls of that site, else by those of all. Of an image that
-/// nobody had to pull nothing is known, and it takes no time.
+/// How long a node of a site takes to pull all of the images: by the pulls of that site, else by the pulls of all sites. An image that nobody has
+/// pulled counts as taking no time.
 fn each_node(pulls: &PullsByImage, site: &str) -> Option<TimeRange> {
     let of_image = |image: &HashMap<Str, Vec<FinishedPull>>| {
         let mut all: Vec<Duration> = image.values().flatten().map(|pull| pull.transfer).collect();
@@ -116,7 +116,8 @@ fn each_node(pulls: &PullsByImage, site: &str) -> Option<TimeRange> {
         .reduce(|sum, of_image| TimeRange { least: sum.least + of_image.least, most: sum.most + of_image.most })
 }
 
-/// As many pulls as a site has now, each as fast as the median of those of the site that are done.
+/// The throughput of a site: the number of its running pulls times the median rate of its finished ones. `None` where nothing pulls or no rate is
+/// known.
 fn throughput(pulls: &PullsByImage, site: &str, pulling: usize) -> Option<u64> {
     let rate = |pull: &FinishedPull| {
         let millis = u64::try_from(pull.transfer.as_millis()).ok().filter(|millis| *millis > 0)?;

@@ -1,4 +1,4 @@
-//! Pre-warming by StatefulSets: which nodes are left to them, and which of them do not come to their next node.
+//! Pre-warming by StatefulSets: which nodes are left to them, and which StatefulSets are stuck.
 
 use super::PrewarmJob;
 use crate::engine::machine::Engine;
@@ -6,11 +6,11 @@ use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{PrewarmMethod, PrewarmState, PrewarmWait, StuckSet, StuckWhy};
 use crate::engine::view::{WarmState, cannot_run};
 
-/// Reason of a pod that no node takes.
+/// The reason in the status of a pod that fits on no node.
 const UNSCHEDULABLE: &str = "Unschedulable";
 
 impl Engine {
-    /// The StatefulSets that do not come to their next node.
+    /// The StatefulSets that are stuck at a node and do not proceed to the next one.
     pub(crate) fn stuck_sets(&self, job: &PrewarmJob) -> Vec<StuckSet> {
         if job.request.method != PrewarmMethod::StatefulSet || job.request.cancelled.is_some() {
             return Vec::new();
@@ -55,7 +55,7 @@ impl Engine {
 }
 
 impl PrewarmJob {
-    /// Nodes that wait are left to StatefulSets, which make their pods by themselves.
+    /// Leaves the waiting nodes in `line` to StatefulSets, which make their pods by themselves, unless pre-warming is stopped.
     pub(super) fn leave_to_sets(&mut self, line: Vec<NodeIx>, stopped: Option<&PrewarmWait>) {
         for node in line {
             self.states[node] = Some(PrewarmState::Waiting(stopped.cloned().unwrap_or(PrewarmWait::InLine)));

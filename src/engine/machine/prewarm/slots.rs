@@ -14,7 +14,7 @@ use crate::engine::model::settings::Limit;
 pub(super) struct Slots {
     pub(super) used: u32,
     pub(super) limit: u32,
-    /// By site; empty where no site has a limit of its own and none has to be shown.
+    /// The slots of each site that has nodes.
     pub(super) sites: BTreeMap<Str, SiteSlots>,
 }
 
@@ -67,10 +67,11 @@ impl Engine {
         self.prewarm_limit_of(asked.limits.max_pulling, asked.method, limits)
     }
 
-    /// The same, where `asked` is asked for.
+    /// The same limit, with `asked` and `method` in place of those of the request.
     pub(crate) fn prewarm_limit_of(&self, asked: Limit, method: PrewarmMethod, limits: &Limits) -> u32 {
         let own = asked.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
-        // A limit that an operator gave the rollout holds for both; its default is about how many nodes may be down.
+        // A limit that an operator gave the rollout also bounds the limit of pre-warming. The rollout's default does not, as it is about how many
+        // nodes may be down.
         let given = self.assessed_intent().is_some_and(|intent| !intent.budgets.max_pulling.is_default());
         match own {
             Some(own) if given => own.min(limits.max_pulling),

@@ -12,8 +12,8 @@ use crate::engine::model::template::Template;
 use crate::engine::rules::clocks::by_server;
 use crate::engine::view::WarmPod;
 
-/// Events are dated in whole seconds, and so is the API server's clock, by which ours is corrected: a pull that seems to have begun before
-/// it was asked for, by no more than this, began when it was asked for.
+/// Tolerance for clocks of whole seconds, which date events and correct our clock by the API server's. A pull that seems to begin before its request
+/// by no more than this counts as begun with the request.
 const ROUNDING: Duration = Duration::from_secs(3);
 
 impl Engine {
@@ -56,7 +56,7 @@ impl Engine {
         let mut sites: Vec<PrewarmSite> = sites.into_values().collect();
         self.estimate_prewarming(job, &mut sites);
         Some(PrewarmView {
-            // The whole takes as long as its slowest site.
+            // The estimate of the whole is that of its slowest site.
             estimate: all_of(&sites, |site| site.estimate).into_iter().flatten().max_by_key(|range| range.most),
             throughput: all_of(&sites, |site| site.throughput).into_iter().flatten().reduce(u64::saturating_add),
             images: job.template.as_ref().map(Template::images).unwrap_or_default().into(),
@@ -74,7 +74,8 @@ impl Engine {
         })
     }
 
-    /// The pods that nobody needs any more. A pod that its StatefulSet would make anew goes with all others, once that is cancelled.
+    /// The pods that are no longer needed. Pods that a StatefulSet would make anew are left out until pre-warming is cancelled, which deletes them
+    /// with all others.
     fn prewarm_leftover(&self, job: &PrewarmJob) -> PrewarmLeftover {
         let goes_later = |warm: &&WarmPod| job.request.cancelled.is_none() && self.is_of_a_set(warm);
         let ours = self.view.warm.iter().filter(|warm| self.is_left_over(warm));
@@ -93,7 +94,7 @@ impl Engine {
     }
 }
 
-/// What is told of the sites that pull or wait; `None` where one of them tells nothing.
+/// The figures of the sites that pull or wait; `None` where one of them has no figure.
 fn all_of<T>(sites: &[PrewarmSite], figure: impl Fn(&PrewarmSite) -> Option<T>) -> Option<Vec<T>> {
     sites.iter().filter(|site| site.counts.pulling + site.counts.waiting > 0).map(figure).collect()
 }

@@ -1,4 +1,4 @@
-//! Why whoever drove does so no more: it is told with the event that they gave the lease back.
+//! Why a driver drives no more. The event that it gave the lease back tells the reason.
 
 use super::Engine;
 use crate::engine::model::command::Command;
@@ -7,7 +7,7 @@ use crate::engine::model::record::Paused;
 use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
 
 impl Engine {
-    /// In a few words; `None` where nothing tells.
+    /// The reason in a few words; `None` where it is not known.
     pub(super) fn why_it_drives_no_more(&self) -> Option<String> {
         let stopped = self.progress.driver_stopped.as_ref().filter(|stopped| stopped.by == self.actor());
         if let Some(stopped) = stopped {
@@ -28,11 +28,11 @@ impl Engine {
         })
     }
 
-    /// How a rollout ended whose record is gone, as far as the events tell that this process made or heard of.
+    /// How a rollout ended whose record is gone, as far as the events show that this process made or received.
     fn how_it_was_over(&self) -> Option<String> {
         let newest = || self.event_log.kept().collect::<Vec<_>>().into_iter().rev();
         let released = newest().find(|event| event.releases())?;
-        // What happened before the present rollout began says nothing of it.
+        // Events from before the present rollout began are not about it.
         let of_this = newest().take_while(|event| !matches!(event.kind, RolloutEventKind::Adopted));
         let undone = of_this.into_iter().find(|event| event.rolls_back());
         let by = |event: &RolloutEvent| {

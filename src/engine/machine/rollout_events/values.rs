@@ -1,11 +1,10 @@
-//! What a template keeps to itself: environment values, arguments and annotations, so that they can be taken out of a text
-//! in which a server echoes them.
+//! The confidential values of a template (environment values, arguments, annotations), which are taken out of texts in which a server echoes them.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// A value shorter than this says nothing.
+/// Shorter values are not taken out: they give nothing away.
 const SHORTEST: usize = 5;
 /// A part of a value that is at least this long may be a secret by itself.
 const PART: usize = 8;
@@ -14,7 +13,7 @@ const PART: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Values<'a> {
     values: BTreeSet<&'a str>,
-    /// What is named in plain sight anyway.
+    /// Names that are shown anyway, so that an equal value is not taken out.
     names: BTreeSet<&'a str>,
 }
 
@@ -54,11 +53,11 @@ impl<'a> Values<'a> {
         self.names.insert(name);
     }
 
-    /// `text` without any of them.
+    /// `text` with each of the values replaced by `***`.
     pub(super) fn taken_out_of(&self, text: &str) -> String {
         let mut found: Vec<&str> =
             self.values.difference(&self.names).copied().filter(|value| text.contains(value)).collect();
-        // One may be part of another.
+        // One value may be part of another, so the longest are replaced first.
         found.sort_by_key(|value| std::cmp::Reverse(value.len()));
         found.into_iter().fold(text.to_owned(), |text, value| text.replace(value, "***"))
     }

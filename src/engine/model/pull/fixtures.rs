@@ -15,7 +15,7 @@ pub(crate) fn image(usage: ImageUse, state: PullState) -> ImagePull {
     ImagePull { container: container.into(), usage, image: image.into(), state }
 }
 
-/// So many peers took a minute, half of them less.
+/// The usual pull of `peers` nodes: a median of a minute, with quartiles of 48 s and 75 s.
 pub(crate) fn a_minute(peers: u32, scope: PeerScope) -> UsualPull {
     let secs = Duration::from_secs;
     UsualPull { median: secs(60), quartiles: (secs(48), secs(75)), peers, scope }

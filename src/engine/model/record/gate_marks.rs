@@ -1,48 +1,51 @@
-//! What gates note of a rollout in its progress: since when one counts, what it was resumed past.
+//! Marks of gates in the progress of a rollout: since when a gate counts, and what an operator resumed past.
 
 use serde::{Deserialize, Serialize};
 
 use crate::engine::model::settings::Gates;
 use crate::engine::model::time::Timestamp;
 
-/// Clocks and marks of gates. All that is asked of one is answered here, so that a gate with a clock of its own touches no other file of
-/// the record's.
+/// Clocks and marks of gates. This type answers every question about them, so that a new gate with its own clock changes no other
+/// file of the record.
 ///
-/// Instants are by the API server's clock: the next driver has another one. A mark is an instant or a number (`Copy`), so that the
-/// record does not grow with the fleet. What names nodes, or is read by rows, is a field of `Progress` instead.
+/// Instants are by the API server's clock, because the next driver has another local clock. A mark is an instant or a number
+/// (`Copy`), so that the record does not grow with the fleet. Data that names nodes, or that rows read, is a field of `Progress`
+/// instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GateMarks {
-    /// Nodes that went down before that instant are not compared: they were accepted by an operator, or belong to an earlier rollout.
+    /// Nodes that went down before this instant are not compared: an operator accepted them, or they belong to an earlier rollout.
     #[serde(skip_serializing_if = "Option::is_none")]
     compared_since: Option<Timestamp>,
-    /// When the rollout to the present target began: the record may be of several rollouts, and the target's revision may be an old one.
+    /// When the rollout to the present target began. The record's age does not tell this, as it may cover several rollouts, nor does
+    /// the revision's, as it may be an old one.
     #[serde(skip_serializing_if = "Option::is_none")]
     began: Option<Timestamp>,
 }
 
 impl GateMarks {
-    /// Whether none is set.
+    /// Whether no mark is set.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// A new rollout begins, at `at` by the API server's clock: a change of the template is made, or the first deletion under a record
-    /// is next. A resume that accepts somebody else's template begins none.
+    /// Begins a new rollout at `at`, by the API server's clock: a change of the template is made, or the first deletion under a record
+    /// is next. A resume that accepts somebody else's template begins no rollout.
     pub(crate) fn begin(&mut self, at: Timestamp) {
         let Self { compared_since, began } = self;
         (*compared_since, *began) = (Some(at), Some(at));
     }
 
-    /// Every node is updated, and the record stays: a clock that runs while the rollout does stops here.
+    /// Every node is updated, and the record stays: clocks that run only during the rollout stop here.
     pub(crate) fn complete(&mut self) {
-        // Nodes also go down after the last update.
+        // Both marks stay, because nodes also go down after the last update.
         let Self { compared_since: _, began: _ } = self;
     }
 
-    /// When time alone makes a gate strike, by the API server's clock; `None`: no mark of these is a clock that runs out.
+    /// When a gate strikes merely because time has passed, by the API server's clock; `None`: none of these marks is a clock that runs
+    /// out.
     pub(crate) fn strikes_at(&self, _limits: &Gates) -> Option<Timestamp> {
-        // Begins something, and ends nothing.
+        // Each mark begins a period, and none ends one.
         let Self { compared_since: _, began: _ } = self;
         None
     }
@@ -52,12 +55,12 @@ impl GateMarks {
         self.began
     }
 
-    /// Nodes that went down before that instant are not compared.
+    /// Nodes that went down before this instant are not compared.
     pub(crate) fn compared_since(&self) -> Option<Timestamp> {
         self.compared_since
     }
 
-    /// Nodes that went down before `at` are accepted.
+    /// Accepts nodes that went down before `at`: they are not compared.
     pub(crate) fn compare_since(&mut self, at: Timestamp) {
         self.compared_since = Some(at);
     }

@@ -1,4 +1,4 @@
-//! Why a rollout halted, and by which gate. What follows from each gate is in `rules/halting_gates.rs`.
+//! Why a rollout halted, and by which gate. The consequences of each gate are in `rules/halting_gates.rs`.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,8 @@ pub struct Halt {
     pub at: Timestamp,
     /// What happened, in words.
     pub why: Str,
-    /// Where: at most [`EXCEPTIONS_LIMIT`](super::EXCEPTIONS_LIMIT) nodes. What they have to do with it depends on the gate, so they are
-    /// read by [`Self::named`] or [`Self::failed`] only.
+    /// The nodes of the halt, at most [`EXCEPTIONS_LIMIT`](super::EXCEPTIONS_LIMIT). Their relation to the halt depends on the gate, so
+    /// they are read by [`Self::named`] or [`Self::failed`] only.
     nodes: Vec<Str>,
 }
 
@@ -35,30 +35,30 @@ impl Halt {
         Self { nodes, ..self }
     }
 
-    /// Names other nodes from now on.
+    /// Replaces the named nodes.
     pub(crate) fn set_named(&mut self, nodes: Vec<Str>) {
         self.nodes = nodes;
     }
 
-    /// The nodes that are shown with it. They need not have failed: see [`Self::failed`].
+    /// The nodes that are shown with the halt. They need not have failed: see [`Self::failed`].
     pub fn named(&self) -> &[Str] {
         &self.nodes
     }
 
-    /// Those of the named nodes that have failed: they count as failed for whoever drives next, and an operator who resumes accepts their
-    /// failures. Empty for a gate that names nodes for another reason.
+    /// The named nodes that have failed. They count as failed for the next driver, and an operator who resumes accepts their failures.
+    /// Empty for a gate that names nodes for another reason.
     pub fn failed(&self) -> &[Str] {
         if self.gate.names_what_failed() { &self.nodes } else { &[] }
     }
 
-    /// The nodes that have failed, which the halt names no longer: an operator has accepted their failures.
+    /// Removes the failed nodes from the halt and returns them: an operator has accepted their failures.
     pub(crate) fn take_failed(&mut self) -> Vec<Str> {
         let failed = self.failed().to_vec();
         self.nodes.retain(|node| !failed.contains(node));
         failed
     }
 
-    /// Names one node less, where the record has no room for all.
+    /// Removes one named node, because the record has no room for all.
     pub(super) fn leave_out_a_node(&mut self) -> Option<Str> {
         self.nodes.pop()
     }

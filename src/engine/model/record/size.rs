@@ -1,4 +1,4 @@
-//! How large a record may grow, and what is left out first if it would grow larger.
+//! How large a record may grow, and which parts are left out first if it would grow larger.
 //!
 //! ```text
 //! intent     what operators ask for          refused when it is asked for, beyond INTENT_LIMIT
@@ -10,9 +10,9 @@
 //! words      reasons                         clipped
 //! ```
 //!
-//! Whatever is left out, no driver takes down more because of it. A node in progress is always named. A node that is named
-//! nowhere is charged to the rollout, unless the cluster itself shows that it was down before the rollout
-//! ([`Progress::left_out_since`]). A failure that is not acknowledged by name halts again.
+//! No driver takes down more pods because a part is left out. A node in progress is always named. A down node that is named nowhere
+//! is charged to the rollout, unless the cluster itself shows that it was down before the rollout ([`Progress::left_out_since`]). A
+//! failure that is not acknowledged by name halts the rollout again.
 
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ pub(crate) const INTENT_LIMIT: usize = 16 * 1024;
 pub(crate) const UNKNOWN_LIMIT: usize = 16 * 1024;
 /// The most that a reason may take, in bytes.
 pub(crate) const REASON_LIMIT: usize = 1024;
-/// Kept free for what changes with every write: write ids, clocks and JSON syntax.
+/// Bytes kept free for parts that change with every write: write ids, clocks and JSON syntax.
 const SPARE: usize = 1024;
 
 /// How many bytes a value takes as JSON.
@@ -38,7 +38,7 @@ pub(crate) fn bytes_of(value: &impl Serialize) -> usize {
     serde_json::to_string(value).map_or(usize::MAX, |text| text.len())
 }
 
-/// How many bytes a node's name takes in a list: it has no character that JSON escapes.
+/// How many bytes a node's name takes in a list. The name has no character that JSON escapes.
 pub(crate) fn bytes_of_name(name: &str) -> usize {
     name.len() + 3
 }
@@ -56,7 +56,7 @@ pub(crate) fn clipped(reason: &str) -> Str {
 }
 
 impl Record {
-    /// How many bytes are left for the progress, all of it included, beside this intent.
+    /// How many bytes are left for the whole progress beside this intent.
     pub(crate) fn room_beside(&self, intent: &Intent) -> usize {
         RECORD_LIMIT.saturating_sub(SPARE + bytes_of(intent) + self.unknown.size())
     }
@@ -66,12 +66,12 @@ impl Progress {
     /// How many bytes of `room` are left for names of nodes in progress. Other lists make way for them.
     pub(crate) fn room_for_names(&self, room: usize) -> usize {
         let lists = Self {
-            // Make way. Names of down nodes do so, too, but that they do is to be noted.
+            // These make way. Names of down nodes make way as well, but their omission has to be noted.
             down_before: Default::default(),
             acknowledged_failures: Default::default(),
             refused: Default::default(),
             halt: self.halt.clone().map(|halt| halt.on(Vec::new())),
-            // Stay, by this estimate.
+            // These stay, by this estimate.
             started_at: self.started_at,
             origin: self.origin.clone(),
             adopted: self.adopted,
@@ -90,7 +90,7 @@ impl Progress {
         room.saturating_sub(bytes_of(&lists) + SPARE)
     }
 
-    /// Whether it certainly takes no more than `room` bytes, by a cheap estimate.
+    /// Whether the progress certainly takes no more than `room` bytes, by a cheap estimate.
     fn surely_fits(&self, room: usize) -> bool {
         const LONGEST_ENTRY: usize = 300;
         let Self {
@@ -117,7 +117,7 @@ impl Progress {
         } = self;
         let named = halt.as_ref().map_or(0, |halt| halt.named().len());
         let others_down: usize = others_down.values().map(|fell| 1 + fell.len()).sum();
-        // A refusal has words, too.
+        // A refusal counts as four entries, because it has words.
         let entries = in_progress.len()
             + down_before.len()
             + acknowledged_failures.len()
@@ -128,7 +128,7 @@ impl Progress {
         entries * LONGEST_ENTRY + 8 * REASON_LIMIT < room
     }
 
-    /// Leaves out what does not fit into `room` bytes, what is needed least first. Names of nodes in progress stay.
+    /// Leaves out entries that do not fit into `room` bytes, the least needed first. Names of nodes in progress stay.
     ///
     /// `began_at`: when the rollout began, as [`Progress::left_out_since`] has it.
     pub(crate) fn fit(&mut self, room: usize, began_at: Timestamp) {
@@ -167,7 +167,7 @@ impl Progress {
         {
             over = over.saturating_sub(bytes_of(&refused));
         }
-        // Counts for comparisons are dropped before the names of nodes: without them a suspect still fails by staying down.
+        // Counts for comparisons are dropped before names of nodes: without the counts, a suspect still fails by staying down.
         while over > 0
             && let Some(site) = others_down.pop_last()
         {
@@ -217,8 +217,8 @@ mod tests {
         })
     }
 
-    /// Every list has as many entries as it may have, and every text is as long as it may be. All fields are named: a new one is filled
-    /// here, so that it is found out whether the record still fits.
+    /// Every list has as many entries, and every text is as long, as is allowed. All fields are named, so that a new field has to be
+    /// filled here and the test shows whether the record still fits.
     fn full(in_progress: usize, len: usize) -> Progress {
         let fell = || vec![Fell { at: NOW, nodes: 9_999 }; 5];
         let refused = |pod: Str| RefusedDeletion { pod, since: NOW, why: "w".repeat(300).into() };

@@ -1,18 +1,19 @@
-//! Fields of a record that this version does not know. A newer rolldeck wrote them; they survive when this one writes the record.
+//! Fields of a record that this version does not know. A newer rolldeck wrote them, and this version keeps them when it writes the
+//! record.
 //!
-//! They are kept as they were read, each with the object that it belongs to. A field of the record itself, of the intent,
-//! of the progress or of a group of settings stays there whatever becomes of the fields beside it. One that belongs to an
-//! event (a pause, a request, a halt) is dropped with it, so that it is not taken for part of the next one.
+//! They are kept as they were read, each with the object that it belongs to. A field of the record itself, of the intent, of the
+//! progress or of a group of settings stays there, whatever becomes of the fields beside it. A field of an event (a pause, a request,
+//! a halt) is dropped together with the event, so that it is not taken for a part of the next event.
 
 use serde_json::{Map, Value};
 
-/// Objects of which there is one for as long as there is a record.
+/// Objects that exist once, for as long as the record exists.
 const LASTING: [&[&str]; 6] =
     [&[], &["intent"], &["progress"], &["intent", "budgets"], &["intent", "gates"], &["progress", "drifts"]];
 /// Fields that older versions wrote and no version writes any more, by the object they were in. They are dropped: an older
 /// version that still reads them would take the outdated value for the present one.
 const RETIRED: [(&[&str], &str); 1] = [(&["intent"], "direction")];
-/// When an event happened: what tells it from the next one in the same place.
+/// Field with the time of an event. It tells the event from the next one in the same place.
 const AT: &str = "at";
 
 /// All fields of one record that this rolldeck does not know.
@@ -26,7 +27,7 @@ struct UnknownField {
     parent: Vec<String>,
     name: String,
     value: Value,
-    /// When the event happened that it belongs to; `None` in what lasts.
+    /// When the event happened to which the field belongs; `None` in an object that lasts.
     at: Option<Value>,
 }
 
@@ -35,10 +36,10 @@ impl UnknownFields {
         self.0.is_empty()
     }
 
-    /// What `read` has and `known`, the same record with nothing but the fields that we know, has not.
+    /// The fields that `read` has and `known` lacks. `known` is the same record with only the fields that we know.
     ///
-    /// A field that we know and leave out because it says nothing is among them where it was spelt out; that does no harm,
-    /// as a field of our own always takes precedence.
+    /// A known field is also among them if we leave it out because it says nothing, and `read` spells it out. That does no harm,
+    /// because a field of our own always takes precedence.
     pub(super) fn of(read: &Value, known: &Value) -> Self {
         let mut fields = Self::default();
         if let (Value::Object(read), Value::Object(known)) = (read, known) {
@@ -72,7 +73,7 @@ impl UnknownFields {
         self.0.iter().map(bytes).sum()
     }
 
-    /// Puts them back where they belong, as far as that is still there.
+    /// Puts the fields back into their objects, as far as these are still there.
     pub(super) fn put_into(&self, record: &mut Value) {
         for field in &self.0 {
             let mut object = Some(&mut *record);

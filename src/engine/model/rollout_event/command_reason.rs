@@ -1,4 +1,4 @@
-//! By which reasons Events report commands.
+//! The reasons by which Events report commands.
 
 use super::driver_reason::DriverReason;
 use crate::engine::model::command::Command;
@@ -24,7 +24,7 @@ pub(super) enum CommandReason {
 }
 
 impl CommandReason {
-    /// Of a command without what it is `Tuned` with.
+    /// The reason for a command, without the settings that it is `Tuned` with.
     pub(super) fn of(command: &Command) -> Self {
         match command {
             Command::Adopt => Self::Adopted,
@@ -42,7 +42,7 @@ impl CommandReason {
         }
     }
 
-    /// As it is written.
+    /// The reason as it is written.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Adopted => "RolloutAdopted",

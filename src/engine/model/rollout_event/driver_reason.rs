@@ -1,4 +1,4 @@
-//! By which reasons Events say who drives.
+//! The reasons by which Events say who drives.
 
 use crate::engine::model::with_all::with_all;
 
@@ -16,7 +16,7 @@ pub(super) enum DriverReason {
 }
 
 impl DriverReason {
-    /// As it is written.
+    /// The reason as it is written.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Driven => "RolloutDriven",

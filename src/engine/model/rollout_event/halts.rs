@@ -1,4 +1,4 @@
-//! At which revisions a rollout halted, as its events tell it: the record forgets a halt with its rollout.
+//! The revisions at which a rollout halted, as its events tell them: the record forgets a halt with its rollout.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,24 @@ use super::{RolloutEvent, RolloutEventKind};
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
-/// A halt at a revision that no complete rollout followed.
+/// A halt at a revision that no complete rollout to that revision followed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RevisionHalt {
     /// When, by the clock that the engine is handed.
     pub at: Timestamp,
-    /// Why, in words.
+    /// The reason, in words.
     pub why: Str,
-    /// An Event of the cluster says so, which anybody can write who may write Events. Else this process saw it, or the record has it.
+    /// Whether only an Event of the cluster says so, which anybody can write who may write Events. Otherwise this process saw it, or
+    /// the record has it.
     pub from_event: bool,
 }
 
-/// The last halt at each revision, by the number that the revision had then. One that was complete on every node afterwards, because an
-/// operator resumed, has none. `events`: oldest first.
+/// The last halt at each revision, by the number that the revision had then. A revision that every node reached afterwards, because
+/// an operator resumed, has none. `events`: oldest first.
 pub(crate) fn halts<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> BTreeMap<i64, RevisionHalt> {
     let mut known = BTreeMap::new();
-    // The revision that was rolled out at that time, as far as it is told.
+    // The revision that was rolled out at that time, as far as the events tell.
     let mut runs: Option<i64> = None;
     for event in events {
         if event.reason() == "RolloutTemplateChangedByOthers" {
@@ -47,7 +48,7 @@ pub(crate) fn halts<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> BTree
 }
 
 impl RolloutEvent {
-    /// At which revision, by its number then, and why the rollout halted, if it did, as far as is said.
+    /// The revision at which the rollout halted, by its number then, and the reason; `None` if this event is no halt.
     fn halted_because(&self) -> Option<(Option<i64>, &str)> {
         match &self.kind {
             RolloutEventKind::Halted { revision, why, .. } => Some((*revision, why)),
@@ -130,7 +131,7 @@ mod tests {
         assert_eq!((&*seen[&3].why, seen[&3].from_event), ("crash loop", false));
         let told = halts([reported(&halted(Some(3)))].iter());
         assert_eq!((&*told[&3].why, told[&3].from_event), ("crash loop (n1)", true));
-        // Whoever writes Events may write anything.
+        // Anybody who may write Events may write any text.
         for said in ["halted", "halted at revision x: why", ": ", "halted at revision 99999999999999999999: why", ""] {
             let said = RolloutEvent { said: Some(said.into()), ..reported(&halted(Some(3))) };
             assert_eq!(numbers(&[said]), Vec::<i64>::new());

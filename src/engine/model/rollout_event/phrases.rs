@@ -1,6 +1,6 @@
-//! The phrases by which the words of another process are read again: writing and reading have to agree on them.
+//! The phrases by which this process reads the words of another one: writing and reading have to agree on them.
 
-/// How the words for a changed template and for a halt begin, and what names a revision by its earlier number.
+/// The beginnings of the words for a changed template and for a halt, and the phrase that names a revision by its earlier number.
 pub(super) const CHANGED: &str = "template changed: revision ";
 pub(super) const CHANGED_TO: &str = "template changed to that of revision ";
 pub(super) const THAT_OF: &str = "that of revision ";

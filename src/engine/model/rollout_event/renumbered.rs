@@ -1,22 +1,23 @@
-//! Which numbers revisions had before a roll back: their controller gives the revision that it goes to a new one, above all others, and the
-//! cluster forgets the one before. What is known of it is told by the events of the rollout.
+//! The numbers that revisions had before a roll back. Their controller gives the revision that it goes back to a new number, above
+//! all others, and the cluster forgets the former one. Only the events of the rollout tell it.
 
 use std::collections::BTreeMap;
 
 use super::phrases::{CHANGED, THAT_OF, number_at_the_beginning};
 use super::{RolloutEvent, RolloutEventKind};
 
-/// How what is said of a roll back begins, before the number that its revision had.
+/// The beginning of the words about a roll back, before the number that its revision had.
 pub(crate) const ROLLED_BACK: &str = "roll back: template is that of revision ";
 
-/// A change of the template, as an event tells it.
+/// A change of the template, according to an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Renumbering {
     /// The revision before the change, by its number then.
     from: i64,
-    /// The number that the revision had to which it went back; `None`: it went to another one, or that had its new number already.
+    /// The number that the revision had to which the change went back; `None`: it went to another revision, or the revision had its new
+    /// number already.
     back_to: Option<i64>,
-    /// The number that it has, where it was known by then.
+    /// The number that the revision has, if it was known by then.
     to: Option<i64>,
 }
 
@@ -37,7 +38,8 @@ impl RolloutEvent {
         }
     }
 
-    /// The number that a revision had when a roll back to it was asked for, as its operator was told once the template was changed.
+    /// The number that a revision had when a roll back to it was asked for, according to the answer that its operator got once the
+    /// template was changed.
     fn rolled_back_to(&self) -> Option<i64> {
         number_at_the_beginning(self.said.as_deref()?.strip_prefix(ROLLED_BACK)?)
     }
@@ -50,8 +52,8 @@ impl RolloutEvent {
     }
 }
 
-/// The numbers that revisions had, by the number that each has now, the last one first: as far as `events`, oldest first, tell.
-/// `current`: that of the present template's revision.
+/// The former numbers of revisions, by the number that each has now, the latest first, as far as `events`, oldest first, tell.
+/// `current`: the number of the present template's revision.
 pub(crate) fn earlier_numbers<'a>(
     events: impl Iterator<Item = &'a RolloutEvent>,
     current: Option<i64>,
@@ -59,7 +61,8 @@ pub(crate) fn earlier_numbers<'a>(
     let mut known: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
     let mut last: Option<Renumbering> = None;
     let mut note = |from: i64, was: i64, now: i64| {
-        // Its new number is above that of the one that it was rolled back from. Until its controller has seen the template, it has none.
+        // The new number is above that of the revision that was rolled back from. Until the controller has seen the template, there is
+        // no new number.
         if now > from && now != was {
             let before = known.remove(&was).unwrap_or_default();
             known.insert(now, std::iter::once(was).chain(before).collect());
@@ -87,20 +90,20 @@ pub(crate) fn earlier_numbers<'a>(
     known
 }
 
-/// What is said of a revision that had these numbers, the last one first: `the template of 2`; `None` where it had no other.
+/// The words for a revision that had these numbers, the latest first: `the template of 2`; `None` if it had no other number.
 pub(crate) fn template_of(earlier: &[i64]) -> Option<String> {
     let earlier: Vec<String> = earlier.iter().map(i64::to_string).collect();
     (!earlier.is_empty()).then(|| format!("the template of {}", earlier.join(", before that of ")))
 }
 
-/// A number of a revision with those that it had: `4 (the template of 2)`.
+/// The number of a revision, with its former numbers: `4 (the template of 2)`.
 pub(crate) fn with_earlier(number: i64, known: &BTreeMap<i64, Vec<i64>>) -> String {
     let template = known.get(&number).and_then(|earlier| template_of(earlier));
     template.map_or_else(|| number.to_string(), |template| format!("{number} ({template})"))
 }
 
-/// What was said when revisions had other numbers, with those that they have now: `revision 2` becomes `revision 4 (the template of 2)`. A
-/// change from one to another is left as it was.
+/// A text from a time when revisions had other numbers, with their present numbers: `revision 2` becomes `revision 4 (the template of
+/// 2)`. A change from one revision to another is left as it was.
 pub fn with_present_numbers(text: &str, known: &BTreeMap<i64, Vec<i64>>) -> String {
     const REVISION: &str = "revision ";
     let mut parts = text.split(REVISION);

@@ -1,18 +1,19 @@
-//! Pods that others took away, several of them in one sentence.
+//! Pods that others took away; the words put several of them into one sentence.
 
 use super::{RolloutEvent, RolloutEventKind};
 
 /// The reason of an Event on a pod that somebody else took away; see [`RolloutEvent::reason`].
 pub(super) const TAKEN_AWAY: &str = "RolloutPodTakenAway";
-/// How many of them everybody is told of within a short time; the others are told only in the timeline and the log of whoever drives.
+/// How many of these events are Events for everybody within a short time. The others are only in the timeline and the log of the
+/// driver.
 pub(crate) const TOLD_TO_ALL: usize = 10;
-/// How many nodes are named in one sentence.
+/// The most nodes that are named in one sentence.
 const NAMED: usize = 5;
-/// How the words for one begin.
+/// The beginning of the words for one pod.
 const POD_OF: &str = "the pod of ";
 
 impl RolloutEvent {
-    /// Whether it tells that somebody else took a pod away.
+    /// Whether the event says that somebody else took a pod away.
     pub fn is_taken_away(&self) -> bool {
         match &self.kind {
             RolloutEventKind::PodTakenAway { .. } => true,
@@ -21,7 +22,8 @@ impl RolloutEvent {
         }
     }
 
-    /// The node whose pod was taken away, and what is said of that pod: `n4`, `was deleted, …`. `None` where it is about something else.
+    /// The node whose pod was taken away, and the words about that pod: `n4`, `was deleted, …`. `None` if the event is about something
+    /// else.
     pub fn taken_away(&self) -> Option<(String, String)> {
         let said = self.is_taken_away().then(|| self.to_string())?;
         let (_, of_pod) = said.split_once(POD_OF)?;
@@ -30,8 +32,8 @@ impl RolloutEvent {
     }
 }
 
-/// `the pods of 7 nodes (a, b, c, d, e and 2 more) were deleted, …`: what `rest` says of the pod of one, of those of all `nodes`. `reported`: it is
-/// known from Events, of which there are [`TOLD_TO_ALL`] at most.
+/// `the pods of 7 nodes (a, b, c, d, e and 2 more) were deleted, …`: the words `rest` about one pod, told of the pods of all `nodes`.
+/// `reported`: these are known from Events, of which there are [`TOLD_TO_ALL`] at most.
 pub fn taken_away_together(nodes: &[String], rest: &str, reported: bool) -> String {
     let named = nodes.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     let at_least = if reported && nodes.len() >= TOLD_TO_ALL { "at least " } else { "" };

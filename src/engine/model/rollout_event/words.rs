@@ -11,7 +11,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::image::{hidden_by_versions, version_of};
 
-/// What happened, in one sentence without who and when.
+/// The event in one sentence, without who and when.
 impl fmt::Display for RolloutEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let said = self.said.as_deref().unwrap_or_default();
@@ -56,7 +56,7 @@ impl fmt::Display for RolloutEvent {
 }
 
 impl RolloutEventKind {
-    /// What a one-shot command did with the lease: it drives nothing. `None`: the event is about something else.
+    /// The words for a one-shot command's use of the lease: it drives nothing. `None`: the event is about something else.
     pub(crate) fn by_one_shot(&self) -> Option<String> {
         Some(match self {
             Self::LeaseAcquired => "took the lease for one write".to_owned(),
@@ -76,7 +76,8 @@ impl RolloutEventKind {
 }
 
 impl RolloutEventKind {
-    /// What a driver did with the lease where no rollout is recorded: it drives a pre-warming only. `None`: its own words are as true of that.
+    /// The words for a driver's use of the lease if no rollout is recorded: it drives a pre-warming only. `None`: the usual words are
+    /// true as well.
     pub(crate) fn by_who_only_prewarms(&self) -> Option<String> {
         match self {
             Self::LeaseAcquired | Self::LeaseTakenOver { .. } => {
@@ -88,7 +89,7 @@ impl RolloutEventKind {
 }
 
 impl RolloutEvent {
-    /// To which revision, by its number then, the template was changed; for an event of another process its words tell.
+    /// The revision to which the template was changed, by its number then; for an event of another process, it is read from the words.
     pub(crate) fn changed_to(&self) -> Option<i64> {
         match &self.kind {
             RolloutEventKind::TemplateChanged { to, .. } => *to,
@@ -113,7 +114,7 @@ impl fmt::Display for RolloutEventKind {
             Self::TemplateChanged { from, to, images } => {
                 let number = |number: &Option<i64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
                 match (from, to) {
-                    // Its controller gives the revision of an earlier template a new number.
+                    // The controller gives the revision of an earlier template a new number.
                     (Some(older), Some(to)) if to <= older => {
                         write!(f, "{CHANGED}{older} → {THAT_OF}{to}, which its controller numbers anew")?;
                     }
@@ -231,7 +232,7 @@ impl PatchChange {
 }
 
 impl EventOutcome {
-    /// In words.
+    /// The outcome in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Requested => "requested",

@@ -1,4 +1,4 @@
-//! What differs between two templates, field by field, under paths as people write them.
+//! The differences between two templates, field by field, under paths as people write them.
 //!
 //! ```text
 //! containers[agent].env[LOG_LEVEL]: info → debug
@@ -7,12 +7,12 @@
 //! tolerations[node.kubernetes.io/disk-pressure:NoSchedule]: removed
 //! ```
 //!
-//! Paths leave out `spec`. Elements of lists are matched as Kubernetes merges them: containers, volumes and variables by name,
-//! ports by number and protocol, mounts by path, tolerations by all that they say. Where a list has no such key, or names one
-//! twice, its elements are matched by what is equal, in order, and their path has their index.
+//! Paths leave out `spec`. Elements of lists are matched as Kubernetes merges them: containers, volumes and variables by name, ports
+//! by number and protocol, mounts by path, tolerations by all that they say. If a list has no such key, or names one twice, its equal
+//! elements are matched in order, and the paths of its elements have their index.
 //!
-//! Two templates differ if and only if something is named here: an order that alone is different is named, too, because it gives
-//! a DaemonSet another revision.
+//! Two templates differ if and only if a difference is named here. A difference in order alone is named, too, because it gives a
+//! DaemonSet another revision.
 
 mod words;
 
@@ -24,54 +24,54 @@ use serde_json::{Map, Value};
 
 use super::Template;
 
-/// How many pairs of elements of one list are compared to find those that are equal. Longer lists are compared by index, once
-/// what they have in common at both ends is taken off.
+/// The most pairs of elements of one list that are compared to find equal ones. Longer lists are compared by index, once the common
+/// elements at both ends are taken off.
 const PAIRS: usize = 40_000;
 
 /// One field that differs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldChange {
-    /// Where: `containers[agent].env[LOG_LEVEL]`.
+    /// The path of the field: `containers[agent].env[LOG_LEVEL]`.
     pub path: String,
-    /// What became of it.
+    /// The edit of the field.
     #[serde(flatten)]
     pub edit: FieldEdit,
 }
 
-/// What became of a field.
+/// The edit of a field.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase", tag = "change")]
 pub enum FieldEdit {
-    /// It was not there before.
+    /// The field was not there before.
     Added {
-        /// What it is now.
+        /// Its present value.
         to: Value,
     },
-    /// It is there no more.
+    /// The field is no longer there.
     Removed {
-        /// What it was.
+        /// Its former value.
         from: Value,
     },
-    /// It has another value.
+    /// The field has another value.
     Changed {
-        /// What it was.
+        /// Its former value.
         from: Value,
-        /// What it is now.
+        /// Its present value.
         to: Value,
     },
-    /// A list has its elements in another order.
+    /// The elements of a list have another order.
     Reordered {
-        /// The elements that both have, as they are called in paths, in the order that they had.
+        /// The elements that both lists have, as paths name them, in the former order.
         from: Vec<String>,
-        /// The same, in the order that they have.
+        /// The same elements, in the present order.
         to: Vec<String>,
     },
 }
 
-/// What differs between two templates: images first, then by path. Empty if and only if they are equal.
+/// The differences between two templates: images first, then by path. Empty if and only if the templates are equal.
 ///
-/// The work grows with the size of both, but for lists without a key, where it is bounded.
+/// The work grows with the size of both templates; for lists without a key it is bounded.
 pub fn changes(from: &Template, to: &Template) -> Vec<FieldChange> {
     let mut found = Found::default();
     if from != to {
@@ -88,7 +88,7 @@ impl FieldChange {
     }
 }
 
-/// Where a value is, and the name of the field that it is in.
+/// The path of a value, and the name of the field that holds it.
 #[derive(Clone, Default)]
 struct FieldPath {
     text: String,
@@ -149,7 +149,7 @@ impl Found {
         }
     }
 
-    /// A field that was not there. Of what has fields or elements of its own each is named.
+    /// A field that was not there. If it has fields or elements of its own, each of them is named.
     fn come(&mut self, path: &FieldPath, to: &Value) {
         match to {
             Value::Object(fields) if !fields.is_empty() => self.objects(path, &Map::new(), fields),
@@ -160,7 +160,7 @@ impl Found {
         }
     }
 
-    /// A field that is there no more.
+    /// A field that is no longer there.
     fn gone(&mut self, path: &FieldPath, from: &Value) {
         match from {
             Value::Object(fields) if !fields.is_empty() => self.objects(path, fields, &Map::new()),
@@ -212,7 +212,7 @@ impl Found {
         }
     }
 
-    /// A list whose elements have no key: what is equal at both ends is taken off, and of the rest as much as is equal in order.
+    /// A list whose elements have no key: equal elements at both ends are taken off, then as many as are equal in order.
     fn in_order(&mut self, path: &FieldPath, from: &[Value], to: &[Value]) {
         let head = from.iter().zip(to).take_while(|(a, b)| a == b).count();
         let tails = from[head..].iter().rev().zip(to[head..].iter().rev());
@@ -248,7 +248,7 @@ impl Found {
     }
 }
 
-/// Indices of elements that both have, in order: as many as there can be. Too many pairs give none.
+/// Indices of as many elements as possible that both lists have in the same order. Too many pairs give none.
 fn common(from: &[Value], to: &[Value]) -> Vec<(usize, usize)> {
     if from.is_empty() || to.is_empty() || from.len().saturating_mul(to.len()) > PAIRS {
         return Vec::new();
@@ -278,7 +278,7 @@ fn common(from: &[Value], to: &[Value]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// What tells the elements of this list apart; `None` where it has no such key, an element lacks it, or two share one.
+/// The keys that tell the elements of this list apart; `None` if it has no such key, an element lacks it, or two share one.
 fn keys(list: &str, elements: &[Value]) -> Option<Vec<String>> {
     let key: fn(&Value) -> Option<String> = match list {
         "containers"
@@ -319,7 +319,7 @@ fn text(element: &Value, field: &str) -> Option<String> {
     element.get(field).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// All that a toleration says: `key=value:effect for 300s`; `*` where it names no key.
+/// The whole text of a toleration: `key=value:effect for 300s`; `*` if it names no key.
 fn toleration(element: &Value) -> Option<String> {
     let fields = element.as_object()?;
     let field = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -342,7 +342,7 @@ fn plain_variable(element: &Value) -> Option<&Value> {
     fields.get("value")
 }
 
-/// An element without what its path says already.
+/// An element without the parts that its path says already.
 fn plain(list: &str, element: &Value) -> Value {
     if list == "env"
         && let Some(value) = plain_variable(element)

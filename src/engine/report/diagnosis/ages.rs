@@ -1,17 +1,17 @@
-//! Texts that are the same but for an age or a number of times are one: `pulls for 22s` and `pulls for 40s` are `pulls for 22–40s`.
+//! Merges texts that differ only in an age or a number of times: `pulls for 22s` and `pulls for 40s` become `pulls for 22–40s`.
 
 use std::ops::Range;
 
 use crate::engine::model::Str;
 
-/// What a number counts: units of time, by their seconds, and times.
+/// The units of numbers: units of time, by their seconds, and times.
 const UNITS: [(&str, u64); 5] = [("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400), (" times", 1)];
 
 /// A number with its unit, `22s`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Counted {
     number: u64,
-    /// Its place in [`UNITS`].
+    /// Index into [`UNITS`].
     unit: usize,
 }
 
@@ -25,7 +25,7 @@ impl Counted {
     }
 }
 
-/// Amounts of one text, or of several: from the least to the most.
+/// The amounts of one text or of several, as a range from least to most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct CountedRange {
     least: Counted,
@@ -49,13 +49,13 @@ impl CountedRange {
     }
 }
 
-/// `text` without its amounts: what texts that differ only by these have in common.
+/// `text` without its amounts: texts that differ only in these have the rest in common.
 pub(super) fn without_amounts(text: &str) -> String {
     let mut common = String::new();
     let mut end = 0;
     for (at, range) in amounts(text) {
         common.push_str(&text[end..at.start]);
-        // Times and ages are told apart.
+        // Numbers of times and ages get different placeholders.
         common.push_str(if UNITS[range.most.unit].0.len() > 1 { "\u{0}n" } else { "\u{0}t" });
         end = at.end;
     }
@@ -63,7 +63,7 @@ pub(super) fn without_amounts(text: &str) -> String {
     common
 }
 
-/// Both texts as one, with ranges where their amounts differ; `None` where something else differs.
+/// Both texts as one, with ranges where their amounts differ; `None` where they differ otherwise.
 pub(super) fn merged(ours: &str, theirs: &str) -> Option<Str> {
     if ours == theirs {
         return Some(ours.into());
@@ -82,7 +82,8 @@ pub(super) fn merged(ours: &str, theirs: &str) -> Option<Str> {
     Some(text.into())
 }
 
-/// The amounts in a text, each with its place. Numbers without such a unit are none: ports, exit codes and versions tell texts apart.
+/// The amounts in a text, each with its place. Numbers without such a unit (ports, exit codes, versions) are not amounts: texts with different ones
+/// stay apart.
 fn amounts(text: &str) -> Vec<(Range<usize>, CountedRange)> {
     let mut found = Vec::new();
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! What an operator can do about each cause.
+//! The remedies for each cause.
 
 use super::{OfferedCommand, injected, revision_of};
 use crate::engine::model::Str;
@@ -8,10 +8,10 @@ use crate::engine::model::kubectl_command::{KubectlCommand, PodReading};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::report::snapshot::{NodeView, RevisionView, Snapshot};
 
-/// Of how many finalizers it is said who takes them off.
+/// For this many finalizers at most, the text says who takes them off.
 const OWNERS: usize = 3;
 
-/// What to do about the cause of a node, most fitting first.
+/// The remedies for the cause of a node, most fitting first.
 pub(super) fn of(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Vec<String> {
     if let Some(container) = injected(cause, node, snapshot) {
         return vec![
@@ -30,7 +30,7 @@ pub(super) fn of(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Vec<Str
     about(cause.kind).iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// Commands for that, and to look further.
+/// Commands for the remedies, and for a closer look.
 pub(super) fn commands(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Vec<OfferedCommand> {
     let namespace = snapshot.namespace.clone();
     let (Some(pod), false) = (&node.pod, cause.kind == CauseKind::NodeDown) else {
@@ -52,7 +52,7 @@ pub(super) fn commands(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> V
     first.into_iter().chain([describe(pod, node, snapshot)]).collect()
 }
 
-/// Commands to look further at a pod that restarts: what each container of it wrote that the template names.
+/// Commands for a closer look at a pod that restarts: the logs of each of its containers that the template names.
 pub(super) fn restarts(node: &NodeView, snapshot: &Snapshot) -> Vec<OfferedCommand> {
     let Some(pod) = &node.pod else { return Vec::new() };
     let images = revision_of(node, snapshot).map_or(&[][..], |revision| &revision.images);
@@ -61,21 +61,21 @@ pub(super) fn restarts(node: &NodeView, snapshot: &Snapshot) -> Vec<OfferedComma
 }
 
 fn log(container: &Str, pod: &Str, node: &NodeView, snapshot: &Snapshot) -> OfferedCommand {
-    // A kubelet has a run before only of a container that it has started again.
+    // A kubelet has a previous run only of a container that it has started again.
     let run = if node.restarts > 0 { LogRun::Previous } else { LogRun::Current };
     let (namespace, pod, container) = (snapshot.namespace.clone(), pod.clone(), container.clone());
     let text = format!("what {container} wrote on {}", node.name);
     OfferedCommand { text, command: KubectlCommand::Log(LogSource { namespace, pod, container, run }) }
 }
 
-/// What the API server has of a pod, with its Events.
+/// The command that shows the API server's view of a pod, with its Events.
 fn describe(pod: &Str, node: &NodeView, snapshot: &Snapshot) -> OfferedCommand {
     let (reads, namespace, pod) = (PodReading::Description, snapshot.namespace.clone(), pod.clone());
     let text = format!("more of the pod of {}, with its Events", node.name);
     OfferedCommand { text, command: KubectlCommand::Pod { reads, namespace, pod } }
 }
 
-/// Where there is no pod to look at, or its node does not answer for it.
+/// The command for where there is no pod to look at, or its node does not answer for it.
 fn look_at_what_lacks_a_pod(kind: CauseKind, node: &NodeView, snapshot: &Snapshot) -> OfferedCommand {
     match kind {
         CauseKind::NodeDown => describe_node(node),
@@ -89,14 +89,14 @@ fn look_at_what_lacks_a_pod(kind: CauseKind, node: &NodeView, snapshot: &Snapsho
     }
 }
 
-/// What the API server has of a node.
+/// The command that shows the API server's view of a node.
 pub(super) fn describe_node(node: &NodeView) -> OfferedCommand {
     let text = format!("more of {}, with its conditions", node.name);
     OfferedCommand { text, command: KubectlCommand::DescribeNode { node: node.name.clone() } }
 }
 
-/// What replaces a pod that fails of a container of its own revision, where the rollout leads to another one. `None` where the target has
-/// that image too.
+/// The remedy for a pod at another revision than the target that fails: the target replaces it. `None` where the cause is an image that the target
+/// needs, too.
 fn is_left_behind(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Option<String> {
     let target = snapshot.to.as_ref().filter(|_| snapshot.adopted && !node.at_target)?;
     let (revision, container) = (revision_of(node, snapshot)?, cause.container.as_ref()?);
@@ -109,7 +109,7 @@ fn is_left_behind(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Option
     Some(format!("let what is still of {} be updated: {} replaces it then", revision.called(), target.called()))
 }
 
-/// Who takes a finalizer off.
+/// The owner that takes a finalizer off.
 fn owner_of(finalizer: &Str) -> String {
     match &**finalizer {
         "foregroundDeletion" | "orphan" => {
@@ -127,7 +127,7 @@ fn owner_of(finalizer: &Str) -> String {
     }
 }
 
-/// What to do about a cause, most fitting first.
+/// The remedies for a cause, most fitting first.
 pub(super) fn about(kind: CauseKind) -> &'static [&'static str] {
     match kind {
         CauseKind::ImageNotFound => &[

@@ -1,5 +1,5 @@
-//! What the nodes that are left wait for: places that nodes take after each other, such as those under `maxUnavailable`. The rollout is
-//! done when the last lane is empty.
+//! The lanes that the nodes left wait for: places that nodes take after each other, such as those under `maxUnavailable`. The rollout is done when
+//! the last lane is empty.
 //!
 //! ```text
 //!   maxUnavailable ───── every node, for as long as its whole update takes
@@ -22,7 +22,7 @@ use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::estimates::{at_rate, each_of_few, until_done};
 
-/// An estimate may be wrong by one in so many at least.
+/// The range of an estimate is widened at each end by one part in this many.
 const UNEVEN: u32 = 10;
 
 /// How long an update takes on the nodes of a site.
@@ -30,7 +30,7 @@ const UNEVEN: u32 = 10;
 struct SiteTimes {
     /// From the deletion of the pod until its replacement is available.
     whole: TimeRange,
-    /// From the deletion of the pod until its replacement is ready: as long as it may pull.
+    /// From the deletion of the pod until its replacement is ready, which is as long as the node may pull.
     until_ready: TimeRange,
 }
 
@@ -41,7 +41,7 @@ struct UnderWay<'a> {
     pulls: bool,
 }
 
-/// What the nodes that are left wait for, and how long updates took in each site.
+/// The lanes that the nodes left wait for, and how long updates took in each site.
 pub(super) struct Lanes<'a> {
     engine: &'a Engine,
     under_way: Vec<UnderWay<'a>>,
@@ -49,7 +49,7 @@ pub(super) struct Lanes<'a> {
     ends: Vec<Timestamp>,
     site_ends: HashMap<&'a Str, Vec<Timestamp>>,
     sites: HashMap<&'a Str, SiteTimes>,
-    /// Of a site of which no node is done.
+    /// Times for a site with no finished node.
     fleet: SiteTimes,
     site_nodes: HashMap<&'a Str, u32>,
     max_unavailable: usize,
@@ -59,7 +59,7 @@ pub(super) struct Lanes<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// `done`: in the order in which they became available; at least one.
+    /// `done` is in the order in which the nodes became available, and not empty.
     pub(super) fn new(
         engine: &'a Engine,
         done: &[DoneNode<'a>],
@@ -86,7 +86,7 @@ impl<'a> Lanes<'a> {
                 let mut took: Vec<Duration> = done.iter().map(|done| end(done).since(done.made_at) + going).collect();
                 let longest = took.iter().max().copied().unwrap_or_default();
                 let TimeRange { least, most } = each_of_few(&mut took);
-                // A node on its way for longer than those that are done counts with what it has taken so far.
+                // A node that has been on its way for longer than the finished nodes took counts with its time so far.
                 let so_far = under_way.iter().filter(counts).map(|node| node.elapsed);
                 took.extend(so_far.filter(|elapsed| *elapsed > longest));
                 TimeRange { least, most: most.max(each_of_few(&mut took).most) }
@@ -109,7 +109,7 @@ impl<'a> Lanes<'a> {
         let rows = engine.assessment.rows().filter(|row| row.in_fleet);
         rows.for_each(|row| *site_nodes.entry(engine.site_of(row)).or_default() += 1);
         let moving = moving.len();
-        // What is charged and does not move stays so.
+        // Nodes that are charged and do not move stay charged.
         let stuck = count(engine.budget.charged).saturating_sub(moving);
         Self {
             engine,
@@ -126,12 +126,12 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// From how many nodes the times of their sites were taken.
+    /// The number of nodes from which the times of the sites were taken.
     pub(super) fn measured_nodes(&self) -> u32 {
         u32::try_from(self.site_ends.values().map(Vec::len).sum::<usize>()).unwrap_or(u32::MAX)
     }
 
-    /// How long until those on their way and these are done; `None` where nothing is left, or where nothing may go.
+    /// How long until the nodes on their way and `waiting` are done; `None` where nothing is left, or nothing may go.
     pub(super) fn until_done(&self, waiting: &[&'a Row]) -> Option<TimeRange> {
         let all: Vec<&UnderWay<'a>> = self.under_way.iter().collect();
         let whole = self.lane(
@@ -162,7 +162,7 @@ impl<'a> Lanes<'a> {
         sites.into_iter().collect()
     }
 
-    /// The later one of `other` and of when these have pulled, and have been ready for as long as they have to.
+    /// The later of `other` and the time at which these nodes have pulled and then been ready for as long as required.
     fn later(
         &self,
         other: TimeRange,
@@ -175,7 +175,7 @@ impl<'a> Lanes<'a> {
         Some(TimeRange { least: other.least.max(least), most: other.most.max(most) })
     }
 
-    /// `waiting`: how many nodes of each site. Where sites share a lane, each node takes as long as they do on average.
+    /// `waiting` is the number of nodes of each site. In a lane that sites share, each node takes as long as their average.
     fn lane(
         &self,
         of: fn(&SiteTimes) -> TimeRange,
@@ -197,7 +197,7 @@ impl<'a> Lanes<'a> {
         let range = until_done(each, &elapsed, waiting, at_once)?;
         let now = self.engine.view.server_time(self.engine.now);
         let lately = at_rate(ends, now, each.most * PAUSE + MARGIN, waiting + elapsed.len());
-        // The last ones on their way take as long as each, whatever the rate was.
+        // The last nodes on their way take a full update each, whatever the rate was.
         let lately = lately.filter(|_| waiting > 0);
         Some(TimeRange {
             least: lately.map_or(range.least, |lately| lately.min(range.least)),
@@ -205,7 +205,7 @@ impl<'a> Lanes<'a> {
         })
     }
 
-    /// How many nodes of a site may pull at once: what operators allow, and what the link bears where the pace follows that.
+    /// How many nodes of a site may pull at once: the limit of operators, or the pace of the site where it follows its link.
     fn at_once(&self, site: &Str) -> usize {
         let asked = match self.intent.budgets.max_pulling_per_site.at() {
             Some(limit) => limit.of(self.site_nodes.get(site).copied().unwrap_or_default(), Rounding::Up),
@@ -215,7 +215,7 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// As it is shown: no two nodes take equally long, also where those that are done did.
+/// The range as it is shown, widened: no two nodes take equally long, even if the finished ones did.
 fn said(range: TimeRange) -> TimeRange {
     let TimeRange { least, most } = range;
     TimeRange { least: least - least / UNEVEN, most: most + most / UNEVEN }.rounded()

@@ -1,4 +1,4 @@
-//! What needs the operator's attention now.
+//! The alarms: conditions that need the operator's attention now.
 
 use std::time::Duration;
 
@@ -21,67 +21,67 @@ pub enum Alarm {
     },
     /// Strategy drift: somebody changed the strategy back while the rollout runs, and the native controller replaces pods.
     StrategyDrifted {
-        /// Who, if managedFields tell, with the tool behind the name.
+        /// Who changed it, if managedFields tell, with the tool behind the name.
         by: Option<Str>,
         /// How often `OnDelete` was set again lately.
         enforced: u32,
-        /// How to hold them, where that is known.
+        /// How to keep them from doing so again, if that is known.
         suspend_hint: Option<Str>,
     },
     /// Strategy drift, and `OnDelete` was set again at once.
     OnDeleteEnforced {
-        /// Who, if managedFields tell, with the tool behind the name.
+        /// Who changed it, if managedFields tell, with the tool behind the name.
         by: Option<Str>,
-        /// How often lately.
+        /// How often `OnDelete` was set again lately.
         times: u32,
-        /// How to hold them, where that is known.
+        /// How to keep them from doing so again, if that is known.
         suspend_hint: Option<Str>,
     },
-    /// Nobody is seen alive who drives, and whoever drives next halts at once.
+    /// No living driver is seen, and the next one will halt the rollout at once.
     HaltWaits {
-        /// What halts it.
+        /// The gate that will halt it.
         gate: HaltingGate,
-        /// In words, with up to three nodes.
+        /// The reason in words, with up to three nodes.
         why: Str,
     },
     /// Somebody changed the template in the middle of the rollout.
     TemplateChanged {
-        /// Who, if managedFields tell, with the tool behind the name.
+        /// Who changed it, if managedFields tell, with the tool behind the name.
         by: Option<Str>,
-        /// How, as the words follow on those before them: `: agent v2 → v1, where the rollout came from`. Empty where that is not known.
+        /// The change, in words that follow on the sentence before: `: agent v2 → v1, where the rollout came from`. Empty where it is not known.
         change: Str,
-        /// How to hold them, where that is known.
+        /// How to keep them from doing so again, if that is known.
         suspend_hint: Option<Str>,
     },
-    /// The revision that is taken for that of the template is stored in a form that does not compare equal, and no pod was
-    /// made from it yet: the rollout does not end on a guess.
+    /// The revision taken for that of the template is stored in a form that does not compare equal, and no pod was made from it yet. The rollout does
+    /// not complete on such a guess.
     TargetUncertain {
         /// Its number, or its hash.
         revision: Str,
     },
-    /// Nodes that are down use up the budget, and none of them is on its way back: what is left waits for good.
+    /// Nodes that are down use up the budget, and none of them is on its way back: the nodes left wait for good.
     BudgetUsedUp {
-        /// How many are charged.
+        /// How many nodes are charged.
         used: u32,
-        /// How many may be.
+        /// How many nodes may be charged.
         limit: u32,
-        /// How many nodes wait for it.
+        /// How many nodes wait for the budget.
         waiting: u32,
-        /// How many of those that are down have failed at the new revision.
+        /// How many of the nodes that are down have failed at the new revision.
         failed: u32,
     },
-    /// The API server refuses to delete the pods of some nodes: they stay at the old revision.
+    /// The API server refuses to delete the pods of some nodes, which therefore stay at the old revision.
     DeletionRefused {
-        /// One of them.
+        /// One of the nodes.
         node: Str,
-        /// How many.
+        /// The number of nodes.
         count: u32,
-        /// What the server said of that one.
+        /// The server's message for that node.
         why: Str,
-        /// Whether anything else is left to update.
+        /// Whether other nodes can still be updated.
         others: bool,
     },
-    /// The DaemonSet's controller has something to do and has not done anything for 40 s, nor said why.
+    /// The DaemonSet's controller has had work for 40 s and has neither done anything nor said why.
     ControllerIdle {
         /// Since when, by our clock.
         since: Timestamp,
@@ -90,31 +90,31 @@ pub enum Alarm {
         /// The DaemonSet's spec is not observed.
         unobserved: bool,
     },
-    /// A site is down, updated nodes and others together: nothing serving is taken there until they are back.
+    /// A site is down, updated nodes and others together: no serving pod is taken down there until they are back.
     SiteOutage(SiteOutage),
     /// Every node is at the target, and the DaemonSet is not handed back: its controller would delete pods that serve on
     /// nodes that should not run them any more.
     ReleaseWaits {
-        /// How many, in words.
+        /// The number of pods, in words.
         pods: Str,
-        /// Where, and why their nodes should not run them.
+        /// The nodes, and why they should not run the pods.
         nodes: Str,
     },
     /// The rollout halted.
     Halted {
         /// Which gate halted it.
         gate: HaltingGate,
-        /// What happened.
+        /// The reason.
         why: Str,
     },
-    /// What must be seen cannot be seen, or is too old: nothing is started.
+    /// A view that is needed is missing or too old: nothing is started.
     ViewStale {
-        /// What, and since when.
+        /// The watch concerned, and since when.
         why: Str,
     },
     /// A write was refused or keeps failing.
     WriteFailing {
-        /// What was attempted and what the server said.
+        /// The attempted write and the server's message.
         why: Str,
     },
     /// The API server is too far away to drive from here: nothing is started.
@@ -131,9 +131,9 @@ pub enum Alarm {
     },
     /// The record on the Lease is of an earlier DaemonSet of the same name: nothing is driven by it.
     ForeignRecord,
-    /// Rolldeck has set `OnDelete`, and no record says for which rollout: its limits, soak time, partition and selector are not known.
+    /// Rolldeck has set `OnDelete`, and no record says for which rollout: limits, soak time, partition and selector are not known.
     RecordMissing,
-    /// The record was begun anew after an earlier one was lost, and nobody has set its limits since: those of the earlier one are not known.
+    /// The record was begun anew after an earlier one was lost, and nobody has set its limits since: the earlier limits are not known.
     LimitsLost {
         /// Who began it, and when.
         begun: By,
@@ -142,17 +142,17 @@ pub enum Alarm {
         /// For how long a new pod soaks.
         soak: Duration,
     },
-    /// The DaemonSet is being deleted: its controller makes no pod any more.
+    /// The DaemonSet is being deleted: its controller makes no more pods.
     BeingDeleted,
-    /// The state of the cluster went back to an earlier one, as after a restore from a backup, and nobody has asked from here to drive since.
+    /// The cluster went back to an earlier state, as after a restore from a backup, and nobody has asked this process to drive since.
     StateRestored {
-        /// When that was found.
+        /// When that was noticed.
         at: Timestamp,
     },
 }
 
 impl Alarm {
-    /// How to keep the tool that is behind it from acting, where that is known.
+    /// How to keep the tool behind the alarm from acting, if that is known.
     pub fn suspend_hint(&self) -> Option<&str> {
         match self {
             Self::StrategyDrifted { suspend_hint, .. }
@@ -180,7 +180,7 @@ impl Alarm {
         }
     }
 
-    /// The least budget that lets the next node go, where that is what it waits for.
+    /// The smallest budget that lets the next node be updated, if that node waits for the budget.
     pub fn enough(&self) -> Option<u32> {
         match self {
             Self::BudgetUsedUp { used, .. } => Some(used + 1),

@@ -1,4 +1,4 @@
-//! The nodes of a snapshot, each shared with the snapshots in which it is the same.
+//! The nodes of a snapshot. Snapshots share a node for as long as it is the same.
 //!
 //! A snapshot of thousands of nodes is megabytes, and several live at once: the one that is published, the one that a console
 //! shows, and the one that is being made. Between two of them a handful of nodes differ.
@@ -59,9 +59,9 @@ impl NodeViews {
         self.0.iter().map(|node| &**node)
     }
 
-    /// The same nodes, as many as an iterator gives, each shared with `last` where it is the same there.
+    /// The given nodes; each that is the same in `last` is shared with it.
     pub(crate) fn sharing(last: &Self, nodes: impl ExactSizeIterator<Item = NodeView>) -> Self {
-        // Most nodes stay at their place. Where one moved, the others are looked up by name.
+        // Most nodes keep their place. Where one moved, the others are looked up by name.
         let mut by_name: Option<HashMap<&Str, &Arc<NodeView>>> = None;
         let mut known = |place: usize, node: &NodeView| match last.get(place) {
             Some(known) if known.name == node.name => Some(known),
@@ -79,7 +79,7 @@ impl NodeViews {
         if nodes.is_shared_with(last) { last.clone() } else { nodes }
     }
 
-    /// Whether these are the nodes of `other`, unchanged and in the same order, and stored once.
+    /// Whether the nodes are those of `other`, unchanged and in the same order, and share one storage.
     pub fn is_shared_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
             || (self.len() == other.len()

@@ -1,6 +1,6 @@
-//! What image pulls are called: their states, how they are known, why they failed, how they compare with others.
+//! The words for image pulls: their states, the evidence for these, why pulls failed, how they compare with others.
 //!
-//! An estimate carries `~` and says from how many nodes it is.
+//! An estimate carries `~` and tells how many nodes it comes from.
 
 use std::fmt;
 use std::time::Duration;
@@ -71,14 +71,14 @@ impl fmt::Display for Size {
     }
 }
 
-/// How fast something comes: `11 MB/s`.
+/// A rate in words: `11 MB/s`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PullRate(pub u64);
 
 impl fmt::Display for PullRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            // As fine as it is said of small numbers.
+            // Small numbers get one decimal place.
             rate @ 1_000_000..10_000_000 => write!(f, "{}.{} MB/s", rate / 1_000_000, rate / 100_000 % 10),
             rate => write!(f, "{}/s", Size(rate)),
         }
@@ -88,7 +88,7 @@ impl fmt::Display for PullRate {
 /// How long a pull takes: in seconds up to ten minutes, because pulls are compared.
 struct Span(Duration);
 
-/// What is shorter is told in seconds.
+/// Shorter spans are told in seconds.
 const FINE: Duration = Duration::from_secs(600);
 
 impl fmt::Display for Span {
@@ -103,7 +103,7 @@ impl fmt::Display for Span {
 impl fmt::Display for FinishedPull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "pulled in {}", Span(self.took))?;
-        // The difference is the time that it waited for other pulls of its node.
+        // The difference is the time that the pull waited for other pulls of its node.
         if self.took.saturating_sub(self.transfer) >= Duration::from_secs(1) {
             write!(f, " ({} without waiting)", Span(self.transfer))?;
         }
@@ -140,19 +140,19 @@ impl fmt::Display for Peers {
     }
 }
 
-/// How far a running pull may be: `~40s of 60s, from 7 peers`; of one that takes longer: `95s, usually ~60s, from 7 peers`; of a slow one:
+/// The progress of a running pull: `~40s of 60s, from 7 peers`. A pull that takes longer than usual: `95s, usually ~60s, from 7 peers`. A slow one:
 /// `360s, 6× the median of its site (~60s)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PullEstimate {
-    /// For how long it runs.
+    /// For how long the pull has run.
     pub elapsed: Duration,
-    /// How long it usually takes.
+    /// How long such a pull usually takes.
     pub usual: UsualPull,
 }
 
 impl PullEstimate {
-    /// The same for a narrow column: `~66%`; `late` once it takes longer than usual, because how far it is cannot be told then; of a slow one
-    /// `6×`.
+    /// The same for a narrow column: `~66%`; `late` once the pull takes longer than usual, because its progress cannot be told then; `6×` for a slow
+    /// pull.
     pub fn short(self) -> String {
         let Self { elapsed, usual } = self;
         match times_slower(elapsed, usual) {
@@ -166,7 +166,7 @@ impl PullEstimate {
 impl fmt::Display for PullEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { elapsed, usual } = *self;
-        // Both in the same unit.
+        // Both spans in the same unit.
         let span = |span: Duration| match elapsed.max(usual.median) {
             longest if longest < FINE => Span(span).to_string(),
             _ => ShortDuration(span).to_string(),
@@ -188,7 +188,7 @@ impl fmt::Display for SlowPull {
 }
 
 impl SlowPull {
-    /// How much slower it was: `6× the median of its site`.
+    /// How much slower the pull was: `6× the median of its site`.
     pub fn compared(&self) -> String {
         format!("{}× {}", self.times, self.scope.median())
     }
@@ -225,7 +225,7 @@ impl fmt::Display for ImageSummary {
     }
 }
 
-/// How many sites are named in a line.
+/// How many sites a line names at most.
 const SITES: usize = 5;
 
 impl PullSummary {
@@ -247,14 +247,14 @@ impl PrewarmPulls {
         PullSummary { images: images.clone(), slow: slow.clone(), ..PullSummary::default() }.lines()
     }
 
-    /// How long the image usually takes that a node of this site pulls now: the first that has not come.
+    /// How long the image usually takes that a node of this site pulls now: the first that has not arrived.
     pub fn usual(&self, node: &str, site: &str) -> Option<UsualPull> {
         let has_come = |image: &&ImageSummary| self.on(node).any(|pull| pull.image == image.image);
         self.images.iter().find(|image| !has_come(image))?.usual(site)
     }
 
-    /// What a node's pulls took, and how they compare: `pulled in 58s, 412 MB, 6× the median of its site`; of a pull that goes on
-    /// how far it is: `~40s of 58s, from 7 peers`.
+    /// The duration of a node's pulls and how they compare: `pulled in 58s, 412 MB, 6× the median of its site`. For a running pull, its progress:
+    /// `~40s of 58s, from 7 peers`.
     pub fn words(&self, node: &NodeView, at: Timestamp) -> Option<String> {
         match node.prewarm.as_deref() {
             Some(PrewarmState::Pulling { since }) => {
@@ -276,7 +276,7 @@ impl PrewarmPulls {
 }
 
 impl ImagePull {
-    /// All that is known of it as of `at`, where its pull usually takes so long.
+    /// The state of the pull as of `at`, with the usual duration of such a pull where that is given.
     pub fn words(&self, at: Timestamp, usual: Option<UsualPull>) -> String {
         let state = &self.state;
         match state {
@@ -298,7 +298,7 @@ impl ImagePull {
 }
 
 impl NodeView {
-    /// The image that says most about why the node waits: one whose pull failed, else one that is being pulled, else one that is missing.
+    /// The image that explains best why the node waits: one whose pull failed, else one that is being pulled, else one that is missing.
     pub fn telling_image(&self) -> Option<&ImagePull> {
         let rank = |pull: &&ImagePull| match pull.state {
             PullState::Failed { .. } => 0,

@@ -1,15 +1,15 @@
-//! Which revision somebody means.
+//! The names of revisions, and which revision an operator means.
 
 use std::collections::BTreeMap;
 
 use super::{RevisionView, Snapshot};
 use crate::engine::model::rollout_event::{earlier_numbers, template_of, with_earlier};
 
-/// How many characters of a hash are enough, where no other revision's hash begins with them.
+/// This many characters of a hash are enough, if no other revision's hash begins with them.
 const ENOUGH: usize = 2;
 
 impl RevisionView {
-    /// What it is called: by its number, or by its hash where that is not known.
+    /// Its name: its number, or its hash where the number is not known.
     pub fn called(&self) -> String {
         match self.number {
             Some(number) => format!("revision {number}"),
@@ -31,19 +31,19 @@ impl Snapshot {
         revision.number.and_then(|number| known.remove(&number)).unwrap_or_default()
     }
 
-    /// Of a revision that a roll back has given a new number, which ones it had: `the template of 2`.
+    /// The earlier numbers of a revision that a roll back renumbered: `the template of 2`.
     pub fn renumbered_in_words(&self, revision: &RevisionView) -> Option<String> {
         template_of(&self.earlier_numbers(revision))
     }
 
-    /// The same of the target, behind its number: ` (the template of 2)`; empty where nothing is known of it.
+    /// The earlier numbers of the target, to be put behind its number: ` (the template of 2)`. Empty where none is known.
     pub fn target_renumbered(&self) -> String {
         let words = self.to.as_ref().and_then(|target| self.renumbered_in_words(target));
         words.map(|words| format!(" ({words})")).unwrap_or_default()
     }
 
-    /// What a revision is to the DaemonSet and its rollout: `current` is that of the template, which a pod gets that is created now. The rollout
-    /// leads to another one where somebody else has changed the template since.
+    /// The role of a revision for the DaemonSet and its rollout. `current` is the revision of the template, which new pods get. The rollout leads to
+    /// another one if somebody else has changed the template since.
     pub fn role_of(&self, revision: &RevisionView) -> Option<&'static str> {
         let is_target = self.to.as_ref().is_some_and(|to| to.hash == revision.hash);
         match &self.template_revision {
@@ -54,11 +54,11 @@ impl Snapshot {
         }
     }
 
-    /// The revision that somebody calls `text`: its number, one that it had before a roll back, its hash or the beginning of it, or its
+    /// The revision that `text` names: by its number, by one that it had before a roll back, by its hash or the beginning of it, or by its
     /// ControllerRevision's name. Where both a number and a hash fit, the number counts: see [`Self::called_ambiguously`].
     ///
     /// # Errors
-    /// Where none fits: names those that there are. Where the hashes of several begin with `text`: says so.
+    /// If no revision fits, the text names those that exist. If the hashes of several begin with `text`, the text says so.
     pub fn revision_called(&self, text: &str) -> Result<&RevisionView, String> {
         if let Some(revision) = text.parse().ok().and_then(|number| self.numbered(number)) {
             return Ok(revision);
@@ -75,14 +75,14 @@ impl Snapshot {
         }
     }
 
-    /// The revision with this number, or with one that it had.
+    /// The revision with this number, now or earlier.
     fn numbered(&self, number: i64) -> Option<&RevisionView> {
         let all = || self.revisions.iter();
         let now = all().find(|one| one.number == Some(number));
         now.or_else(|| all().find(|one| self.earlier_numbers(one).contains(&number)))
     }
 
-    /// Which revision is meant by digits that could mean another one, too, or that are no number of any.
+    /// The revision that is meant by digits that could mean another one as well, or that are no number of any.
     pub fn called_ambiguously(&self, text: &str) -> Option<String> {
         let number: i64 = text.parse().ok()?;
         let begins = |one: &&RevisionView| text.len() >= ENOUGH && one.hash.starts_with(text);
@@ -106,10 +106,10 @@ impl Snapshot {
         }
     }
 
-    /// The revision of the template; while that is not known, the one that is rolled out.
+    /// The revision of the template; while it is not known, the one that is rolled out.
     ///
     /// # Errors
-    /// Says that it is not known.
+    /// If neither is known.
     pub fn current_revision(&self) -> Result<&RevisionView, String> {
         let current = self.template_revision.as_ref();
         let current = current.and_then(|hash| self.revisions.iter().find(|one| one.hash == *hash));
@@ -118,15 +118,15 @@ impl Snapshot {
         })
     }
 
-    /// What is compared where nothing is named. With what: the target. Of what: the revision that most nodes not at the target
-    /// run; where all are at it, the one before.
+    /// The two revisions to compare if none is named. The second is the target. The first is the revision of most nodes that are not at the target;
+    /// if all are at it, the one before.
     ///
     /// # Errors
     /// When the template's revision is not known, when the revision that most other nodes run is not in the history any more, or when there is
     /// only one revision.
     pub fn compared_by_default(&self) -> Result<(&RevisionView, &RevisionView), String> {
         let target = self.current_revision()?;
-        // What somebody else has made of the template in the middle of the rollout.
+        // The template that somebody else made in the middle of the rollout.
         if let Some(to) = self.to.as_ref().filter(|to| to.hash != target.hash && to.template.is_some()) {
             return Ok((to, target));
         }
@@ -148,13 +148,13 @@ impl Snapshot {
             .ok_or_else(|| "there is only one revision: nothing to compare it with".to_owned())
     }
 
-    /// The target where no other revision is there that it could be compared with.
+    /// The target, if there is no other revision to compare it with.
     pub fn only_revision(&self) -> Option<&RevisionView> {
         let target = self.current_revision().ok().filter(|_| self.from.is_none())?;
         self.revisions.iter().all(|one| one.number.is_none() || one.hash == target.hash).then_some(target)
     }
 
-    /// Which revisions there are, by their numbers, with those that they had: `there are 5 (the template of 3), 4, 2`.
+    /// The revisions that exist, by their numbers and earlier ones: `there are 5 (the template of 3), 4, 2`.
     pub(crate) fn known_revisions(&self) -> String {
         let earlier = self.all_earlier_numbers();
         let known: Vec<String> =

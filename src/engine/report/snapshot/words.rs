@@ -1,4 +1,4 @@
-//! What each value of a snapshot is called. Sentences made of several are in [`crate::engine::report::words`].
+//! The words for each value of a snapshot. Sentences made of several are in [`crate::engine::report::words`].
 
 use std::fmt;
 
@@ -267,8 +267,8 @@ fn times(count: u32) -> String {
 }
 
 impl NodeView {
-    /// Its state in the words of tables. A node that went down after its update is a suspect; once that counts as failed it is called failed,
-    /// also after it is back, until somebody resumes: how far its pod is says less.
+    /// Its state in the words of tables. A node that went down after its update is a suspect. Once it counts as failed it is called failed until an
+    /// operator resumes, even after it is back: the state of its pod would say less.
     pub fn state_words(&self) -> String {
         match (self.state, self.blame) {
             _ if self.counts_as_failed() => NodeState::Failed.to_string(),
@@ -278,7 +278,7 @@ impl NodeView {
     }
 }
 
-/// The line that says why a node is where it is: what is wrong, what holds it, what it waits for.
+/// The line that says why a node is in its state: its trouble, its hold, or its wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Why<'a> {
     /// The node.
@@ -307,7 +307,7 @@ impl fmt::Display for Why<'_> {
                 match (&node.pod_wait, blame) {
                     (Some(wait), _) => write!(f, "; {}", wait.as_of(*at)),
                     (None, Some(Blame::Rollout)) if node.committed => f.write_str(", while it was updated"),
-                    // The record names it, and its pod is still there: it was next.
+                    // The record names the node, and its pod is still there: the node was next.
                     (None, Some(Blame::Rollout)) => f.write_str(", before its update began"),
                     (None, Some(Blame::Node | Blame::PreExisting | Blame::Suspect) | None) => {
                         f.write_str(", by itself")
@@ -319,12 +319,12 @@ impl fmt::Display for Why<'_> {
                 let serves = if node.serves { "serves" } else { "does not serve" };
                 match &node.ineligible {
                     Some(why) => write!(f, "{why}; its {which} {serves}"),
-                    // Nobody tells of the pod any more.
+                    // No process reports on the pod any more.
                     None => write!(f, "its node is not there, its {which} still is"),
                 }
             }
             _ => {
-                // For some causes what the pod waits for says more than the cause.
+                // For some causes, the wait of the pod says more than the cause.
                 let beside = node.cause.as_ref().map(|cause| cause.kind.pod_wait_words());
                 // A hold that waits for a deletion says more than the pod's own wait.
                 let wait = node.pod_wait.as_ref().filter(|_| !matches!(node.hold, Some(Hold::Waits(_))));
@@ -341,7 +341,7 @@ impl fmt::Display for Why<'_> {
                     write!(f, "{}{words}", std::mem::replace(&mut said, "; "))
                 };
                 if let Some(restarted) = node.restarted {
-                    // What is cut off in a narrow column is not the code, by which the operator knows what to look for.
+                    // A narrow column cuts the end off, so the exit code, by which operators search, comes first.
                     let exit = restarted.exit.map(|exit| format!("exit {exit}, ")).unwrap_or_default();
                     let restarts = if restarted.times == 1 { "restart" } else { "restarts" };
                     say(f, &format_args!("{exit}{} {restarts}", restarted.times))?;

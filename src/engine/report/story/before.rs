@@ -1,9 +1,9 @@
-//! What the pods that are there now tell of the time before.
+//! The time before the first snapshot, as the pods that exist now tell it.
 //!
-//! A pod that the rollout made says when it was made, and since when it is ready. That is when it became ready last: between the two it
-//! may have been ready before, and its node served. So neither when a node was updated first nor how many nodes were unavailable at once is
-//! told by it. How long a pod that is ready soaks before its node counts as updated is in the record of a rollout, which goes with its end:
-//! what is told here has to be the same before and after.
+//! A pod that the rollout made tells when it was made and since when it is ready. That is the last time it became ready: it may have been ready
+//! before, while its node served. So it tells neither when a node was first updated nor how many nodes were unavailable at once. The soak time, after
+//! which a node with a ready pod counts as updated, is in the record, which goes when the rollout ends. The moments given here have to be the same
+//! before and after that.
 
 use std::time::Duration;
 
@@ -15,24 +15,24 @@ use crate::engine::report::snapshot::{NodeView, Snapshot};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// When the rollout began: as it is recorded, else when the target's revision was. The first revision was never rolled out.
+/// When the rollout began: as recorded, else when the target's revision was made. The first revision was never rolled out.
 fn began(snapshot: &Snapshot) -> Option<Timestamp> {
     let is_first = snapshot.revisions.len() < 2;
     snapshot.target_began().or_else(|| snapshot.to.as_ref().filter(|_| !is_first)?.created_at)
 }
 
-/// What happened before `snapshot`, oldest first, and how far the rollout was when.
+/// The moments before `snapshot`, oldest first, and the progress over that time.
 pub(super) fn reconstruct(
     snapshot: &Snapshot,
     taken: impl Fn(&str) -> Option<Timestamp>,
 ) -> (Vec<NodeMoment>, Vec<ProgressPoint>) {
     let Some(began) = began(snapshot) else { return Default::default() };
     let mut moments = Vec::new();
-    // Since when a node has the new pod, ready.
+    // For each node with the new pod: since when the pod is ready.
     let mut ready: Vec<Timestamp> = Vec::new();
     for node in snapshot.nodes.iter().filter(|node| node.eligible) {
         let is_updated = node.state == NodeState::Updated;
-        // The cluster tells whole seconds, so what is later may seem to be earlier by a part of one.
+        // The cluster gives whole seconds, so a later time may seem earlier by a fraction of a second.
         let Some(made) = node.pod_created_at.filter(|made| node.at_target && *made + SECOND > began) else {
             ready.extend(node.since.filter(|_| is_updated).map(|since| since.clamp(began, snapshot.at.max(began))));
             continue;

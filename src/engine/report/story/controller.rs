@@ -1,4 +1,4 @@
-//! What the DaemonSet's own controller did to the whole rollout, while rolldeck only looked on.
+//! The actions of the DaemonSet's own controller on the whole rollout while rolldeck only looked on.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 /// Something that the DaemonSet's own controller did.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ControllerMoment {
-    /// When, as far as the cluster tells; otherwise when it was seen.
+    /// When it happened, as far as the cluster tells; otherwise when it was seen.
     pub at: Timestamp,
-    /// What.
+    /// The action.
     pub change: ControllerChange,
 }
 
@@ -25,31 +25,31 @@ pub enum ControllerChange {
     RollsOut {
         /// The number of the revision, where it is known.
         revision: Option<i64>,
-        /// What differs, image by image.
+        /// The images that differ.
         images: Vec<ImageChanged>,
     },
-    /// It deleted pods that lost readiness, outside of its budget, and more nodes are down than the budget allows.
+    /// It deleted pods that lost readiness, outside of its budget, so that more nodes are down than the budget allows.
     LosesNodes {
         /// How many nodes are down.
         down: u32,
-        /// How many it may take down itself.
+        /// How many nodes it may take down by itself.
         max_unavailable: u32,
         /// How many pods it deleted that were not ready.
         replaced_unready: u32,
     },
     /// Every node is at the revision that it rolled out, and serves.
     Complete {
-        /// How many nodes.
+        /// The number of nodes.
         nodes: u32,
     },
 }
 
-/// What was last seen of the controller.
+/// The last known state of the controller.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct LastController {
     /// The revision that it rolls out.
     rolls_out: Option<Str>,
-    /// Of this rollout it was told that it loses nodes.
+    /// Whether it was reported of this rollout that it loses nodes.
     loses_nodes: bool,
 }
 
@@ -60,7 +60,7 @@ impl Story {
         let all_serve = snapshot.counts.available >= snapshot.counts.nodes;
         match snapshot.phase {
             Phase::Native if goes_on => {}
-            // Its controller also has something to do where a node joins, or a pod is evicted: then no node has another revision.
+            // The controller also has work where a node joins or a pod is evicted, but then no node has another revision.
             Phase::Native if snapshot.from.is_some() => {
                 self.controller = LastController { rolls_out: target.cloned(), loses_nodes: false };
                 self.controllers.push(ControllerMoment { at: began(snapshot), change: rolled_out(snapshot) });
@@ -88,7 +88,8 @@ impl Story {
     }
 }
 
-/// When its controller began. An earlier revision keeps the time at which it was recorded first, so its time says nothing of now.
+/// When the controller began to roll out the revision. An earlier revision keeps its first recording time, which tells nothing of the present
+/// rollout.
 fn began(snapshot: &Snapshot) -> Timestamp {
     let recorded = snapshot.to.as_ref().and_then(|to| to.created_at);
     let is_newest = snapshot.revisions.iter().all(|revision| revision.created_at <= recorded);

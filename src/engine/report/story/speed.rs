@@ -1,16 +1,16 @@
-//! How fast nodes are updated: so many a minute, and how that went up and down.
+//! The speed of the rollout: nodes updated per minute, and how that changed.
 
 use std::time::Duration;
 
 use super::{ProgressFigures, ProgressPoint, Story};
 use crate::engine::model::time::Timestamp;
 
-/// Into how many parts the time is cut.
+/// The number of parts into which the time is divided.
 const PARTS: usize = 8;
-/// How long a part is at least. Beyond that, whole parts of one of these lengths cover the time since the rollout began.
+/// The possible lengths of a part, in seconds. The shortest is taken with which all parts cover the time since the rollout began, else the longest.
 const LENGTHS: [u64; 6] = [15, 30, 60, 120, 300, 900];
 
-/// What was watched for a shorter time tells no speed.
+/// A shorter time of watching gives no speed.
 const LEAST: Duration = Duration::from_secs(30);
 
 /// How fast nodes were updated lately.
@@ -25,8 +25,8 @@ pub struct UpdateSpeed {
 }
 
 impl Story {
-    /// How fast nodes were updated as of `now` in a rollout that began at `began`, as far as that was watched; `None` before two were seen to
-    /// be. What the pods tell of the time before counts neither as updates nor as time.
+    /// How fast nodes were updated as of `now` in a rollout that began at `began`, as far as that was watched; `None` before two updates were seen.
+    /// The time before, as pods tell it, counts neither as updates nor as time.
     pub fn speed(&self, began: Timestamp, now: Timestamp) -> Option<UpdateSpeed> {
         let now = self.progress.last().map_or(now, |last| now.max(last.at));
         let is_watched = |point: &ProgressPoint| matches!(point.figures, ProgressFigures::Watched { .. });
@@ -38,7 +38,7 @@ impl Story {
         let mut parts = [0_u32; PARTS];
         for pair in self.progress.windows(2) {
             let [before, after] = pair else { continue };
-            // What was before it began was another rollout.
+            // Points from before it began belong to another rollout.
             if after.at < began || Some(after.at) == self.retargeted_at || !is_watched(before) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What is changed: images as versions, and the numbers of the revisions.
+//! The change in words: images as versions, and the numbers of the revisions.
 
 use std::fmt;
 

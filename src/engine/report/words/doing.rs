@@ -1,4 +1,4 @@
-//! What a rollout does now, what it waits for, and who drives.
+//! The present activity of a rollout, its waits, and who drives.
 
 use std::fmt;
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl fmt::Display for Doing<'_> {
             }
             Phase::Running => {
                 f.write_str(&snapshot.phase_word())?;
-                // Whoever looks once cannot see whether it is dead.
+                // A process that looks only once cannot tell whether the driver is dead.
                 if snapshot.has_silent_driver() {
                     f.write_str(", its driver is silent")?;
                 }
@@ -122,7 +122,7 @@ impl fmt::Display for DrivingWords<'_> {
             }
             DriverView::Waiting { holder: None } => f.write_str("waiting for the lease"),
             DriverView::Unconfirmed { holder, renewed_at } => {
-                // Without what tells processes apart: when is what matters, and headers are narrow.
+                // The part of the name that tells processes apart is left out: the time matters more, and headers are narrow.
                 let person = person_of(holder);
                 match renewed_at {
                     Some(at) => write!(f, "{person} drove {} ago by its clock", ago(at)),

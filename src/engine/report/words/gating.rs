@@ -8,7 +8,7 @@ use crate::engine::model::settings::{
 };
 use crate::engine::report::snapshot::Snapshot;
 
-/// The gates that [`Gating`] tells in words of their own. Any other is told by its name.
+/// The gates for which [`Gating`] has words of its own. Any other gate is told by its name.
 const IN_OTHER_WORDS: [Setting; 7] = [
     Setting::FailureThreshold,
     Setting::ProgressDeadline,
@@ -38,7 +38,7 @@ impl fmt::Display for Gating<'_> {
         }
         write!(f, "{then} at {} failed: not available in {}", gates.failure_threshold, gates.progress_deadline_secs)?;
         write!(f, ", more than {} restarts or its node down for {}", gates.max_restarts, gates.suspect_grace_secs)?;
-        // Those that have no words of their own here, where they are not as by default.
+        // Gates without words of their own here are told if they differ from the default.
         let others = Setting::gates().filter(|gate| !IN_OTHER_WORDS.contains(gate));
         for gate in others.filter(|gate| gate.is_changed_in(&self.0.settings)) {
             write!(f, "; {}", gate.in_words(&self.0.settings))?;

@@ -31,8 +31,8 @@ impl BudgetView {
         }
     }
 
-    /// `4 may be down as set for the rollout, 1 by the DaemonSet itself`: that an operator's limit is above what the DaemonSet's owner wrote, who may
-    /// have lowered that since. `None` where it is not.
+    /// `4 may be down as set for the rollout, 1 by the DaemonSet itself`: the operator's limit is above that of the DaemonSet's owner, who may have
+    /// lowered it since. `None` where it is not.
     pub fn limit_above_own(&self) -> Option<String> {
         let own = self.own_max_unavailable?;
         Some(format!("{} may be down as set for the rollout, {own} by the DaemonSet itself", self.max_unavailable))
@@ -58,7 +58,7 @@ impl fmt::Display for BudgetView {
                 write!(f, "{lead}{} {}", count - by_others, self.called(*blame))?;
                 lead = ", ";
             }
-            // How it came that more are down than may be.
+            // The reason why more nodes are down than may be.
             if self.charged > self.max_unavailable {
                 match (blame, self.replaced_by) {
                     (Blame::Rollout, Replacer::Rolldeck) => self.write_ours_beyond(f)?,

@@ -22,23 +22,23 @@ use std::time::Duration;
 use crate::engine::model::event::{Event, Watched};
 use crate::engine::model::time::Timestamp;
 
-/// So long a quiet watch may be behind: etcd's interval, twice, a bookmark every minute, and a minute to spare.
+/// A quiet watch may be behind by this much: etcd's interval, twice, a bookmark every minute, and a minute to spare.
 pub(super) const BEHIND: Duration = Duration::from_secs(22 * 60);
-/// So long that of nodes may: the kubelets' interval, twice, a bookmark every minute.
+/// The watch of nodes may be behind by this much: the kubelets' interval, twice, a bookmark every minute.
 pub(super) const NODES_BEHIND: Duration = Duration::from_secs(11 * 60);
 /// How exactly it is remembered when a watch had shown what.
 const GRAIN: Duration = Duration::from_secs(10);
 /// Versions of first lists that are further apart than this are not of one counter: a busy cluster makes a thousand a second.
 const NEAR: u64 = 10_000;
-/// How many watches must have gone on.
+/// This many other watches must have advanced.
 const WITNESSES: usize = 2;
 
-/// So long a watch may be behind; `None`: its kind may be kept in an etcd of its own, so its versions prove nothing.
+/// By how much a watch may be behind; `None` if its kind may be kept in an etcd of its own, so that its versions prove nothing.
 fn may_be_behind(watched: Watched) -> Option<Duration> {
     match watched {
         Watched::DaemonSet | Watched::Revisions | Watched::Pods | Watched::Lease => Some(BEHIND),
         Watched::Nodes => Some(NODES_BEHIND),
-        // Nothing is replaced by what they show.
+        // Nothing is replaced because of what these show.
         Watched::Events | Watched::WarmPods => None,
     }
 }

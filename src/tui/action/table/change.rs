@@ -1,4 +1,4 @@
-//! What changes a rollout: its steps, its limits, its image, who drives it, and pre-warming.
+//! Actions that change a rollout: its steps, its limits, its image, its driver, and pre-warming.
 
 use super::super::arguments::{nothing, revisions, step_names};
 use super::super::condition::{
@@ -9,7 +9,7 @@ use super::super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard}
 use super::{char, look};
 use crate::engine::model::event::Right;
 
-/// From the pause on.
+/// The actions that change, beginning with the pause.
 pub(super) const CHANGES: &[Action] = &[
     Action {
         name: "pause",
@@ -189,7 +189,7 @@ const fn change(id: ActionId, guard: Guard) -> Action {
     Action { group: Group::Change, scope: ActionScope::Rollout, guard, ..look(id) }
 }
 
-/// What can be done on the pre-warm screen.
+/// The fields that actions of the pre-warm screen have in common.
 const fn on_prewarm(id: ActionId, guard: Guard) -> Action {
     Action { scope: ActionScope::Prewarm, ..change(id, guard) }
 }

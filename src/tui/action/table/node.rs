@@ -1,4 +1,4 @@
-//! What opens the page of a node, and what can be done there.
+//! Actions that open the page of a node, and actions on that page.
 
 use crossterm::event::KeyCode;
 
@@ -6,7 +6,7 @@ use super::super::condition::{has_log, has_other_container, opens, searches};
 use super::super::entry::{Action, ActionId, ActionScope};
 use super::{char, look, plain};
 
-/// From opening it on.
+/// The actions on nodes, beginning with the one that opens the page.
 pub(super) const ON_NODES: &[Action] = &[
     Action {
         name: "open",
@@ -141,7 +141,7 @@ pub(super) const ON_NODES: &[Action] = &[
     },
 ];
 
-/// What only looks at the page of a node.
+/// The fields that actions on the page of a node have in common, which only look.
 const fn on_node(id: ActionId) -> Action {
     Action { scope: ActionScope::Node, ..look(id) }
 }

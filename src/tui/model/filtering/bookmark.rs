@@ -1,4 +1,4 @@
-//! Filters that have names: `@press` in a filter stands for what the configuration file calls so, `@marked` for the nodes that are marked.
+//! Named filters: `@press` in a filter stands for the filter of this name in the configuration file, `@marked` for the marked nodes.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use crate::config::Bookmark;
 use crate::engine::model::Str;
 use crate::tui::words::meant;
 
-/// The name of those that are marked.
+/// The name that stands for the marked nodes.
 const MARKED: &str = "marked";
 
-/// `text`, with what its names stand for. A word that begins with `@` and cannot be a name, as `@sha256:…`, is a word like any other. The
-/// beginning of a name at the end of `text` is still being typed, and asks for nothing yet.
+/// `text` with its names replaced by their filters. A word that begins with `@` and cannot be a name, such as `@sha256:…`,
+/// stays as it is. The beginning of a name at the end of `text` is still being typed, and tests nothing yet.
 ///
 /// # Errors
-/// Says which name was probably meant, or which there are, or that no node is marked.
+/// A name is unknown (the error suggests a similar name, or lists all), or no node is marked.
 pub(super) fn expanded(text: &str, bookmarks: &[Bookmark], marked: Option<&BTreeSet<Str>>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     for part in text.split_inclusive(char::is_whitespace) {
@@ -46,12 +46,12 @@ pub(super) fn expanded(text: &str, bookmarks: &[Bookmark], marked: Option<&BTree
     Ok(out)
 }
 
-/// Whether a filter asks for the nodes that are marked.
+/// Whether a filter asks for the marked nodes.
 pub(super) fn asks_for_marks(text: &str) -> bool {
     text.split_whitespace().any(|word| word.strip_prefix('@') == Some(MARKED))
 }
 
-/// Whole lines that the last word could become, if it begins a name.
+/// The whole lines that complete the last word, if it begins a name.
 pub(super) fn completions(text: &str, bookmarks: &[Bookmark], marked: Option<&BTreeSet<Str>>) -> Vec<String> {
     let start = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let Some(begun) = text.get(start..).and_then(|word| word.strip_prefix('@')) else { return Vec::new() };
@@ -59,12 +59,12 @@ pub(super) fn completions(text: &str, bookmarks: &[Bookmark], marked: Option<&BT
     fitting.map(|name| format!("{}@{name}", &text[..start])).collect()
 }
 
-/// Whether a bookmark could be called so.
+/// Whether a bookmark could have this name.
 fn is_name(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'))
 }
 
-/// Whether a name begins so.
+/// Whether a name begins with this text.
 fn is_begun(begun: &str, bookmarks: &[Bookmark]) -> bool {
     let mut names = bookmarks.iter().map(|bookmark| bookmark.name.as_str()).chain([MARKED]);
     names.any(|name| name.starts_with(begun))

@@ -1,4 +1,4 @@
-//! The buttons of a dialog, and beside them what the keys do now.
+//! The buttons of a dialog, and beside them the effects of keys.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,7 +12,7 @@ use crate::tui::dialog::{Dialog, Focus, Form, PREWARM};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::width;
 
-/// Whether the console may no longer write what this dialog would: the time for which it was armed has run out meanwhile.
+/// Whether the console may no longer write, because the time for which it was armed has run out since the dialog was opened.
 fn is_read_only_again(ctx: &RenderContext<'_>, dialog: &Dialog) -> bool {
     if ctx.model.armed_for().is_some()
         || matches!(dialog.form, Form::Quit(_) | Form::Arm { .. } | Form::SwitchContext { .. })
@@ -24,22 +24,22 @@ fn is_read_only_again(ctx: &RenderContext<'_>, dialog: &Dialog) -> bool {
     command.is_some_and(|command| command.is_ok_and(|command| !is_safety(&command)))
 }
 
-/// What the button is called that changes nothing, as `esc` does.
+/// The name of the button that changes nothing, as `esc` does.
 pub(super) fn cancel_of(dialog: &Dialog) -> &'static str {
     match &dialog.form {
         Form::Quit(_) | Form::SwitchContext { .. } => "Stay",
-        // There, to cancel is what is confirmed.
+        // This dialog confirms a cancellation, so its other button needs another name than Cancel.
         Form::Plain { command: Command::Prewarm(PrewarmCommand::Cancel), .. } => "Go on",
         _ => "Cancel",
     }
 }
 
-/// ` esc: cancel `, as it stands in the frame of every dialog.
+/// ` esc: cancel `, as shown in the frame of every dialog.
 pub(super) fn escape_of(dialog: &Dialog) -> String {
     format!(" esc: {} ", cancel_of(dialog).to_lowercase())
 }
 
-/// Draws the buttons, and beside them what the keys do.
+/// Draws the buttons, and beside them the effects of keys.
 pub(super) fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, more: &str, buffer: &mut Buffer) {
     let ready = dialog.ready().is_ok();
     let button = |focus: Focus, text: &str| {
@@ -73,7 +73,7 @@ pub(super) fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect,
     let prewarm = if let Form::Undo(_) = &dialog.form { prewarm.as_str() } else { "" };
     let room = usize::from(area.width).saturating_sub(used + 2);
     let tab = if enter.starts_with("tab") { "" } else { "tab" };
-    // Where there is no room for all, the keys that every dialog has go first.
+    // Without room for all hints, the keys that every dialog has are left out first.
     let hints = [vec![more, prewarm, enter, tab], vec![more, prewarm, enter], vec![prewarm], vec![more], vec![least]];
     let hint = hints.into_iter().map(|words| {
         let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
@@ -84,7 +84,7 @@ pub(super) fn draw_buttons(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect,
         let x = area.right() - u16::try_from(cells).unwrap_or(0);
         put(buffer, x, area.y, &hint, cells, ctx.style(ThemeRole::Muted));
     } else if !least.is_empty() {
-        // Beside the buttons there is no room for it: in the frame.
+        // Without room beside the buttons, the hint stands in the frame.
         let hint = format!(" {least} ");
         let taken = width(&hint) + width(&escape_of(dialog)) + 1;
         let x = area.right().saturating_sub(u16::try_from(taken).unwrap_or(0));

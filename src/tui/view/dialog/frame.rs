@@ -1,4 +1,4 @@
-//! The frame of a dialog: where it is, how high, its title, and the cluster where nothing else names it.
+//! The frame of a dialog: its place, its height, its title, and the cluster if nothing else names it.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,16 +11,16 @@ use crate::tui::dialog::{Dialog, Form, PreviewState};
 use crate::tui::theme::ThemeRole;
 use crate::tui::words::{fit_middle, width};
 
-/// The width of a dialog, where there is so much room.
+/// The width of a dialog, if there is room.
 const WIDTH: u16 = 100;
-/// Its heights, where there is so much room: the first that its lines fit in.
+/// The heights of a dialog, if there is room: the first one that its lines fit in is used.
 const HEIGHTS: [u16; 5] = [8, 12, 18, 24, 30];
-/// The frame and the buttons.
+/// The lines for the frame and the buttons.
 const AROUND: u16 = 3;
-/// With less height than this between the header and the last lines, those are covered too.
+/// If the height between the header and the last lines is less than this, the dialog covers those lines too.
 pub(super) const LEAST_HEIGHT: u16 = 14;
 
-/// Where a dialog may be.
+/// The area in which a dialog may be drawn.
 pub(super) fn room(parts: &ScreenParts) -> Rect {
     let (top, list) = (parts.rule.y, parts.list);
     let above_last_lines = parts.status.y.saturating_sub(top);
@@ -29,7 +29,7 @@ pub(super) fn room(parts: &ScreenParts) -> Rect {
     Rect { x: list.x + (list.width - width) / 2, y: top, width, height: most.min(HEIGHTS[HEIGHTS.len() - 1]) }
 }
 
-/// How high a dialog of so many lines is, where `most` is free; `exact`: no higher than they are.
+/// The height of a dialog with this number of lines, where `most` lines are free; `exact`: no higher than its lines.
 pub(super) fn height_for(lines: usize, most: u16, exact: bool) -> u16 {
     if exact {
         return u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(AROUND).min(most);
@@ -38,8 +38,8 @@ pub(super) fn height_for(lines: usize, most: u16, exact: bool) -> u16 {
     HEIGHTS.into_iter().find(fits).map_or(most, |height| height.min(most))
 }
 
-/// In the frame below the buttons: which key leaves the dialog, and which cluster it is about, where neither the header nor the line above the
-/// footer says so.
+/// Writes into the frame below the buttons the key that leaves the dialog, and its cluster if neither the header nor the
+/// line above the footer names it.
 pub(super) fn put_foot(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, buffer: &mut Buffer) {
     if area.height <= 2 {
         return;
@@ -49,15 +49,15 @@ pub(super) fn put_foot(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, buf
     let x = area.right().saturating_sub(u16::try_from(cells + 2).unwrap_or(0)).max(area.x + 1);
     put(buffer, x, area.bottom() - 1, &escape, cells, ctx.style(ThemeRole::Muted));
     if let Some(cluster) = unnamed_cluster(ctx, buffer.area.width) {
-        // Behind it may stand which key shows more.
+        // The key that shows more may follow.
         let room = usize::from(area.width).saturating_sub(cells + 12);
         let cluster = format!(" {} ", fit_middle(&cluster, room));
         put(buffer, area.x + 2, area.bottom() - 1, &cluster, room + 2, ctx.style(ThemeRole::Title));
     }
 }
 
-/// What it does, and to how many nodes. In few cells how many nodes a step lets go stands there without the name of the form, which the
-/// button has, too.
+/// The command, and its number of nodes. In few cells the title is the number of nodes that a step lets go, without the name
+/// of the form, which the button shows too.
 pub(super) fn title(dialog: &Dialog, cells: usize) -> String {
     let full = full_title(dialog);
     match full.split_once(": ").filter(|_| matches!(dialog.form, Form::Step(_))) {
@@ -75,7 +75,7 @@ fn full_title(dialog: &Dialog) -> String {
             format!("{}{}", dialog.form.title(), &preview.title[dialog.form.title().len()..])
         }
         PreviewState::Preview(preview) if says_more(&preview.title, &dialog.form) => {
-            // Both name the command: what stands behind it is said once.
+            // Form and preview both name the command: it is shown once.
             let said = match dialog.form {
                 Form::Canary(_) => preview.title.split_once(": ").map_or(&*preview.title, |(_, nodes)| nodes),
                 _ => &preview.title,
@@ -91,9 +91,9 @@ fn begins_with(text: &str, start: &str) -> bool {
     text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
 }
 
-/// Whether a preview's title says more than the form's own words.
+/// Whether a preview's title adds something to the form's own words.
 fn says_more(title: &str, form: &Form) -> bool {
-    // Form and preview both name it.
+    // Form and preview both name the command.
     let is_resume = matches!(form, Form::Plain { command: Command::Resume, .. }) && title.starts_with("Resume");
     !is_resume && !title.eq_ignore_ascii_case(form.verb()) && !title.eq_ignore_ascii_case(form.title())
 }

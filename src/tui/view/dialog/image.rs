@@ -1,4 +1,4 @@
-//! The form for new images: old and new of each container, and what can be typed next.
+//! The form for new images: the old and the new image of each container, and the completions.
 //!
 //! ```text
 //! > agent         registry.example/edge/agent:v2.0.0
@@ -18,10 +18,10 @@ use crate::tui::dialog::image::{ImageDifference, ImageLine, OfferedImage, comple
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, is_wider, width, wrap};
 
-/// More completions are never shown.
+/// The most completions that are shown.
 const MOST: usize = 24;
 
-/// `is_refused`: it will not be changed so.
+/// `is_refused`: the change as typed is refused.
 pub(super) fn fill(body: &mut DialogBody<'_>, form: &ImageForm, is_refused: bool, focused: bool) {
     let chosen = form.line();
     for line in form.lines() {
@@ -44,13 +44,13 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &ImageForm, is_refused: bool
     }
 }
 
-/// What changes from one image to the other, and what of that should not be overlooked.
+/// The difference between the two images, with warnings.
 pub(super) fn change(body: &mut DialogBody<'_>, now: &str, new: &str, is_refused: bool) {
     if now == new || new.parse::<ImageRef>().is_err() {
         return;
     }
     let difference = ImageDifference::of(without_user(now), new, body.ctx.glyph(Glyph::Arrow));
-    // Of another repository the name is told in full; from which one is told by the warning, where there is little room for both.
+    // For an image of another repository the name is shown in full; where there is little room, only the warning names the old repository.
     let arrow = body.ctx.glyph(Glyph::Arrow);
     let cells = body.cells.saturating_sub(body.indent());
     let words = match is_wider(&difference.words, cells) && body.cells < NARROW {
@@ -69,14 +69,14 @@ pub(super) fn change(body: &mut DialogBody<'_>, now: &str, new: &str, is_refused
     }
 }
 
-/// That the rollout halted at this image before, and why.
+/// Shows that the rollout halted at this image before, and why.
 fn halted(body: &mut DialogBody<'_>, known: &[OfferedImage], image: &str) {
     if let Some(OfferedImage { from, halted: Some(why), .. }) = known.iter().find(|known| *known.image == *image) {
         body.say(&format!("{} halted at it before ({from}): {why}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
     }
 }
 
-/// What the text can be completed with, where there is something.
+/// Shows the completions of the text, if there are any.
 pub(super) fn offer(body: &mut DialogBody<'_>, known: &[OfferedImage], input: &Input) {
     let last = |image: &str| image.rsplit('/').next().unwrap_or(image).to_owned();
     let words: Vec<String> = completions(known, input.value())
@@ -91,7 +91,7 @@ pub(super) fn offer(body: &mut DialogBody<'_>, known: &[OfferedImage], input: &I
     }
 }
 
-/// As many of the words as fit into so many cells behind `name`, one at least, and how many more there are.
+/// As many of the words as fit into the cells after `name`, at least one, and the number of the others.
 fn listed(name: &str, words: &[String], cells: usize) -> String {
     let said = |shown: usize| {
         let more = match words.len() - shown {
@@ -110,12 +110,12 @@ fn listed(name: &str, words: &[String], cells: usize) -> String {
 }
 
 impl DialogBody<'_> {
-    /// How far a line below a value is indented; on narrow screens it begins further left.
+    /// The indentation of a line below a value; smaller on narrow screens.
     fn indent(&self) -> usize {
         if self.cells < NARROW { 2 } else { NAME + 2 }
     }
 
-    /// A line with a name that is typed; `default` says what it means while it is empty.
+    /// A line with a text field after `name`; `default` explains an empty field.
     pub(super) fn text_line(&mut self, (chosen, focused): (bool, bool), name: &str, input: &Input, default: &str) {
         let ctx = self.ctx;
         let name = match self.cells < NARROW {

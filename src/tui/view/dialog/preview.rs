@@ -1,4 +1,4 @@
-//! What a command would do: warnings, what changes in the template, what it comes to, which nodes go, what is written.
+//! The preview of a command: warnings, the changes of the template, the effect, the nodes that go, the writes.
 //!
 //! ```text
 //! ! Argo CD (application edge-agents) sets this back at its next sync …
@@ -19,15 +19,15 @@ use crate::tui::dialog::{Dialog, Form};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{count, fit, fit_middle, is_wider, width, wrap};
 
-/// The most nodes that are named; the count is shown beside.
+/// The most nodes that are named; the count is shown beside them.
 const NAMED: usize = 200;
-/// How many changed fields of the template are shown until somebody scrolls.
+/// The number of changed fields of the template that are shown until somebody scrolls.
 const FIRST_FIELDS: usize = 5;
-/// So many nodes are named in one line.
+/// The number of nodes that are named in one line.
 const FIRST_NODES: usize = 6;
 
 pub(super) fn fill_preview(body: &mut DialogBody<'_>, preview: &Preview, dialog: &Dialog) {
-    // Warnings are not for those who scroll.
+    // Warnings stand first, so that they are visible without scrolling.
     for warning in &preview.warnings {
         body.say(&format!("{} {warning}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
     }
@@ -35,10 +35,10 @@ pub(super) fn fill_preview(body: &mut DialogBody<'_>, preview: &Preview, dialog:
     for effect in &preview.effects {
         body.say(effect, ThemeRole::Text);
     }
-    // The first nodes are in sight before what is written; the others may be many.
+    // The first nodes are visible before the writes; the others may be many.
     let names = !preview.nodes.is_empty() && !matches!(dialog.form, Form::Canary(_));
     if names {
-        // Lines end between names, also where a name is as long as a line.
+        // Lines end between names, even if a name is as long as a line.
         let cells = body.cells;
         let shown: Vec<_> = preview.nodes.iter().take(FIRST_NODES).map(|node| fit_middle(node, cells)).collect();
         let shown = shown.join(" ");
@@ -56,7 +56,7 @@ pub(super) fn fill_preview(body: &mut DialogBody<'_>, preview: &Preview, dialog:
     }
 }
 
-/// What changes in the template: the first fields, a line each where there is no room for more; all of them in full once somebody `scrolls`.
+/// The changes of the template: the first fields, a line each where there is little room; all of them in full once somebody `scrolls`.
 fn fill_changes(body: &mut DialogBody<'_>, changes: &[FieldChange], scrolls: bool) {
     if changes.is_empty() {
         return;
@@ -72,7 +72,7 @@ fn fill_changes(body: &mut DialogBody<'_>, changes: &[FieldChange], scrolls: boo
                 body.lines.push(Line::from(body.ctx.span(text, ThemeRole::Text)));
             }
         } else if body.cells < NARROW && is_wider(&in_full, body.cells) {
-            // What it becomes is what somebody has to see: it gets a line of its own.
+            // The new value matters most: it gets a line of its own.
             let path = field_path(change);
             body.hidden = true;
             let what = change.what_within(body.cells.saturating_sub(4));
@@ -98,7 +98,7 @@ fn count_of(dialog: &Dialog) -> u32 {
     u32::try_from(dialog.nodes().len()).unwrap_or(u32::MAX)
 }
 
-/// Names nodes in columns; of very many the first, and how many more.
+/// Names nodes in columns; of very many only the first, with the number of the others.
 pub(super) fn name_nodes<'n>(body: &mut DialogBody<'_>, names: impl ExactSizeIterator<Item = &'n str>) {
     let all = names.len();
     let names: Vec<&str> = names.take(NAMED).collect();

@@ -1,4 +1,4 @@
-//! The form for pre-warming: which images, on which nodes, how many at once.
+//! The form for pre-warming: the images, the nodes, and how many nodes pull at once.
 //!
 //! ```text
 //! > images           those of the template: v1.9.0   left, right: switch
@@ -63,7 +63,7 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &PrewarmForm, snapshot: &Sna
                 body.text_line((here, focused), "max pulling", &form.max_pulling, &words);
             }
             PrewarmLine::MaxPullingPerSite => {
-                // The rollout's holds for both.
+                // The rollout's limit holds for both.
                 let default = match snapshot.settings.budgets.max_pulling_per_site.at() {
                     Some(limit) => format!("the rollout's limit: {limit}"),
                     None => "no limit of its own".to_owned(),
@@ -111,13 +111,13 @@ fn nodes(form: &PrewarmForm) -> String {
     }
 }
 
-/// A line that is switched between a few choices.
+/// A line whose value is switched between a few choices.
 fn switch(body: &mut DialogBody<'_>, (chosen, focused): (bool, bool), name: &str, value: &str) {
     let keys = if chosen && focused { "   left, right: switch" } else { "" };
     body.choice(chosen, &format!("{name:NAME$}{value}{keys}"));
 }
 
-/// How many nodes the selector matches, and what could be typed next.
+/// The number of nodes that the selector matches, and its completions.
 fn matching(body: &mut DialogBody<'_>, form: &PrewarmForm, snapshot: &Snapshot) {
     let Ok((nodes, all)) = form.selector.matching(snapshot) else { return };
     let role = if nodes.is_empty() { ThemeRole::Warn } else { ThemeRole::Muted };

@@ -1,4 +1,5 @@
-//! What somebody takes over who drives a rollout that others have driven: in what state it is, who is in trouble, and who drove it until when.
+//! The facts for somebody who takes over a rollout that others have driven: its state, the nodes in trouble, its last driver
+//! and until when it drove.
 //!
 //! ```text
 //! Step 2 of 4, 31 of 120 updated; paused by ops@bastion-2 3m ago: link to munich is down.
@@ -18,7 +19,7 @@ use crate::tui::theme::ThemeRole;
 pub(super) fn fill(body: &mut DialogBody<'_>, page: &RolloutPage, shown: &ShownSnapshot) {
     let snapshot = &*shown.snapshot;
     let ctx = body.ctx;
-    // Where no rollout is recorded, there is nothing to take over but pre-warming.
+    // If no rollout is recorded, only pre-warming can be taken over.
     if snapshot.started_at.is_some() {
         let changed = snapshot.template_of_others();
         let stands = changed.is_some() || matches!(snapshot.phase, Phase::Paused(_) | Phase::Halted);
@@ -46,7 +47,7 @@ fn step(snapshot: &Snapshot) -> String {
     }
 }
 
-/// What it does, and where it stands by whom and why.
+/// The present action of the rollout; if it stands still, who stopped it and why.
 fn state(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> String {
     let snapshot = &*shown.snapshot;
     let since = match (&snapshot.phase, &snapshot.halt) {
@@ -58,7 +59,7 @@ fn state(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> String {
     since.map_or_else(|| snapshot.doing().to_string(), |since| as_of(ctx, shown, since).doing().to_string())
 }
 
-/// Who drove it until when, or does.
+/// The last driver and when it was last seen, or the present driver.
 fn silent(ctx: &RenderContext<'_>, shown: &ShownSnapshot) -> Option<String> {
     let ago = |at| ctx.age(shown, at);
     match &shown.snapshot.driver {

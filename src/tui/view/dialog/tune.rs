@@ -1,4 +1,4 @@
-//! The form for budgets and gates: what is written, and what that comes to.
+//! The form for budgets and gates: their values and their meanings.
 //!
 //! ```text
 //! > max-unavailable    5          6 of 120 nodes may be down
@@ -17,12 +17,12 @@ use crate::tui::dialog::tune::meaning;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width};
 
-/// Cells of a value; one that is longer, such as a label, has more.
+/// The cells for a value; a longer one, such as a label, takes more.
 const VALUE: usize = 9;
 
-/// In fewer cells, what the value of the chosen line comes to has a line of its own, and those of the others are left out.
+/// The width below which the meaning of the chosen line has a line of its own, and the meanings of other lines are left out.
 const NARROW: usize = 60;
-/// Before it.
+/// The indentation of that line.
 const INDENT: &str = "  ";
 
 pub(super) fn fill(body: &mut DialogBody<'_>, form: &TuneForm, snapshot: &Snapshot, focused: bool) {

@@ -1,4 +1,4 @@
-//! The form of a roll back: the revisions that there are to go back to, and the images of the chosen one.
+//! The form of a roll back: the revisions that it can go to, and the images of the chosen one.
 //!
 //! ```text
 //!   REV   AGE  PODS  IMAGES
@@ -41,13 +41,13 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Undo, answer: &PreviewState
         body.say(&format!("  … {} older", form.revisions.len() - first - 8), ThemeRole::Muted);
     }
     let chosen = form.revisions.get(form.chosen).filter(|_| form.unchosen.is_none());
-    // The preview says which images change, and that a rollout halted there.
+    // The preview names the images that change, and tells that a rollout halted there.
     let previewed = matches!(answer, PreviewState::Preview(_));
     if let Some(halted) = chosen.and_then(|chosen| chosen.halted.as_ref()).filter(|_| !previewed) {
         let ago = ctx.age(shown, halted.at);
         body.say(&format!("{} halted at it {ago} ago: {}", ctx.glyph(Glyph::Alarm), halted.why), ThemeRole::Warn);
     }
-    // In full also beside the preview, which cuts long names.
+    // The images are shown in full beside the preview too, because the preview cuts long names.
     let elsewhere = chosen.filter(|chosen| repository_change_to(&shown.snapshot, chosen).is_some());
     if let Some(chosen) = elsewhere.or(chosen.filter(|_| !previewed)) {
         for (container, image) in &chosen.images {
@@ -56,7 +56,7 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Undo, answer: &PreviewState
     }
 }
 
-/// That a revision has an image from somewhere else than the target.
+/// The warning that a revision has an image from another repository than the target.
 fn repository_change_to(snapshot: &Snapshot, revision: &RevisionView) -> Option<&'static str> {
     let now = |container: &str| {
         let images = snapshot.to.as_ref().map(|target| &target.images)?;

@@ -1,4 +1,4 @@
-//! What needs attention: what blocks the rollout, alarms with the keys that help, nodes in trouble, watches and clocks.
+//! The facts that need attention: what blocks the rollout, alarms with the keys that help, nodes in trouble, watches and clocks.
 
 use ratatui::text::{Line, Span};
 
@@ -24,7 +24,7 @@ use crate::tui::notify::TakenOver;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, width, wrap};
 
-/// What the rollout waits for, or who paused it and why, in at most so many lines; and the keys of the remedies.
+/// The wait of the rollout, or who paused it and why, in a limited number of lines; and the keys of the remedies.
 pub(in crate::tui::view) fn blocker(
     ctx: &RenderContext<'_>,
     shown: &ShownSnapshot,
@@ -51,7 +51,7 @@ pub(in crate::tui::view) fn blocker(
         let said = wrapped(&words, room, most).into_iter();
         return said.map(|line| Line::from(vec![Span::raw(" "), ctx.span(line, role)])).collect();
     }
-    // What halted it is an alarm; why it is paused besides is not said there.
+    // The cause of the halt is an alarm, which does not tell why the rollout is also paused.
     if let (Phase::Halted, Some(paused)) = (&snapshot.phase, &snapshot.paused) {
         let words = as_of(ctx, shown, paused.at).pause_in_words().filter(|_| paused.why.is_some());
         return warned(ctx, words.map(|words| wrapped(&words, cells.saturating_sub(2), most)).unwrap_or_default());
@@ -71,10 +71,10 @@ pub(in crate::tui::view) fn blocker(
     let role = if warn { ThemeRole::Warn } else { ThemeRole::Text };
     let keys = keys_in_words(ctx, &remedies, |remedy| remedy.to_string());
     let room = cells.saturating_sub(2);
-    // What it waits for may be cut, the keys are not: they get a line of their own if both do not fit. Why somebody paused it is not cut
-    // either while there are lines for it.
+    // The text of the wait may be cut, the keys may not: they get a line of their own if both do not fit. Nor is the reason
+    // of a pause cut while there are lines for it.
     let together = if keys.is_empty() { waits.clone() } else { format!("{waits}   {keys}") };
-    // What rolldeck itself paused it for is an alarm, with the keys below it.
+    // The reason of a pause by rolldeck itself is an alarm, with the keys below it.
     let by_rolldeck = matches!(&snapshot.phase, Phase::Paused(paused) if paused.is_by_rolldeck());
     let said_by_alarm = by_rolldeck && !snapshot.alarms.is_empty();
     let lines = match width(&together) <= room {
@@ -89,7 +89,7 @@ pub(in crate::tui::view) fn blocker(
         .collect()
 }
 
-/// Who paused it and why, and the keys, where the lines are short: since when is said above.
+/// The person who paused the rollout, the reason, and the keys, for short lines: the line above tells since when.
 pub(super) fn paused_briefly(
     ctx: &RenderContext<'_>,
     snapshot: &Snapshot,
@@ -98,11 +98,11 @@ pub(super) fn paused_briefly(
 ) -> Vec<Line<'static>> {
     let paused = match &snapshot.phase {
         Phase::Paused(paused) => Some(paused),
-        // That it is paused besides is said above.
+        // The line above tells that the rollout is also paused.
         Phase::Halted => snapshot.paused.as_ref().filter(|paused| paused.why.is_some()),
         _ => None,
     };
-    // What rolldeck itself paused it for is an alarm.
+    // The reason of a pause by rolldeck itself is an alarm.
     let Some(paused) = paused.filter(|paused| snapshot.alarms.is_empty() || !paused.is_by_rolldeck()) else {
         return Vec::new();
     };
@@ -125,7 +125,7 @@ pub(super) fn paused_briefly(
     warned(ctx, with_keys(lines, keys, room))
 }
 
-/// `words` in at most so many lines of `cells`, the last one cut.
+/// `words` in a limited number of lines of `cells`, the last one cut.
 fn wrapped(words: &str, cells: usize, most: usize) -> Vec<String> {
     let mut wrapped = wrap(words, cells);
     let mut lines: Vec<String> = wrapped.by_ref().take(most).collect();
@@ -149,9 +149,9 @@ fn warned(ctx: &RenderContext<'_>, lines: Vec<String>) -> Vec<Line<'static>> {
     lines.into_iter().map(|line| Line::from(vec![Span::raw(" "), ctx.span(line, ThemeRole::Warn)])).collect()
 }
 
-/// That somebody else drives what this console drove: who, from where, since when, and how to drive again.
+/// Somebody else drives a rollout that this console drove: who, from where, since when, and how to drive again.
 pub(super) fn taken_over(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Option<Line<'static>> {
-    // Of one who is gone, that nobody drives says it.
+    // If the other driver is lost, the line about the missing driver tells it.
     if matches!(shown.snapshot.driver, DriverView::Lost { .. }) {
         return None;
     }
@@ -168,7 +168,7 @@ pub(super) fn taken_over(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: 
     let remedy = if is_narrow { format!("  {key} takes back") } else { format!("   {arm}{key} takes it back") };
     let short = format!(" {} ago", ctx.age(shown, at));
     let since = format!("{short}; this console does not drive any more");
-    // The key stays in sight; what can be left out first is what the line above says too.
+    // The key stays visible; words that the line above shows too are left out first.
     let words = |tail: &str| {
         let left = room.saturating_sub(width(tail) + width(&remedy));
         format!("{}{tail}{remedy}", fit(&format!("taken over by {who}"), left))
@@ -178,7 +178,7 @@ pub(super) fn taken_over(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: 
     Some(Line::from(vec![Span::raw(" "), ctx.span(fit(&text, room).into_owned(), ThemeRole::Warn)]))
 }
 
-/// The keys that move a rollout which waits: `S lets 2 nodes go, 2 in total`; nothing where only time does.
+/// The keys that move a waiting rollout: `S lets 2 nodes go, 2 in total`; `None` if only time moves it.
 pub(super) fn next_keys(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
     let remedies = snapshot.guidance().map(|guidance| guidance.remedies).filter(|remedies| !remedies.is_empty())?;
     let keys = keys_in_words(ctx, &remedies, |remedy| remedy.to_string());
@@ -186,8 +186,8 @@ pub(super) fn next_keys(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usi
     Some(Line::from(ctx.span(words, ThemeRole::Text)))
 }
 
-/// The keys of `remedies`, each with what `does` says of it: `S lets 2 nodes go   U rolls back`. While the console is read-only, the first key
-/// that writes is told after the one that arms: `A arms: S lets 2 nodes go   U rolls back`.
+/// The keys of `remedies`, each with the text of `does`: `S lets 2 nodes go   U rolls back`. While the console is read-only,
+/// the key that arms stands before the first key that writes: `A arms: S lets 2 nodes go   U rolls back`.
 pub(in crate::tui::view) fn keys_in_words(
     ctx: &RenderContext<'_>,
     remedies: &[Remedy],
@@ -208,17 +208,17 @@ fn keys(ctx: &RenderContext<'_>, remedies: &[Remedy], does: impl Fn(Remedy) -> S
     remedies.iter().enumerate().map(key).collect()
 }
 
-/// What is said before a key that writes while the console is read-only.
+/// The text before a key that writes, while the console is read-only.
 fn arm_first() -> String {
     format!("{} arms: ", ActionId::Arm.key())
 }
 
-/// The key for what an operator can do.
+/// The key for a remedy.
 fn key_of(remedy: Remedy) -> String {
     action_of(remedy).key()
 }
 
-/// What the console calls what an operator can do.
+/// The console's action for a remedy.
 fn action_of(remedy: Remedy) -> ActionId {
     match remedy {
         Remedy::Drive => ActionId::Drive,
@@ -245,11 +245,11 @@ fn action_of(remedy: Remedy) -> ActionId {
     }
 }
 
-/// What else manages the DaemonSet and sets back by itself what we changed.
+/// The tool that manages the DaemonSet and sets back changes by rolldeck.
 pub(super) fn gitops_owner(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
     let mut gitops_owners =
         snapshot.gitops_owners.iter().filter(|gitops_owner| gitops_owner.reverts == RevertTrigger::ByItself);
-    // An alarm about it says the same.
+    // An alarm about the tool tells the same.
     let named = snapshot.alarms.iter().any(|alarm| alarm.suspend_hint().is_some());
     let gitops_owner = gitops_owners.next().filter(|_| !named && (snapshot.adopted || recorded(snapshot)))?;
     let more = match gitops_owners.count() {
@@ -260,12 +260,12 @@ pub(super) fn gitops_owner(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: 
     Some(Line::from(vec![Span::raw(" "), ctx.span(fit(&words, cells.saturating_sub(2)), ThemeRole::Muted)]))
 }
 
-/// What needs attention now, with the keys that help.
+/// The alarms, with the keys that help.
 pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for alarm in snapshot.alarms.iter().take(3) {
         let words = alarm.to_string();
-        // Where lines are short, that it has halted is not said twice, and why goes before at how many it halts.
+        // Where lines are short, the halt is not mentioned twice, and the cause has precedence over the threshold.
         let words = match alarm {
             Alarm::Halted { .. } | Alarm::HaltWaits { .. } if shape == Shape::Folded => {
                 without_threshold(words.trim_start_matches("halted: "))
@@ -294,7 +294,7 @@ pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot,
     lines
 }
 
-/// `1 of 120 nodes failed: image not found on ipc-017`, without at how many it halts, which the gates tell.
+/// `1 of 120 nodes failed: image not found on ipc-017`, without the threshold, which the gates show.
 fn without_threshold(words: &str) -> String {
     let told = |from: usize| Some((from, from + words[from..].find("): ")? + 1));
     match words.find(" (threshold ").and_then(told) {
@@ -303,7 +303,7 @@ fn without_threshold(words: &str) -> String {
     }
 }
 
-/// The keys that help with an alarm, each with what it does: lines end between them. Where lines are few they have one.
+/// The keys that help with an alarm, each with its effect: lines end between them. Where lines are few, the keys have one.
 fn hint(ctx: &RenderContext<'_>, shape: Shape, remedies: &[Remedy], cells: usize) -> Vec<Line<'static>> {
     if shape == Shape::Folded && !remedies.is_empty() {
         return vec![Line::from(ctx.span(in_few_cells(ctx, remedies, cells), ThemeRole::Text))];
@@ -313,7 +313,7 @@ fn hint(ctx: &RenderContext<'_>, shape: Shape, remedies: &[Remedy], cells: usize
     flow(words.collect(), "   ", "   ", cells)
 }
 
-/// The keys in one line that is short: none is cut, those for which there is no room are left out.
+/// The keys in one short line: none is cut, and those without room are left out.
 fn in_few_cells(ctx: &RenderContext<'_>, remedies: &[Remedy], cells: usize) -> String {
     let mut words = String::new();
     for key in keys(ctx, remedies, key_does_in_few_cells) {
@@ -337,7 +337,7 @@ fn key_does_in_few_cells(remedy: Remedy) -> String {
     }
 }
 
-/// What the key for a remedy does, in as few words as a line under an alarm has room for.
+/// The effect of a remedy's key, in as few words as a line under an alarm has room for.
 fn key_does(remedy: Remedy) -> String {
     let words = match remedy {
         Remedy::ResumeUnderOnDelete => "the same, and resumes",
@@ -370,7 +370,7 @@ fn key_does(remedy: Remedy) -> String {
     words.to_owned()
 }
 
-/// What is wrong, grouped by cause.
+/// The problems, grouped by cause.
 pub(super) fn trouble(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
@@ -419,7 +419,7 @@ pub(super) fn trouble(
 
 /// Whether the alarm of a halt names the cause and all nodes that have it.
 fn is_in_alarm(snapshot: &Snapshot, trouble: &TroubleGroup) -> bool {
-    // A halt that waits for somebody who drives is told of the nodes that have failed by now.
+    // The alarm of a halt that waits for a driver names the nodes that have failed by now.
     if let TroubleKind::Failed(Some(cause)) = trouble.kind {
         let names = |why: &str| why.contains(&cause.to_string()) && why.contains(&*trouble.example);
         let waits = |alarm: &Alarm| matches!(alarm, Alarm::HaltWaits { why, .. } if names(why));
@@ -459,7 +459,7 @@ pub(in crate::tui::view) fn group(
     format!("{} {what} ({}{more}{since})", trouble.nodes, fit_middle(node, 24))
 }
 
-/// Watches that are not live, and why; those with the same reason share a line.
+/// Watches that are not live, and why; watches with the same reason share a line.
 pub(super) fn unseen(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let mut said: Vec<(Vec<Watched>, String)> = Vec::new();
     for WatchView { watched, health, .. } in &snapshot.watches {
@@ -496,7 +496,7 @@ pub(super) fn unseen(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize)
     said.iter().take(3).map(line).collect()
 }
 
-/// Clocks that differ.
+/// The clocks that differ.
 pub(super) fn clocks(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let clocks = snapshot.clocks();
     let words = if clocks.is_empty() { String::new() } else { clocks.to_string() };

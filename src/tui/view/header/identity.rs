@@ -1,4 +1,4 @@
-//! The first line: which DaemonSet of which cluster, who drives, how fresh the view is, and whether it can be written to.
+//! The first line: the DaemonSet and its cluster, the driver, the age of the view, and whether the console can write.
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ use crate::tui::words::{fit, fit_middle, is_wider, width};
 /// A round trip to the API server longer than this is shown as a warning.
 const FAR: Duration = Duration::from_secs(1);
 
-/// In fewer cells a context tells nothing.
+/// The least number of cells at which a context is shown.
 const LEAST_CONTEXT: usize = 5;
 
-/// Which DaemonSet of which cluster; who drives, how fresh, whether it can be written to.
+/// The DaemonSet and its cluster; the driver, the age of the view, whether the console can write.
 pub(super) fn identity(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
@@ -57,7 +57,7 @@ pub(super) fn identity(
     right.push(access(ctx));
     right.push(Span::raw(" "));
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
-    // Below 80 columns it has a line of its own.
+    // Below 80 columns the banner has a line of its own.
     let banner = banner(ctx, cells).filter(|_| !narrow);
     let banner_cells = banner.as_ref().map_or(0, |banner| width(&banner.content) + 1);
     let room = cells.saturating_sub(right_cells + banner_cells + 3);
@@ -68,7 +68,8 @@ pub(super) fn identity(
     } else {
         format!("{context}/{namespace} ds/{name}")
     };
-    // The DaemonSet's name is kept the longest, then its namespace. Of the context both ends are: clusters often differ in the last part only.
+    // The DaemonSet's name is kept the longest, then its namespace. The context keeps both ends: clusters often differ only
+    // in the last part.
     let named = width(namespace) + 1 + width(name);
     let context_room = room.saturating_sub(named + 1);
     let left = if width(&full) <= room {
@@ -94,14 +95,14 @@ pub(super) fn identity(
     Line::from(spans)
 }
 
-/// That the context is protected, and its name: in words, as colours may be missing.
+/// Tells that the context is protected, and its name: in words, as colours may be missing.
 pub(in crate::tui::view) fn banner(ctx: &RenderContext<'_>, cells: usize) -> Option<Span<'static>> {
     const WORD: &str = " PROTECTED ";
     let context = fit_middle(&ctx.model.context, (cells / 3).max(cells.saturating_sub(60)).min(48));
     ctx.model.protected.then(|| ctx.span(format!("{WORD}{context} "), ThemeRole::Protected))
 }
 
-/// As whom requests are made, where that is somebody else, and that TLS is not verified.
+/// The identity that requests use, if it is somebody else's, and the warning that TLS is not verified.
 pub(in crate::tui::view) fn warnings(ctx: &RenderContext<'_>, cells: usize) -> Vec<Span<'static>> {
     let room = if cells < 100 { 12 } else { 40 };
     ctx.model.warnings.iter().map(|text| ctx.span(fit_middle(text, room).into_owned(), ThemeRole::Warn)).collect()
@@ -141,7 +142,7 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'st
         | DriverView::Other { .. } => None,
     };
     let words = match (&snapshot.driver, since) {
-        // Why is shown on a line below.
+        // A line below shows the reason.
         (DriverView::Nobody, _) if snapshot.driver_stopped.is_some() => "nobody drives".to_owned(),
         (_, Some(since)) => as_of(ctx, shown, since).driving().to_string(),
         (_, None) => snapshot.driving().to_string(),
@@ -170,14 +171,14 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'st
     ctx.span(fit(&words, room).into_owned(), role)
 }
 
-/// Words about a person, of whom so much is named that all of the words fit.
+/// Words about a person, whose name is cut so that all of the words fit.
 fn with_person(words: impl Fn(&str) -> String, holder: &str, room: usize) -> String {
     let person = person_of(holder);
     let around = width(&words(""));
     words(&fit_middle(person, room.saturating_sub(around).max(1)))
 }
 
-/// `live` if all watches that a rollout needs are live; otherwise which is not, and for how long.
+/// `live` if all watches that a rollout needs are live; otherwise the watch that is not, and for how long.
 fn fresh(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cells: usize) -> Span<'static> {
     if page.stopped {
         return ctx.span("DRIVER STOPPED", ThemeRole::Stale);
@@ -214,7 +215,7 @@ fn fresh(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cel
         };
         return ctx.span(words, ThemeRole::Warn);
     }
-    // Watches that say nothing may be quiet or cut: an API server that leaves writes unanswered is not taken for live.
+    // A silent watch may be quiet or cut: the view is not called live while the API server leaves writes unanswered.
     if shown.snapshot.distance.silent {
         return ctx.span("API no answer", ThemeRole::Stale);
     }

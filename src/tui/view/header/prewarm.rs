@@ -1,4 +1,4 @@
-//! Pre-warming in the header: how far it is, and what it waits for that somebody has to do.
+//! Pre-warming in the header: its progress, and the wait that needs somebody's action.
 
 use ratatui::text::{Line, Span};
 
@@ -34,7 +34,7 @@ pub(super) fn part(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Span<
     Some(ctx.span(words, if warns { ThemeRole::Warn } else { ThemeRole::Text }))
 }
 
-/// What stops it as a whole, with the key that helps.
+/// The reason that stops pre-warming as a whole, with the key that helps.
 pub(super) fn stands(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
@@ -48,7 +48,7 @@ pub(super) fn stands(
     let mut wrapped = wrap(&words, room);
     let first = wrapped.next().unwrap_or_default();
     let rest = wrapped.take(2).collect::<Vec<String>>().join(" ");
-    // The reason takes a second line where it needs one. What is cut is its end, not the keys.
+    // The reason takes a second line if needed. Its end is cut, the keys are not.
     let lines = match rest.is_empty() {
         true if width(&first) + width(&keys) <= room => vec![format!("{first}{keys}")],
         true => vec![first, keys],
@@ -67,7 +67,7 @@ fn words(
     let snapshot = &*shown.snapshot;
     let drive = ActionId::Drive.key();
     let nobody = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
-    // What blocks the rollout may say the same already.
+    // The text about what blocks the rollout may offer the same key.
     let offered = snapshot.guidance().is_some_and(|guidance| guidance.remedies.contains(&Remedy::Drive));
     if let Some(cancelled) = &view.request.cancelled {
         let what = if nobody { "its pods are deleted once somebody drives" } else { "its pods are being deleted" };
@@ -115,10 +115,10 @@ fn words(
     }
 }
 
-/// What is tried again on the pre-warm screen.
+/// The retry on the pre-warm screen.
 const RETRY: (ActionId, &str) = (ActionId::RetryPrewarm, "retry");
 
-/// The keys of what is done on the pre-warm screen: `r retry  x cancel` there, and `W, then r: retry · W, then x: cancel` elsewhere.
+/// The keys of actions on the pre-warm screen: `r retry  x cancel` there, and `W, then r: retry · W, then x: cancel` elsewhere.
 fn on_screen(page: &RolloutPage, offered: &[(ActionId, &str)]) -> String {
     let open = ActionId::Prewarm.key();
     let keys = offered.iter().map(|(action, does)| match page.prewarm {

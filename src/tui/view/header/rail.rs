@@ -1,4 +1,4 @@
-//! The steps of the plan as a rail, and how fast it goes.
+//! The steps of the plan as a rail, and the speed of the rollout.
 //!
 //! ```text
 //!  ✓ 1 ── ▶ 10% (7/12) ── · 50% ── · 100%   soak 2m · images first
@@ -18,10 +18,10 @@ use crate::engine::report::story::UpdateSpeed;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, Glyphs, ThemeRole};
 
-/// From nothing to the most.
+/// The levels of the graph, from nothing to the most.
 const LEVELS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// The steps: those that are done, the one that is taken, those ahead. `None` where the plan does not say what happens next.
+/// The steps: those that are done, the current one, those ahead. `None` if the plan does not decide what happens next.
 pub(super) fn rail(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Vec<Span<'static>>> {
     let plan = &snapshot.plan;
     if !recorded(snapshot) || plan.steps.len() < 2 || snapshot.direction == Direction::Back {
@@ -31,7 +31,7 @@ pub(super) fn rail(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Vec<S
     let mut spans = Vec::new();
     for (nth, RailStop { name, total, taken, current }) in stops(plan, nodes).into_iter().enumerate() {
         let moving = current && updated < plan.allowed;
-        // One that was gone past before its nodes were updated is not done, nor is one of which a selector leaves some.
+        // A step is not done if it was passed before its nodes were updated, or if a selector leaves out some of its nodes.
         let is_done = updated >= total;
         let (glyph, role) = match (taken, moving, &snapshot.phase) {
             (false, ..) => (Glyph::Outdated, ThemeRole::Muted),
@@ -57,13 +57,13 @@ pub(super) fn rail(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Vec<S
 
 /// A step on the rail.
 struct RailStop {
-    /// As it is written in the plan.
+    /// The step as written in the plan.
     name: String,
-    /// How many nodes are updated in total after it.
+    /// The total number of nodes that may be updated after the step.
     total: u32,
-    /// As many may be updated.
+    /// The step was taken: its number of nodes may be updated.
     taken: bool,
-    /// It is the last that was taken.
+    /// The step was taken last.
     current: bool,
 }
 
@@ -83,8 +83,8 @@ fn stops(plan: &PlanView, nodes: u32) -> Vec<RailStop> {
     plan.steps.iter().zip(&totals).enumerate().map(stop).collect()
 }
 
-/// What a node has to pass, and what ends the rollout, as far as that is not what it is by default: `soak 2m · images first · back at 2 failed`.
-/// Empty where all is, and before a rollout is recorded.
+/// The conditions that a node has to pass and that end the rollout, as far as they differ from the defaults: `soak 2m ·
+/// images first · back at 2 failed`. Empty if all have their defaults, and before a rollout is recorded.
 pub(super) fn gates(snapshot: &Snapshot) -> String {
     if !recorded(snapshot) || snapshot.direction == Direction::Back {
         return String::new();
@@ -114,11 +114,11 @@ pub(super) fn gates(snapshot: &Snapshot) -> String {
     passed.join(" · ")
 }
 
-/// How fast nodes are updated, while they are; `None` before there is anything to tell it from.
+/// The speed at which nodes are updated, during updates; `None` before it can be computed.
 pub(super) fn speed(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot) -> Option<String> {
     let snapshot = &*shown.snapshot;
     let began = snapshot.target_began().filter(|_| snapshot.phase == Phase::Running)?;
-    // In steps of a minute: what does not change by itself costs nothing.
+    // The speed changes in steps of a minute, so that it does not cause redraws by itself.
     let speed = page.story.speed(began, ctx.instant(shown, began))?;
     let rate = match speed.per_minute {
         rate if rate >= 9.5 => format!("{rate:.0}/min"),
@@ -132,7 +132,7 @@ pub(super) fn speed(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSn
 
 fn sparkline(speed: &UpdateSpeed) -> String {
     let most = speed.parts.iter().copied().max().unwrap_or(0).max(1) as usize;
-    // The least that is not nothing is still seen.
+    // The smallest number above zero is still visible.
     let level = |count: u32| LEVELS[(count as usize * (LEVELS.len() - 1)).div_ceil(most)];
     let line: String = speed.parts.iter().map(|count| level(*count)).collect();
     line.trim_start().to_owned()
@@ -145,7 +145,7 @@ mod tests {
     use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
     use crate::engine::model::settings::Settings;
 
-    /// Why the header does not tell a setting beside the steps; `None`: it does.
+    /// The reason why the header leaves out a setting beside the steps; `None` if it shows the setting.
     fn left_out(setting: Setting) -> Option<&'static str> {
         match (setting, setting.about().role) {
             (Setting::OnFailure, _) => None,

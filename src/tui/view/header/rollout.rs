@@ -1,4 +1,4 @@
-//! How far the rollout is: from which revision to which, what it does now, the bar, the budget.
+//! The progress of the rollout: its two revisions, its present action, the bar, the budget.
 
 use ratatui::text::{Line, Span};
 
@@ -18,33 +18,33 @@ use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{count, fit, fit_middle, repository_change, width};
 
-/// The bar is at least as long where the estimate stands beside it.
+/// The least length of the bar while the estimate stands beside it.
 const ESTIMATE_BAR: usize = 16;
 
-/// In fewer cells it is not said how the last rollout ended.
+/// The least number of cells at which the end of the last rollout is shown.
 const LAST_COMPLETE: usize = 80;
 
-/// How long it is at least where the speed stands there too.
+/// The least length of the bar while the speed stands beside it too.
 const SPEED_BAR: usize = 30;
 
-/// How much is said beside the versions. What has room for less says less; nothing of it is cut in its middle.
+/// The amount of text beside the versions. With less room parts are left out; none is cut in its middle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
 enum Beside {
-    /// Not even the step.
+    /// Without the step, too.
     State,
-    /// Not the update strategy.
+    /// Without the update strategy.
     Step,
-    /// Not who paused what has halted, nor what it is that began.
+    /// Without the person who paused a halted rollout, and without the word for the rollout that began.
     Strategy,
     All,
 }
 
-/// The versions are given at least so many cells, if they are as long as that.
+/// The least number of cells for the versions, if they are as long as that.
 const VERSIONS: usize = 24;
-/// And so many where they come from somewhere else, which is said beside them.
+/// The same for versions from another repository, which is named beside them.
 const VERSIONS_FROM_ELSEWHERE: usize = 32;
 
-/// From which revision to which, how far the plan is, what it does now.
+/// The two revisions, the progress of the plan, and the present action.
 pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Line<'static> {
     let snapshot = &*shown.snapshot;
     let versions = versions_of(ctx, snapshot, cells).iter().map(|span| width(&span.content)).sum::<usize>();
@@ -85,7 +85,7 @@ pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usiz
     Line::from(spans)
 }
 
-/// The strategy and what the rollout does now, with a blank at the end.
+/// The strategy and the rollout's present action, with a blank at the end.
 fn state(ctx: &RenderContext<'_>, shown: &ShownSnapshot, beside: Beside, cells: usize) -> Vec<Span<'static>> {
     let mut spans = mode(ctx, &shown.snapshot, beside);
     let doing = || doing(ctx, shown, beside == Beside::All, cells);
@@ -95,7 +95,7 @@ fn state(ctx: &RenderContext<'_>, shown: &ShownSnapshot, beside: Beside, cells: 
     spans
 }
 
-/// `rev 14 → 15`. Numbers of revisions grow: one that falls leads to an earlier revision, and is said to.
+/// `rev 14 → 15`. Numbers of revisions grow: a falling number leads to an earlier revision, and the text says so.
 fn revisions_of(snapshot: &Snapshot) -> String {
     let number = |revision: &Option<RevisionView>| revision.as_ref().and_then(|revision| revision.number);
     let falls =
@@ -103,7 +103,7 @@ fn revisions_of(snapshot: &Snapshot) -> String {
     format!("{}{}", snapshot.numbers(), if falls { " (older)" } else { "" })
 }
 
-/// The numbers of the revisions, and which step it is.
+/// The numbers of the revisions, and of the step.
 fn numbers(snapshot: &Snapshot, beside: Beside) -> String {
     // On the way back steps and partition are ignored.
     let is_forward = snapshot.direction == Direction::Forward;
@@ -116,7 +116,7 @@ fn numbers(snapshot: &Snapshot, beside: Beside) -> String {
     }
 }
 
-/// `v1.8.2 → v1.9.0`, each in the colour of its revision where there is room for that.
+/// `v1.8.2 → v1.9.0`, each in the colour of its revision if there is room for both.
 fn versions_of(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Span<'static>> {
     if let [change] = snapshot.image_changes.as_slice()
         && let (Some(from), Some(to)) = (&change.from, &change.to)
@@ -136,14 +136,14 @@ fn versions_of(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Ve
     vec![ctx.span(change_in(snapshot, cells), ThemeRole::Title)]
 }
 
-/// That an image comes from another repository or registry, which versions alone would hide.
+/// Tells that an image comes from another repository or registry, which the versions alone would hide.
 fn from_elsewhere(snapshot: &Snapshot) -> Option<&'static str> {
     let both = snapshot.image_changes.iter().filter_map(|change| change.from.as_deref().zip(change.to.as_deref()));
     both.filter_map(|(from, to)| repository_change(from, to)).next()
 }
 
-/// What is being changed, in so many cells: of long names the ends are left, which tell versions apart. That an image comes from somewhere else
-/// goes before its version.
+/// The change in a limited number of cells: long names keep their ends, which tell versions apart. A change of the
+/// repository has precedence over the version.
 pub(super) fn change_in(snapshot: &Snapshot, cells: usize) -> String {
     let words = snapshot.change().to_string();
     let Some(first) = snapshot.image_changes.first().filter(|_| width(&words) > cells) else {
@@ -158,7 +158,7 @@ pub(super) fn change_in(snapshot: &Snapshot, cells: usize) -> String {
     };
     let [from, to] = [&first.from, &first.to].map(|image| image.as_deref().map(without_user));
     let sides = |short: fn(&str) -> String| [from, to].map(|image| image.map_or_else(|| "none".to_owned(), short));
-    // The end of the name where that differs, else the versions alone.
+    // The end of the name if it differs, else only the versions.
     let named = sides(|image| {
         let name = repository_of(image).rsplit('/').next().unwrap_or_default();
         format!("…/{name}:{}", short_version(version_of(image)))
@@ -179,7 +179,7 @@ pub(super) fn change_in(snapshot: &Snapshot, cells: usize) -> String {
     if let Some(told) = [&named, &versions].into_iter().find(is_told) {
         return joined(told);
     }
-    // The new version, rather than two of which the ends are cut.
+    // The new version is shown alone, instead of two versions with their ends cut.
     let target = format!("→ {}{more}", versions[1]);
     if versions[0] != versions[1] && container.is_empty() && width(&target) <= cells {
         return target;
@@ -214,8 +214,8 @@ fn mode(ctx: &RenderContext<'_>, snapshot: &Snapshot, beside: Beside) -> Vec<Spa
     vec![ctx.span(words, if drifted { ThemeRole::Bad } else { ThemeRole::Muted }), Span::raw("   ")]
 }
 
-/// What the rollout does now, with its sign; `in_full`: of one that halted also by whom it is paused, and that it is the rollout that began
-/// then, not its last step.
+/// The rollout's present action, with its sign; `in_full`: for a halted rollout also who paused it, and that the time counts
+/// from the beginning of the rollout, not of its last step.
 pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: bool, cells: usize) -> Vec<Span<'static>> {
     let snapshot = &*shown.snapshot;
     let (glyph, role, since) = match &snapshot.phase {
@@ -227,7 +227,7 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
         Phase::Preparing if snapshot.template_of_others().is_some() => (Glyph::Paused, ThemeRole::Warn, None),
         Phase::Preparing | Phase::Releasing(_) => (Glyph::Moving, ThemeRole::Busy, None),
         Phase::Held => (Glyph::Outdated, ThemeRole::Text, None),
-        // It began with the rollout that it takes back, which says nothing of how long it goes back.
+        // The rollout back has the start time of the rollout that it takes back, which does not tell how long it has been going back.
         Phase::Running if snapshot.direction == Direction::Back => (Glyph::Running, ThemeRole::Busy, None),
         Phase::Running => (Glyph::Running, ThemeRole::Busy, snapshot.target_began()),
         Phase::Paused(paused) => (Glyph::Paused, ThemeRole::Warn, Some(paused.at)),
@@ -236,7 +236,7 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
     let words = match &snapshot.phase {
         // The change is recorded, and the DaemonSet not patched yet.
         Phase::Preparing if snapshot.requested_change.is_some() => "asked, not written yet".to_owned(),
-        // By whom is said below.
+        // A line below names the person.
         Phase::Preparing if snapshot.template_of_others().is_some() => "template changed".to_owned(),
         Phase::Paused(_) => "PAUSED".to_owned(),
         Phase::Halted => "HALTED".to_owned(),
@@ -245,7 +245,7 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
     };
     let since = since.map(|since| ctx.age(shown, since));
     let since = match (&snapshot.phase, since) {
-        // Not how long it has been running: it may have been held or paused in between.
+        // The text does not tell how long the rollout has been running: it may have been held or paused in between.
         (Phase::Running, Some(since)) if in_full && cells >= ROOM_FOR_ITS_NAME => {
             format!(", rollout began {since} ago")
         }
@@ -255,7 +255,7 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
     };
     let paused = snapshot.paused.as_ref().filter(|_| snapshot.phase == Phase::Halted);
     let paused = match paused {
-        // With a reason a line of its own says both.
+        // A pause with a reason has a line of its own, which names the person and the reason.
         Some(paused) if in_full && paused.why.is_none() => format!(", paused by {}", person_of(&paused.by)),
         Some(_) => ", paused".to_owned(),
         None => String::new(),
@@ -269,7 +269,7 @@ fn last_complete(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -
     Some(ctx.span(format!(", {last} {} ago", ctx.age(shown, last.at)), ThemeRole::Text))
 }
 
-/// How many nodes are done, as a bar and in numbers.
+/// The number of updated nodes, as a bar and in numbers.
 pub(super) fn progress(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
@@ -282,11 +282,11 @@ pub(super) fn progress(
     let mut spans = vec![Span::raw(" ")];
     let BesideBar { text: beside, .. } = beside_bar(ctx, page, shown, cells);
     let bar = cells.saturating_sub(width(&words) + width(&beside) + 6).min(60);
-    // Of what is still being loaded nobody knows how much of it is done.
+    // While the state is still being loaded, the done part is unknown.
     if bar >= 8 && snapshot.phase != Phase::Loading {
         let part = |nodes: u32| match counts.nodes {
             0 => 0,
-            // Rounded down, and at least one cell: the bar is full only when all are updated, empty only when none is.
+            // Rounded down, and at least one cell: the bar is full only when all nodes are updated, and empty only when none is.
             total => {
                 let cells = (u64::from(nodes) * bar as u64 / u64::from(total)) as usize;
                 if nodes > 0 { cells.max(1) } else { 0 }
@@ -305,16 +305,16 @@ pub(super) fn progress(
     Line::from(spans)
 }
 
-/// What stands to the right of the bar and its numbers, as far as there is room.
+/// The texts to the right of the bar and its numbers, as far as there is room.
 struct BesideBar {
     text: String,
-    /// The estimate is in it; otherwise it stands beside the budget.
+    /// The estimate is among them; otherwise it stands beside the budget.
     has_estimate: bool,
-    /// The times of pulls and starts are in it; otherwise they stand beside the budget where that takes no further line.
+    /// The times of pulls and starts are among them; otherwise they stand beside the budget if they need no further line there.
     has_times: bool,
 }
 
-/// The estimate goes before the speed, and the speed before the times.
+/// The estimate has precedence over the speed, and the speed over the times.
 fn beside_bar(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cells: usize) -> BesideBar {
     let snapshot = &*shown.snapshot;
     let words = width(&progress_in_words(snapshot)) + 6;
@@ -349,15 +349,15 @@ fn progress_in_words(snapshot: &Snapshot) -> String {
     words
 }
 
-/// In so many cells of the screen it is said that it is the rollout that began; in fewer the step needs them.
+/// The least number of screen cells for `rollout began` instead of `began`; in fewer the step needs the room.
 const ROOM_FOR_ITS_NAME: usize = 100;
 
-/// When it will be done, or why that cannot be said.
+/// The estimated end of the rollout, or the reason why there is no estimate.
 fn estimate(snapshot: &Snapshot) -> Option<String> {
     (snapshot.estimate != RolloutEstimate::None).then(|| snapshot.estimate.to_string())
 }
 
-/// The budget term by term, and what else limits it.
+/// The budget term by term, and other limits of the rollout.
 pub(super) fn budget(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
@@ -379,7 +379,7 @@ pub(super) fn budget(
         if snapshot.direction == Direction::Forward {
             words.push(vec![ctx.span(format!("partition {}", snapshot.plan.keep), ThemeRole::Text)]);
         }
-        // On the way back it is ignored.
+        // A rollout back ignores the selector.
         if let Some(selector) = snapshot.plan.selector.as_ref().filter(|_| snapshot.direction == Direction::Forward) {
             let nodes = count(snapshot.plan.selected, "node");
             let text = format!("only {} ({nodes})", fit(&selector.to_string(), cells / 2));
@@ -395,14 +395,14 @@ pub(super) fn budget(
         let text = format!("{} misscheduled", snapshot.counts.misscheduled);
         words.push(vec![ctx.span(text, ThemeRole::Warn)]);
     }
-    // What holds the slots is said where that costs no line.
+    // The holders of the slots are named if that needs no further line.
     let slots = format!("pull slots {}", budget.slots_in_words());
     if recorded(snapshot) && slots.ends_with(')') && snapshot.prewarm_limit().is_none() {
         let mut in_full = words.clone();
         in_full[1] = vec![ctx.span(slots, ThemeRole::Text)];
         let costs_no_line =
             flow(in_full.clone(), "   ", " ", cells).len() == flow(words.clone(), "   ", " ", cells).len();
-        // A figure beyond its limit asks why, whatever that costs.
+        // A number beyond its limit needs an explanation, even if it takes a further line.
         if costs_no_line || budget.is_over_pull_limit() {
             words = in_full;
         }

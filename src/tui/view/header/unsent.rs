@@ -1,4 +1,4 @@
-//! What was asked for here and has not reached the cluster, and why nobody drives any more.
+//! A command from this console that has not reached the cluster, and the reason why nobody drives any more.
 
 use ratatui::text::Span;
 
@@ -13,7 +13,7 @@ use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, width};
 
-/// `PAUSE NOT SENT 48s, retrying`, in the place of what the rollout does; the line below says what that means.
+/// `PAUSE NOT SENT 48s, retrying`, in place of the rollout's present action; the line below explains the consequences.
 pub(super) fn sign(ctx: &RenderContext<'_>, shown: &ShownSnapshot, and: &str) -> Option<Span<'static>> {
     let unsent = shown.snapshot.not_sent()?;
     let what = unsent.kind.to_string().to_uppercase();
@@ -21,7 +21,7 @@ pub(super) fn sign(ctx: &RenderContext<'_>, shown: &ShownSnapshot, and: &str) ->
     Some(ctx.span(format!("{} {what} NOT SENT {age}{and}", ctx.glyph(Glyph::Alarm)), ThemeRole::Bad))
 }
 
-/// What does not happen because of that, and what does all the same.
+/// The consequences of the unsent write: what does not happen, and what happens nevertheless.
 pub(super) fn meaning(snapshot: &Snapshot) -> String {
     let pause = snapshot.not_sent().is_some_and(|unsent| unsent.kind == UnsentKind::Pause);
     match &snapshot.driver {
@@ -36,7 +36,7 @@ pub(super) fn meaning(snapshot: &Snapshot) -> String {
     }
 }
 
-/// Why the last driver stopped by itself, and the key to drive again.
+/// The reason why the last driver stopped by itself, and the key to drive again.
 pub(super) fn stopped(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> String {
     let Some(stopped) = &shown.snapshot.driver_stopped else { return String::new() };
     let key = ActionId::Drive.key();

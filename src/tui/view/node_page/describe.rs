@@ -1,4 +1,4 @@
-//! The pod and the node in words, as `kubectl describe` orders them.
+//! The Pod and the node in words, in the order of `kubectl describe`.
 
 use ratatui::text::Line;
 
@@ -12,14 +12,14 @@ use crate::tui::theme::ThemeRole;
 use crate::tui::view::RenderContext;
 use crate::tui::words::{fit, width, wrap};
 
-/// How wide the names of the lines are at least. At most they take a third: `PodReadyToStartContainers` fits into that of 80 cells.
+/// The least width of the names of the lines. Their most is a third of the line: `PodReadyToStartContainers` fits into a third of 80 cells.
 const NAMES: usize = 16;
 
 struct Description<'a, 'c> {
     ctx: &'a RenderContext<'c>,
     shown: &'a ShownSnapshot,
     cells: usize,
-    /// How wide the names of the lines are.
+    /// The width of the names of the lines.
     names: usize,
     lines: Vec<Line<'static>>,
 }
@@ -46,7 +46,7 @@ pub(super) fn lines(
     to.lines
 }
 
-/// How wide the longest name of a condition is.
+/// The width of the longest name of a condition.
 fn longest_condition(open: &NodePage) -> usize {
     let of_pod = open.inspection.pod.read().into_iter().flat_map(|pod| &pod.conditions);
     let of_node = open.inspection.node.read().into_iter().flat_map(|node| &node.conditions);
@@ -156,7 +156,7 @@ impl Description<'_, '_> {
             let reason = condition.reason.as_ref().map(|reason| format!("  {reason}")).unwrap_or_default();
             let text = format!("{:7}{}{reason}", condition.status, since.unwrap_or_default());
             self.say(&condition.kind, &text, role);
-            // What is as it should be needs no words.
+            // A good condition needs no message.
             if let Some(message) = condition.message.as_ref().filter(|_| !condition.is_good()) {
                 self.say("", message, ThemeRole::Text);
             }

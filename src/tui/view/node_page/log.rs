@@ -30,7 +30,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, open: &NodePage, layout: LogLayout, 
     put_lines(buffer, area, &lines);
 }
 
-/// One entry, in as many rows as it takes.
+/// The rows of one entry.
 fn rows(ctx: &RenderContext<'_>, entry: &LogEntry, layout: LogLayout) -> impl Iterator<Item = Line<'static>> {
     let (at, role) = match entry {
         LogEntry::Line(line) => (line.at, ThemeRole::Text),
@@ -54,7 +54,7 @@ fn rows(ctx: &RenderContext<'_>, entry: &LogEntry, layout: LogLayout) -> impl It
     })
 }
 
-/// What is said where there are no lines, or below the last one.
+/// The text shown if there are no lines, or below the last line.
 fn instead(ctx: &RenderContext<'_>, open: &NodePage) -> Vec<(String, ThemeRole)> {
     let Some(log) = &open.log else {
         return vec![(open.no_pod().unwrap_or_else(|| "opening …".to_owned()), ThemeRole::Muted)];
@@ -65,7 +65,7 @@ fn instead(ctx: &RenderContext<'_>, open: &NodePage) -> Vec<(String, ThemeRole)>
         LogState::Opening => vec![("opening …".to_owned(), muted)],
         LogState::Following | LogState::Ended if log.len() == 0 => vec![("nothing is written".to_owned(), muted)],
         LogState::Following | LogState::Ended => Vec::new(),
-        // Below lines it is said among them.
+        // If there are lines, the reason stands among them.
         LogState::Waiting(_) if log.len() > 0 => Vec::new(),
         LogState::Waiting(why) => vec![(format!("{why}; asked again every few seconds"), muted)],
         LogState::Failed(why) => vec![(why.to_string(), warn)],

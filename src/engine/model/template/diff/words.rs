@@ -8,9 +8,9 @@ use super::{FieldChange, FieldEdit};
 
 /// A value in words is cut to about this many characters.
 const WORDS: usize = 120;
-/// How many characters before a difference are shown of values that are cut, at most.
+/// For values that are cut, the most characters that are shown before a difference.
 const BEFORE: usize = 24;
-/// A value is not cut to fewer characters than this.
+/// The fewest characters to which a value is cut.
 const SHORTEST: usize = 12;
 
 impl FieldChange {
@@ -20,19 +20,19 @@ impl FieldChange {
         key.is_some_and(|key| key.parse::<usize>().is_err())
     }
 
-    /// What became of it, without the path.
+    /// The edit of the field, without its path.
     pub fn what(&self) -> String {
         self.what_within(2 * WORDS)
     }
 
-    /// Path and what became of it, where possible in no more than `most` characters: of two long values that begin alike the part is
-    /// shown in which they differ.
+    /// The path and the edit, in no more than `most` characters if possible. Of two long values that begin alike, the part in which
+    /// they differ is shown.
     pub fn within(&self, most: usize) -> String {
         let left = most.saturating_sub(self.path.chars().count() + 2);
         format!("{}: {}", self.path, self.what_within(left))
     }
 
-    /// What became of the field, without its path, in about `most` characters: `…/agent:v1 → …/agent:v2`.
+    /// The edit of the field, without its path, in about `most` characters: `…/agent:v1 → …/agent:v2`.
     pub fn what_within(&self, most: usize) -> String {
         match &self.edit {
             FieldEdit::Added { .. } if self.is_toleration() => "added".to_owned(),
@@ -56,7 +56,7 @@ impl fmt::Display for FieldChange {
     }
 }
 
-/// What was added or removed, after those words. Of a container its image tells most.
+/// The words that follow `added` or `removed`. A container is described by its image.
 fn described(value: &Value) -> String {
     let fields = value.as_object();
     match fields.and_then(|fields| fields.get("image")?.as_str()) {
@@ -66,7 +66,7 @@ fn described(value: &Value) -> String {
     }
 }
 
-/// Both sides of a change. Where they are of different kinds strings have quotes, to tell `"80"` from 80.
+/// Both sides of a change. If they are of different kinds, strings have quotes, to tell `"80"` from 80.
 fn both_in_words(from: &Value, to: &Value) -> (String, String) {
     let same_kind = std::mem::discriminant(from) == std::mem::discriminant(to);
     let words = |value: &Value| if same_kind { in_words(value) } else { value.to_string() };
@@ -92,7 +92,7 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// `from → to` in about `most` characters: of what both begin with as much is left out as has to be, then of their ends.
+/// `from → to` in about `most` characters: as much as necessary is left out of their common beginning, then of their ends.
 fn excerpts(from: &str, to: &str, most: usize) -> String {
     // The arrow, and two signs for what is left out.
     let room = most.saturating_sub(7).max(2 * SHORTEST);
@@ -103,7 +103,7 @@ fn excerpts(from: &str, to: &str, most: usize) -> String {
     let shared = from.chars().zip(to.chars()).take_while(|(a, b)| a == b).count();
     let excess = both.0.max(both.1).saturating_sub(room / 2);
     let skip = shared.saturating_sub(BEFORE.min(room / 8)).min(excess);
-    // Rather at the next part of a path or of a list than within a word.
+    // The cut is rather at the next part of a path or of a list than within a word.
     let begins = |c: char| matches!(c, '/' | ':' | '=' | ',' | ' ');
     let word = from.chars().enumerate().skip(skip).take(shared - skip).find(|(_, c)| begins(*c));
     let skip = word.filter(|_| skip > 0).map_or(skip, |(at, _)| at);
