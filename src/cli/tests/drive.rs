@@ -60,7 +60,7 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
 async fn who_is_second_to_drive_is_told_who_drives() {
     let mut other = script::held_by_nobody();
     other.driver = DriverView::Other { holder: "ben@bastion/9".into(), renewal_observed_at: at(0) };
-    let script = Script::of(script::held_by_nobody()).then(other.clone()).then(other).is_driven_first_by_another();
+    let script = Script::of(script::held_by_nobody()).then(other.clone()).then(other).driven_first_by_another();
     let ends = tokio::time::timeout(Duration::from_secs(20), script.run("drive ds/agent")).await;
     let output = ends.expect("it does not wait for the other's end");
     assert_eq!(output.code, 7, "{}{}", output.text, output.error);

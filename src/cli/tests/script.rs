@@ -177,7 +177,7 @@ impl Script {
     }
 
     /// Somebody else is first to drive: that command is not answered, and the other snapshots follow.
-    pub(super) fn is_driven_first_by_another(mut self) -> Self {
+    pub(super) fn driven_first_by_another(mut self) -> Self {
         self.is_second = true;
         self
     }
