@@ -32,7 +32,7 @@ pub struct ClusterSession {
     given_flags: Option<String>,
     defaults: Tuning,
     seen_holders: SeenHolders,
-    /// The access that the session was opened with; `None` if it no longer exists.
+    /// The access that the session was opened with; `None` if the session cannot be opened anew for another context.
     access: Option<Access>,
 }
 

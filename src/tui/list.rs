@@ -86,7 +86,7 @@ impl<K: Clone + PartialEq> List<K> {
         self.pinned_top
     }
 
-    /// Makes this the first visible row of those that are not pinned, as far as there are rows below it.
+    /// Makes this the first visible row of those that are not pinned. The next `scroll` limits it to the rows that there are.
     pub(crate) fn show_from(&mut self, top: usize) {
         self.top = top;
     }
