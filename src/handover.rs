@@ -2,9 +2,9 @@
 //! HTML page and as JSON. Both front ends write it: `rolldeck report`, and `ctrl-s` in the console.
 //!
 //! ```text
-//!  Snapshot ─┬─▶ what it is, what is wrong, every node
-//!  Story ────┼─▶ node by node, how far it was when         ──▶ Handover ──▶ text · html (graph) · json
-//!  audit log ┴─▶ who did what
+//!  Snapshot ─┬─▶ what it is, what is wrong, every node, who did what
+//!  Story ────┼─▶ node by node, how far it was when                   ──▶ Handover ──▶ text · html (graph) · json
+//!  audit log ┴─▶ who did what (`rolldeck report` only)
 //! ```
 //!
 //! No text of the report contains recognisable secrets or characters that steer a terminal.

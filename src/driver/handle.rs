@@ -354,9 +354,9 @@ impl FleetRow {
         }
     }
 
-    /// The least and the greatest number of nodes that may be at the target revision; `None` if the controller counts
-    /// another revision. The controller counts pods of the template whether they are available or not, and a rollout counts
-    /// only available ones, so the two numbers differ while some pods are down.
+    /// How many nodes are at the target revision, as bounds: the least number (at the target and available) and the greatest (at
+    /// the target). A rollout counts only available pods, but the controller's count includes others, so the bounds differ
+    /// while pods are down. `None` if the controller counts another revision.
     pub fn updated(&self) -> Option<(u32, u32)> {
         let DaemonSetCounters { desired, updated, available, .. } = self.counters;
         let down = desired.saturating_sub(available);

@@ -33,7 +33,7 @@ const PLUGIN_TIMEOUT: Duration = Duration::from_secs(30);
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 /// After a failure the plugin is not run again for this long; requests meanwhile get the same failure.
 const FAILED_FOR: Duration = Duration::from_secs(5);
-/// Credentials are renewed this long before they expire, or after four fifths of their life if that is earlier: otherwise
+/// Credentials are renewed this long before they expire, or after four fifths of their life if that is later: otherwise
 /// the plugin would run for each request of short-lived credentials.
 const MARGIN: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
 /// The interval after which a token file is read again, as in client-go.

@@ -8,9 +8,9 @@
 //! Go, and therefore kubectl, has one TLS configuration for both. It checks a proxy by the cluster's `certificate-authority`
 //! if there is one, and otherwise by the roots of the machine. It applies `insecure-skip-tls-verify` to the proxy, and
 //! offers the client certificate to the proxy.
-//! Here both sets of roots count for a proxy, so every proxy whose certificate kubectl accepts is accepted, and also one
-//! with a public certificate. The certificate is always checked, because the proxy receives a password. The proxy is offered
-//! no client certificate.
+//! Here both sets of roots count for a proxy, so every proxy whose certificate kubectl verifies is accepted, and also one
+//! with a public certificate. The certificate is checked even with `insecure-skip-tls-verify`, because the proxy receives a
+//! password. The proxy is offered no client certificate.
 //! (Go: `persistConn.addTLS` in `net/http/transport.go`; <https://github.com/kubernetes/kubectl/issues/1558>.)
 
 use std::pin::Pin;

@@ -516,9 +516,9 @@ fn structural_hold(row: &Row, intent: &Intent) -> Option<Hold> {
     }
 }
 
-/// Whether the new revision is in trouble on this node: the cause speaks against the revision, or the pod is refused or missing
-/// for too long, and no operator resumed past that. A node that has failed already counts toward the failure threshold
-/// instead, except where pods are refused: that would happen to the next node, too.
+/// Whether the new revision is in trouble on this node: the cause or the restarts of its pod speak against the revision, or the pod
+/// is refused or missing for too long and no operator resumed past that. A node that has failed already counts toward the failure
+/// threshold instead, except where pods are refused: that would happen to the next node, too.
 fn is_in_trouble(row: &Row) -> bool {
     let speaks = || !row.available && row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
     let restarts = || row.restarted.is_some_and(RestartsView::speaks_against_revision);

@@ -173,8 +173,9 @@ impl Engine {
         })
     }
 
-    /// A warning if a command leads to a revision at which the rollout halted, as far as Events still tell: the record forgets the
-    /// halt. The command is a roll back, or an image that makes the template equal to that of a known revision.
+    /// A warning if a command leads to a revision at which the rollout halted, as far as that is known: from the record while the halt
+    /// stands, later only from Events that are kept. The command is a roll back, or an image that makes the template equal to that of a
+    /// known revision.
     pub(super) fn halted_before(&self, command: &Command, intent: &Intent, now: Timestamp) -> Option<String> {
         let revision = match (command, &intent.target, &intent.change) {
             (Command::Undo { .. }, Some(hash), _) => self.view.revision(hash)?,

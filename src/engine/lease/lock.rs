@@ -177,8 +177,8 @@ impl Lock {
         }
     }
 
-    /// Takes in the Lease from the answer to a request. A late answer is ignored if the Lease is gone or known at a newer version, because
-    /// the watch would not report that a second time.
+    /// Takes in the Lease from the answer to a request. If the Lease is known to be gone, or at a newer version, the answer is late and is
+    /// ignored: it would replace what the watch has reported, and the watch reports nothing twice.
     pub(crate) fn learn(&mut self, fact: LeaseFact, now: Timestamp) {
         let gone = self.gone.as_ref() == Some(&fact.uid);
         let old = matches!(&self.known, KnownLease::Present(known) if is_older(&fact.resource_version, &known.resource_version));
@@ -409,10 +409,11 @@ impl Lock {
         self.outdated = Some((self.resource_version(), now + PATIENCE));
     }
 
-    /// Whether a write of ours succeeded so lately that nobody can have paused or taken over without our knowledge.
+    /// Whether deletions may be decided now: we may act, and the last write that proved the record was sent at most
+    /// [`Proof::good_for`] ago.
     ///
-    /// Every write of the lease is a compare-and-swap on the whole object, so a success proves that the record is what we
-    /// think it is. Deletions are sent only behind such a proof.
+    /// Every write of the Lease is a compare-and-swap on the whole object, so a success proves that nobody had paused or taken over
+    /// before it. Deletions are sent only behind such a proof.
     pub(crate) fn awaits_proof(&self, now: Timestamp) -> bool {
         self.may_act(now) && self.proof.is_some_and(|proof| now <= proof.decides_until())
     }

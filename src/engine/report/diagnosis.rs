@@ -199,8 +199,8 @@ impl Diagnosis {
         Self { findings, nodes, at_goal, updated }
     }
 
-    /// The nodes that lack a resource that a pod asks for, each with that pod: one node for each text of the scheduler. The pods that hold the
-    /// resource are read for these nodes only.
+    /// The nodes to read for which pods hold a resource that another pod lacks, each with the pod that lacks it. Of the nodes about which
+    /// the scheduler says the same, only one is read.
     pub fn lacking<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = (&'a Str, &'a Str)> {
         let evidence = self
             .findings

@@ -186,8 +186,8 @@ impl Snapshot {
         remedies
     }
 
-    /// The remedy that leads away from a failing revision. A rollout that goes back already needs another image: an `undo` without a revision is
-    /// refused.
+    /// The remedy that leads away from a failing revision: another image if an `undo` without a revision would be refused, because the
+    /// rollout goes back already or there is no revision to go back to.
     pub(super) fn away(&self) -> Remedy {
         if self.undo_is_free() { Remedy::Undo } else { Remedy::SetImage }
     }

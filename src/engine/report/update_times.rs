@@ -21,8 +21,8 @@ impl Engine {
     }
 
     /// How long a pod that this rollout made took from the start of its last container until it was ready, by its kubelet's clock.
-    /// `None` where that is not what its status tells: a container that restarted tells of its last start, and a pod that lost its
-    /// readiness tells when it was ready again.
+    /// `None` if its status does not tell: after a restart of a container it has only the last start, and after a loss of readiness
+    /// only the time when the pod was ready again.
     fn start_took(&self, row: &Row) -> Option<Duration> {
         let pod = self.view.pod(row.pod?)?;
         let fact = &pod.fact;

@@ -185,8 +185,9 @@ impl Snapshot {
         WaitingWords(self.at, wait)
     }
 
-    /// When the rollout to the present target began: with the record, or later under the same record, where an operator set another image or rolled
-    /// back. If the record does not tell, not before the target's revision was made.
+    /// When the rollout to the present target began: with the record, or later under the same record, where an operator set another image or
+    /// rolled back. A rollout forward did not begin before the target's revision was made, which counts where the record gives no later time.
+    /// `None` if no rollout is recorded.
     pub fn target_began(&self) -> Option<Timestamp> {
         let made = self.to.as_ref().filter(|_| self.direction == Direction::Forward).and_then(|to| to.created_at);
         Some(self.started_at?.max(made.unwrap_or_default()).max(self.retargeted_at.unwrap_or_default()))

@@ -1,4 +1,4 @@
-//! The other managers of a DaemonSet: tools that will set back changes of a rollout, recognised by the marks they leave on the object.
+//! The other managers of a DaemonSet, recognised by the marks they leave on the object: tools that set back changes of a rollout, or may do so.
 //!
 //! ```text
 //! annotations, labels ──┐

@@ -6,8 +6,8 @@
 //!  ✓✓✓✓✓✗!·········      ················
 //! ```
 //!
-//! Blocks stand side by side in columns of equal width; the number of columns is the one that makes the map lowest. If there
-//! are so many blocks that their titles alone would fill the area, each title stands before its cells:
+//! Blocks stand side by side in columns of equal width; the number of columns is the one that makes the map lowest. If the
+//! titles with one line of cells each do not fit the area, each title stands before its cells, provided that this fits:
 //!
 //! ```text
 //!  munich  ✓✓✓✓✓✗·      hamburg ✓✓◐◐···
