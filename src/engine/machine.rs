@@ -3,7 +3,6 @@
 
 mod blocker;
 pub(crate) mod change;
-mod failing_nodes;
 pub(super) mod halt_reasons;
 mod halted_revisions;
 mod health;

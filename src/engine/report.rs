@@ -5,6 +5,7 @@ mod budget;
 pub mod clocks;
 pub mod diagnosis;
 mod estimates;
+mod failing_nodes;
 pub mod guidance;
 pub mod last_rollout;
 pub mod node_story;
@@ -41,6 +42,7 @@ use super::model::quantity::Rounding;
 use super::model::record::Intent;
 use super::model::time::Timestamp;
 use super::rules::holds::HoldToldBy;
+use super::view::PodEntry;
 
 impl Engine {
     /// The snapshot; nodes that are the same in `last` are shared with it.
@@ -367,7 +369,7 @@ impl Engine {
     fn node_view(&self, row: &Row, numbers: &HashMap<&Str, i64>) -> NodeView {
         let entry = &self.view.nodes[row.node];
         let pod = row.pod.and_then(|pod| self.view.pod(pod));
-        let lost_readiness = row.state == NodeState::Starting && pod.is_some_and(|pod| pod.served.is_some());
+        let lost_readiness = lost_readiness(row.state, pod);
         let trouble = pod.and_then(|pod| pod.trouble.as_deref());
         let kind = row.cause.as_ref().map(|cause| cause.kind);
         let cause_since = trouble.filter(|trouble| Some(trouble.cause.kind) == kind).and_then(|it| it.cause_since());
@@ -480,4 +482,9 @@ impl DriverView {
     pub fn is_you(&self) -> bool {
         matches!(self, Self::You { .. })
     }
+}
+
+/// Whether the pod of a node in this state was ready, and is not any more.
+fn lost_readiness(state: NodeState, pod: Option<&PodEntry>) -> bool {
+    state == NodeState::Starting && pod.is_some_and(|pod| pod.served.is_some())
 }

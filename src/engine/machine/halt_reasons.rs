@@ -61,7 +61,7 @@ impl Engine {
 
     /// Whether an operator has accepted that this node failed. The record names the accepted nodes by the halt and by the operator's intent until a
     /// driver has taken them in.
-    pub(super) fn is_accepted(&self, node: &Str, intent: &Intent) -> bool {
+    pub(crate) fn is_accepted(&self, node: &Str, intent: &Intent) -> bool {
         let at_halt = self.progress.failed_at_halt();
         let not_taken_in = !at_halt.is_empty() && !self.is_halted(intent);
         self.progress.acknowledged_failures.contains(node)

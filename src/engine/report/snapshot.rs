@@ -361,6 +361,11 @@ impl WatchView {
     }
 }
 
+/// See [`NodeView::keeps_restarting`].
+pub(super) fn keeps_restarting(state: NodeState, at_target: bool, restarts: u32) -> bool {
+    state == NodeState::Starting && at_target && restarts > 0
+}
+
 impl NodeView {
     /// Whether it counts as failed: its pod failed, or its node went down after the update in a way that counts, even if it is back since.
     pub fn counts_as_failed(&self) -> bool {
@@ -374,7 +379,7 @@ impl NodeView {
 
     /// Whether its new pod has never been ready and its containers restart. Between two crashes they run, and nothing else tells of the restarts.
     pub fn keeps_restarting(&self) -> bool {
-        self.state == NodeState::Starting && self.at_target && self.restarts > 0
+        keeps_restarting(self.state, self.at_target, self.restarts)
     }
 
     /// Whether it is next to be updated, whatever it waits for in line.

@@ -39,29 +39,81 @@ pub enum TroubleKind {
     Struggling(CauseKind),
 }
 
+/// What is asked of a node to tell its trouble: of a row of the assessment, or of the node as it is shown.
+pub(super) struct Symptoms {
+    pub(super) state: NodeState,
+    pub(super) blame: Option<Blame>,
+    pub(super) cause: Option<CauseKind>,
+    /// Its pod failed, or the node did not come back after its update.
+    pub(super) counts_as_failed: bool,
+    /// Its pod at the target is watched, because its containers restarted.
+    pub(super) restarted: bool,
+    /// Its new pod has never been ready, and its containers restart.
+    pub(super) keeps_restarting: bool,
+    /// Its pod at the target was ready, and is not any more.
+    pub(super) lost_readiness: bool,
+    /// Its update has begun.
+    pub(super) committed: bool,
+}
+
+impl Symptoms {
+    fn of(node: &NodeView) -> Self {
+        Self {
+            state: node.state,
+            blame: node.blame,
+            cause: node.cause.as_ref().map(|cause| cause.kind),
+            counts_as_failed: node.counts_as_failed(),
+            restarted: node.restarted.is_some(),
+            keeps_restarting: node.keeps_restarting(),
+            lost_readiness: node.lost_readiness,
+            committed: node.committed,
+        }
+    }
+
+    fn starts_in_time(&self) -> bool {
+        matches!(self.state, NodeState::Starting | NodeState::Soaking)
+            && self.cause.is_some_and(CauseKind::is_ordinary_at_start)
+            && !self.lost_readiness
+            && !self.keeps_restarting
+    }
+}
+
 impl TroubleKind {
     /// The trouble of this node; `None` if it has none.
     pub fn of(node: &NodeView) -> Option<Self> {
-        let cause = node.cause.as_ref().map(|cause| cause.kind);
-        match (node.state, node.blame, cause) {
+        Self::with(&Symptoms::of(node))
+    }
+
+    /// The trouble of a node with these symptoms; `None` if it has none.
+    pub(super) fn with(symptoms: &Symptoms) -> Option<Self> {
+        match (symptoms.state, symptoms.blame, symptoms.cause) {
             (NodeState::Failed, _, cause) => Some(Self::Failed(cause)),
             (_, Some(Blame::Suspect), _) => Some(Self::Suspect),
-            _ if node.counts_as_failed() => Some(Self::Suspect),
-            (NodeState::Soaking, _, None) if node.restarted.is_some() => Some(Self::Restarted),
+            _ if symptoms.counts_as_failed => Some(Self::Suspect),
+            (NodeState::Soaking, _, None) if symptoms.restarted => Some(Self::Restarted),
             // Between two crashes its container runs, and nothing else tells of the restarts.
             (NodeState::Starting, Some(Blame::Rollout), cause)
-                if node.keeps_restarting() && cause.is_none_or(CauseKind::is_ordinary_at_start) =>
+                if symptoms.keeps_restarting && cause.is_none_or(CauseKind::is_ordinary_at_start) =>
             {
                 Some(Self::Restarted)
             }
-            (NodeState::NodeDown, Some(Blame::Rollout), _) if node.committed => Some(Self::DownReplaced),
+            (NodeState::NodeDown, Some(Blame::Rollout), _) if symptoms.committed => Some(Self::DownReplaced),
             (NodeState::NodeDown, Some(Blame::Rollout), _) => Some(Self::DownNext),
             // Another image was given after a failing one: a pod that the rollout took down stays in sight until it serves again.
             (NodeState::Outdated, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
             (NodeState::NodeDown | NodeState::Outdated | NodeState::Ineligible, _, _) => None,
-            _ if starts_in_time(node) => None,
+            _ if symptoms.starts_in_time() => None,
             (_, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
             _ => None,
+        }
+    }
+
+    /// Whether a node in this trouble is one that fails at what is rolled out. A suspect is one only once it `counts_as_failed`.
+    pub(super) fn is_failure(self, counts_as_failed: bool) -> bool {
+        match self {
+            Self::Failed(_) | Self::Struggling(_) | Self::Restarted => true,
+            Self::Suspect => counts_as_failed,
+            Self::DownReplaced | Self::DownNext => false,
         }
     }
 
@@ -88,11 +140,7 @@ impl TroubleKind {
 /// Whether its pod has just started and is not ready for an ordinary reason, which is no trouble. A pod that was ready already, or that keeps
 /// restarting, does not start in time.
 pub fn starts_in_time(node: &NodeView) -> bool {
-    let is_ordinary = node.cause.as_ref().is_some_and(|cause| cause.kind.is_ordinary_at_start());
-    matches!(node.state, NodeState::Starting | NodeState::Soaking)
-        && is_ordinary
-        && !node.lost_readiness
-        && !node.keeps_restarting()
+    Symptoms::of(node).starts_in_time()
 }
 
 /// Whether a node is in trouble, or its containers restarted after it had been ready.

@@ -3,17 +3,19 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::Engine;
+use super::lost_readiness;
+use super::snapshot::keeps_restarting;
+use super::trouble::{Symptoms, TroubleKind};
 use crate::engine::assess::rows::Row;
-use crate::engine::model::cause::CauseKind;
+use crate::engine::machine::Engine;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::failing_nodes::{FAILING_CAUSES, FailingCause, FailingNodes};
-use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::node::NodeState;
 
 impl Engine {
     /// The nodes that fail now, while we hold the lease of a rollout. `None` as well where pods or nodes are not seen, as the number is not known
     /// then.
-    pub(super) fn failing_nodes(&self) -> Option<FailingNodes> {
+    pub(crate) fn failing_nodes(&self) -> Option<FailingNodes> {
         let seen = [Watched::Pods, Watched::Nodes].into_iter().all(|watched| self.health(watched) == WatchHealth::Live);
         let intent = self.recorded_intent().filter(|_| seen && self.lock.holds() && !self.catches_up())?;
         let mut told = FailingNodes { by: self.config.identity.clone(), ..FailingNodes::default() };
@@ -36,25 +38,20 @@ impl Engine {
         Some(FailingNodes { causes, ..told })
     }
 
-    /// Whether the page of the rollout lists the node as failed or struggling. The same rule is in `report/trouble.rs`; `driver/fleet/agreement.rs`
-    /// compares the two.
+    /// Whether the page of the rollout lists the node as failed or struggling.
     fn is_failing(&self, row: &Row) -> bool {
-        if row.state == NodeState::Failed || self.has_failed(row) {
-            return true;
-        }
-        let (ours, cause) = (row.blame == Some(Blame::Rollout), row.cause.as_ref().map(|cause| cause.kind));
-        let keeps_restarting = row.state == NodeState::Starting && row.at_target && row.restarts > 0;
+        let counts_as_failed = row.state == NodeState::Failed || self.has_failed(row);
         let pod = row.pod.and_then(|pod| self.view.pod(pod));
-        let lost_readiness = row.state == NodeState::Starting && pod.is_some_and(|pod| pod.served.is_some());
-        match row.state {
-            NodeState::Soaking if row.restarted.is_some() && cause.is_none() => true,
-            _ if !ours => false,
-            NodeState::NodeDown | NodeState::Ineligible => false,
-            NodeState::Outdated => cause.is_some(),
-            NodeState::Starting | NodeState::Soaking if cause.is_none_or(CauseKind::is_ordinary_at_start) => {
-                keeps_restarting || lost_readiness && cause.is_some()
-            }
-            _ => cause.is_some(),
-        }
+        let symptoms = Symptoms {
+            state: row.state,
+            blame: row.blame,
+            cause: row.cause.as_ref().map(|cause| cause.kind),
+            counts_as_failed,
+            restarted: row.restarted.is_some(),
+            keeps_restarting: keeps_restarting(row.state, row.at_target, row.restarts),
+            lost_readiness: lost_readiness(row.state, pod),
+            committed: row.committed,
+        };
+        TroubleKind::with(&symptoms).is_some_and(|trouble| trouble.is_failure(counts_as_failed))
     }
 }
