@@ -6,6 +6,7 @@
 //!
 //! An older rolldeck that writes the record keeps the fields that a newer one added ([`unknown`]).
 
+mod begun_anew;
 mod gate_marks;
 mod halt;
 pub(crate) mod size;
@@ -24,6 +25,7 @@ use super::time::Timestamp;
 
 use super::settings::{Budgets, Gates, OnDrift};
 
+pub use self::begun_anew::BegunAnew;
 pub use self::gate_marks::GateMarks;
 pub use self::halt::Halt;
 pub use self::size::{ACCEPTED_LIMIT, EXCEPTIONS_LIMIT};
@@ -377,18 +379,6 @@ pub struct By {
     pub by: Str,
     /// When.
     pub at: Timestamp,
-}
-
-/// The beginning of a record that replaced one that was lost with its Lease.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BegunAnew {
-    /// Who began the record by a command, and when by their clock.
-    #[serde(flatten)]
-    pub begun: By,
-    /// Whether anybody has set a limit in this record. The limits of the lost record are not known.
-    #[serde(default)]
-    pub limits_set: bool,
 }
 
 /// Findings of the driver that the cluster cannot tell again.

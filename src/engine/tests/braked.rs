@@ -70,14 +70,20 @@ fn an_undo_without_a_revision_does_not_lead_back_to_what_was_rolled_back_from() 
     console.ask(&mut fake, Command::Undo { to: Some(2) }).unwrap();
 }
 
-#[test]
-fn what_its_controller_has_done_is_not_ours_after_the_brake() {
+/// Its controller has replaced one of six pods by one of v2, which crashes.
+fn rolled_by_its_controller() -> FakeCluster {
     let mut fake = FakeCluster::rolling(6, 2);
     fake.broken.push("agent:v2".into());
     fake.set_template(super::super::fake_cluster::template("agent:v2"));
     fake.reconcile();
     fake.remove_pod("n1");
     fake.create_pod("n1");
+    fake
+}
+
+#[test]
+fn what_its_controller_has_done_is_not_ours_after_the_brake() {
+    let mut fake = rolled_by_its_controller();
     let mut console = FakeConsole::open(&fake, "ops");
     fake.wait(10);
     assert_eq!(console.snapshot(&fake).budget.to_string(), "down 1 of 2: 1 by its controller");
@@ -248,12 +254,7 @@ fn after_a_brake_the_way_back_comes_first_where_the_new_revision_fails() {
     let remedies = |console: &mut FakeConsole, fake: &FakeCluster| console.snapshot(fake).guidance().unwrap().remedies;
     console.ask(&mut fake, Command::Pause { why: None }).unwrap();
     assert_eq!(remedies(&mut console, &fake), [Remedy::LiftPause], "nothing fails");
-    let mut fake = FakeCluster::rolling(6, 2);
-    fake.broken.push("agent:v2".into());
-    fake.set_template(super::super::fake_cluster::template("agent:v2"));
-    fake.reconcile();
-    fake.remove_pod("n1");
-    fake.create_pod("n1");
+    let mut fake = rolled_by_its_controller();
     fake.wait(30);
     let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
     console.ask(&mut fake, Command::Pause { why: None }).unwrap();
