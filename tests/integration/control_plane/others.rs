@@ -55,6 +55,23 @@ fn pods_that_are_evicted_get_the_new_revision_and_the_driver_says_so() {
     assert_eq!(log.matches("and its controller replaces it: its next pod").count(), 1, "{log}");
 }
 
+/// Nobody drives as either of them looks. One gets the lease, and the other one says who did: it does not wait for the end.
+#[test]
+fn of_two_who_begin_to_drive_at_once_the_second_is_told_who_drives() {
+    let Some(made) = PlayedNodes::new("others-race", 5) else { return };
+    made.roll_out_to("1");
+    made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    let mut drivers = [made.operator.drive(DS, &[]), made.operator.drive(DS, &[])];
+    let mut codes = drivers.each_mut().map(|driver| driver.end().code());
+    for driver in &mut drivers {
+        let errors = driver.errors();
+        println!("{}{errors}", driver.seen());
+    }
+    codes.sort_unstable();
+    assert_eq!(codes, [Some(0), Some(7)]);
+    assert_eq!((made.kubelet.count(V2), made.kubelet.most_down()), (5, 1));
+}
+
 /// A colleague gives the rollout up with kubectl while somebody drives it: the way back leads to where it came from, not to the revision that
 /// the colleague gave up, although that is the newest other one.
 #[test]
