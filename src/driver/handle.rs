@@ -363,9 +363,9 @@ impl FleetRow {
         (!self.template_of_others).then(|| (updated.saturating_sub(down), updated))
     }
 
-    /// Its failing nodes, its state, its pulls and its pre-warming, most urgent first, so that a narrow column cuts off the
-    /// least important part.
-    /// `2 failing: crash loop, running`, `2 pulling, running`, `pre-warm, 3 pulling, held`, `2 unavailable, 1 pull failed, pre-warm paused`.
+    /// Its state, its failing nodes, its pulls and its pre-warming, most important first, so that a narrow column cuts off the
+    /// least important part: a state in one word stands first, a long one behind what fails.
+    /// `running, 2 failing: crash loop`, `running, 2 pulling`, `held, pre-warm, 3 pulling`, `2 unavailable, 1 pull failed, pre-warm paused`.
     pub fn standing(&self) -> String {
         // The reason of a halt already names the failure.
         let failing = self.failing.as_ref().filter(|_| !matches!(self.state, FleetState::Halted(_)));
@@ -380,12 +380,13 @@ impl FleetRow {
         let down = self.counters.desired.saturating_sub(self.counters.available);
         let unavailable = Some(down).filter(|down| *down > failing_nodes).map(|down| format!("{down} unavailable"));
         let parts = match &self.state {
-            FleetState::Held => [failing, failed, prewarm, pulls, state, unavailable],
+            // Short words, and they decide what is looked at next.
+            FleetState::Held => [state, failing, failed, unavailable, prewarm, pulls],
+            FleetState::Rolling | FleetState::RollingBack => [state, failing, failed, pulls, prewarm, None],
             FleetState::Adopted | FleetState::UpToDate => [failing, failed, prewarm, pulls, state, None],
             FleetState::Undriven | FleetState::Paused(_) => [failing, failed, state, pulls, prewarm, unavailable],
             FleetState::Halted(_) | FleetState::StrategyDrifted => [state, failing, failed, pulls, prewarm, None],
             FleetState::Degraded(_) | FleetState::Misscheduled(_) => [failing, state, failed, pulls, prewarm, None],
-            FleetState::Rolling | FleetState::RollingBack => [failing, failed, pulls, state, prewarm, None],
         };
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }

@@ -533,7 +533,7 @@ async fn the_fleet_is_a_table() {
     let script = Script::of(rollout());
     assert_snapshot!(script.run("status").await.text, @r#"
     NAMESPACE  DAEMONSET    DESIRED  UP-TO-DATE  AVAILABLE  STRATEGY         STATE                           DRIVEN BY
-    edge       agent        120      38          115        OnDelete (ours)  2 failing: crash loop, running  ops@bastion-2
+    edge       agent        120      38          115        OnDelete (ours)  running, 2 failing: crash loop  ops@bastion-2
     edge       log-shipper  120      38          115        OnDelete (ours)  pre-warm paused, idle           controller
     "#);
     assert_snapshot!(script.json("status -o json").await);

@@ -157,14 +157,14 @@ fn what_fails_before_it_halts_is_told_by_whoever_drives() {
     assert_eq!(fake.lease.clone().unwrap().resource_version, written, "no write more for that");
     console.run_for(&mut fake, 4);
     let row = listed_row(&fake);
-    assert_eq!(row.standing(), "2 failing: crash loop, held");
+    assert_eq!(row.standing(), "held, 2 failing: crash loop");
     assert_eq!(row.failing.map(|failing| (failing.nodes, failing.accepted)), Some((2, 0)));
 
     // Between two crashes it is no less in trouble.
     nodes.iter().for_each(|node| fake.restart(node));
     console.run_for(&mut fake, 4);
     assert_eq!(failing_on_its_page(&console.snapshot(&fake)), 2);
-    assert_eq!(listed_row(&fake).standing(), "2 failing: restarts, held");
+    assert_eq!(listed_row(&fake).standing(), "held, 2 failing: restarts");
     nodes.iter().for_each(|node| fake.crash(node));
     console.run_for(&mut fake, 4);
 

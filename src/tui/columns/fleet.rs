@@ -517,10 +517,10 @@ mod tests {
         };
         let requested = Some(FleetPrewarm::Requested);
         for (got, words, role) in [
-            (counted(FleetState::Rolling, 2, [1, 0, 0], None), "1 pulling, running", ThemeRole::Busy),
-            (counted(FleetState::Rolling, 1, [1, 1, 0], None), "1 pull failed, 1 pulling, running", ThemeRole::Bad),
-            (counted(FleetState::Rolling, 1, [0, 0, 2], None), "2 starting, running", ThemeRole::Busy),
-            (counted(FleetState::Held, 3, [2, 0, 0], requested), "pre-warm, 2 pulling, held", ThemeRole::Text),
+            (counted(FleetState::Rolling, 2, [1, 0, 0], None), "running, 1 pulling", ThemeRole::Busy),
+            (counted(FleetState::Rolling, 1, [1, 1, 0], None), "running, 1 pull failed, 1 pulling", ThemeRole::Bad),
+            (counted(FleetState::Rolling, 1, [0, 0, 2], None), "running, 2 starting", ThemeRole::Busy),
+            (counted(FleetState::Held, 3, [2, 0, 0], requested), "held, pre-warm, 2 pulling", ThemeRole::Text),
             (counted(FleetState::Held, 2, [0, 0, 0], None), "held, 1 unavailable", ThemeRole::Warn),
             (counted(FleetState::Degraded(2), 1, [0, 2, 0], None), "2 unavailable, 2 pulls failed", ThemeRole::Bad),
             (

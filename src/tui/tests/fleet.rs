@@ -170,7 +170,7 @@ fn the_list_tells_what_a_rollout_that_is_open_knows() {
     console.tell(Msg::Fleet(fleet.into()));
     let screen = console.screen();
     let row = screen.lines().find(|line| line.contains(" ipc-agent ")).unwrap_or_default();
-    assert!(row.contains("pre-warmed, held") && row.contains(" 10s "), "{screen}");
+    assert!(row.contains("held, pre-warmed") && row.contains(" 10s "), "{screen}");
 }
 
 /// A node that failed is named in the record as in progress, and holds the others: whether anything moves only the page knows.

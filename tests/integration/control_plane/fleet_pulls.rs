@@ -46,14 +46,14 @@ async fn a_rollout_of_its_controller_shows_what_is_pulled_and_what_fails() {
     deploy(SLOW).await.unwrap();
     let pulls = |row: &FleetRow| row.pulls.unwrap().pulling;
     // Another may start at the same time.
-    let said = |row: &FleetRow| row.standing().contains(" pulling") && row.standing().ends_with(", running");
+    let said = |row: &FleetRow| row.standing().contains(" pulling") && row.standing().starts_with("running, ");
     let row = until(&mut fleet, "nodes pull", |row| pulls(row) > 0 && said(row)).await;
     assert!(pulls(&row) as usize <= BUDGET, "{row:?}");
     until(&mut fleet, "all have it", |row| row.counters.updated as usize == NODES && row.pulls == idle).await;
 
     deploy(MISSING).await.unwrap();
     let row = until(&mut fleet, "pulls fail", |row| row.pulls.unwrap().failed as usize == BUDGET).await;
-    assert_eq!(row.standing(), "2 pulls failed, running");
+    assert_eq!(row.standing(), "running, 2 pulls failed");
 
     // Who looks only for a moment is told since when by the kubelets' Events: the nodes have failed.
     tokio::task::block_in_place(|| {
