@@ -13,6 +13,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::printable::is_printable;
 use crate::engine::model::printable::tests::HOSTILE;
 use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::released_strategy::ReleasedStrategy;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::time::Timestamp;
 
@@ -92,7 +93,11 @@ fn arguments_are_always_an_object() {
         (RolloutEventKind::Command(Command::Release(Early::Accept)), "release", json!({"early": "accept"})),
         (RolloutEventKind::Command(Command::Drive(Takeover::Ask)), "drive", json!({"takeover": "ask"})),
         (RolloutEventKind::Command(Command::Undo { to: Some(3) }), "undo", json!({"to": 3})),
-        (RolloutEventKind::Released, "released", Value::Null),
+        (
+            RolloutEventKind::Released { strategy: ReleasedStrategy::Original },
+            "released",
+            json!({"strategy": "original"}),
+        ),
         (
             RolloutEventKind::DeletePod { node: "n1".into(), pod: "agent-1".into(), uid: "u".into() },
             "deletePod",
@@ -149,7 +154,10 @@ async fn lines_are_on_disk_when_it_is_flushed_and_read_back_by_name() {
         log.write(subject.line(&RolloutEvent { visibility, ..adopted }, None));
     }
     let other = EntrySubject { name: "other".into(), ..subject };
-    log.write(other.line(&rollout_event(RolloutEventKind::Released, EventOutcome::Done, None), None));
+    log.write(other.line(
+        &rollout_event(RolloutEventKind::Released { strategy: ReleasedStrategy::Original }, EventOutcome::Done, None),
+        None,
+    ));
     log.flushed(Duration::from_secs(5)).await;
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 3);
     assert_eq!(*log.complaint().borrow(), None);
@@ -179,7 +187,10 @@ async fn a_log_that_cannot_be_written_is_reported_once_and_delays_nobody() {
     fs::write(&file, "").unwrap();
     let log = Log::to(file.join("audit.jsonl"));
     let mut complaint = log.complaint();
-    let line = subject().line(&rollout_event(RolloutEventKind::Released, EventOutcome::Done, None), None);
+    let line = subject().line(
+        &rollout_event(RolloutEventKind::Released { strategy: ReleasedStrategy::Original }, EventOutcome::Done, None),
+        None,
+    );
     for _ in 0..10 * WAITING {
         log.write(line.clone());
     }
@@ -196,7 +207,10 @@ async fn lines_that_did_not_fit_are_counted_in_the_log() {
     let path = dir.path().join("audit.jsonl");
     let log = Log::to(path.clone());
     log.lost.store(7, Ordering::Relaxed);
-    log.write(subject().line(&rollout_event(RolloutEventKind::Released, EventOutcome::Done, None), None));
+    log.write(subject().line(
+        &rollout_event(RolloutEventKind::Released { strategy: ReleasedStrategy::Original }, EventOutcome::Done, None),
+        None,
+    ));
     log.flushed(Duration::from_secs(5)).await;
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with("{\"args\":{\"count\":7},\"event\":\"linesLost\"}\n"), "{text}");

@@ -49,6 +49,7 @@ pub mod printable;
 pub mod pull;
 pub mod quantity;
 pub mod record;
+pub mod released_strategy;
 pub mod roll_back;
 pub mod rollout_event;
 pub mod settings;

@@ -14,6 +14,7 @@ pub(super) fn alarm(alarm: &Alarm) -> &'static str {
     match alarm {
         Alarm::Cascade { .. } => "cascade",
         Alarm::StrategyDrifted { .. } => "strategyDrifted",
+        Alarm::OwnLimitChanged { .. } => "ownLimitChanged",
         Alarm::OnDeleteEnforced { .. } => "onDeleteEnforced",
         Alarm::TemplateChanged { .. } => "templateChanged",
         Alarm::TargetUncertain { .. } => "targetUncertain",

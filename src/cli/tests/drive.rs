@@ -80,7 +80,10 @@ async fn a_drive_does_not_leave_when_its_strategy_is_set_back() {
     let mut idle = script::driving();
     idle.phase = Phase::Idle;
     let script = Script::of(script::held_by_nobody())
-        .then(drifted(Alarm::StrategyDrifted { by: by(), enforced: 0, suspend_hint: suspend_hint() }, Phase::Native))
+        .then(drifted(
+            Alarm::StrategyDrifted { by: by(), limit: None, enforced: 0, suspend_hint: suspend_hint() },
+            Phase::Native,
+        ))
         .then(drifted(Alarm::OnDeleteEnforced { by: by(), times: 1, suspend_hint: suspend_hint() }, Phase::Running))
         .then(idle);
     let output = script.run("drive ds/agent --on-drift enforce").await;

@@ -29,6 +29,9 @@ impl Engine {
             return None;
         };
         let resource_version = self.view.daemonset.as_ref()?.resource_version.clone();
+        if kind == PatchPurpose::Release {
+            self.daemonset.released = Some(self.released_strategy());
+        }
         let id = self.send_patch(kind, resource_version.clone());
         Some((id, Effect::PatchDaemonSet { resource_version, patch }))
     }

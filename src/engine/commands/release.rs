@@ -8,8 +8,8 @@ use crate::engine::machine::release::{OldPod, Service, Then};
 use crate::engine::model::command::{Early, Refusal};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::record::By;
+use crate::engine::model::released_strategy::{ChangedLimit, ReleasedStrategy};
 use crate::engine::model::time::{Timestamp, UtcTime};
-use crate::engine::rules::own_budget::saved_strategy;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
@@ -39,7 +39,7 @@ impl Engine {
                 if left == 1 { "it" } else { "them" }
             )));
         }
-        let says = "released: the original update strategy is restored".to_owned();
+        let says = self.released_strategy().to_string();
         let danger = if self.release_costs_pods() { Danger::ExceedsBudget } else { Danger::Bounded };
         Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, danger))
     }
@@ -71,20 +71,19 @@ impl Engine {
     pub(super) fn release_in_words(&self) -> Vec<String> {
         // The costs come before the other effects.
         let mut lines = self.release_costs_in_words();
-        lines.extend(self.figure_that_is_not_kept());
-        lines.push("Restores the original update strategy and drops the rollout's record.".to_owned());
+        lines.extend(match self.released_strategy() {
+            ReleasedStrategy::Original => vec!["Restores the original update strategy and drops the rollout's record.".to_owned()],
+            ReleasedStrategy::OriginalOverLimit(ChangedLimit { set, saved }) => vec![
+                format!("The DaemonSet's maxUnavailable becomes {saved} again: {set}, as somebody has set it since, is not kept."),
+                "Restores the original update strategy and drops the rollout's record.".to_owned(),
+            ],
+            ReleasedStrategy::OfOthers => {
+                vec!["Keeps the update strategy that somebody has set since, and drops the rollout's record.".to_owned()]
+            }
+        });
         let warms = self.recorded_prewarm().is_some_and(|prewarm| prewarm.cancelled.is_none());
         lines.extend(warms.then(|| "Pre-warming ends with it: its pods are deleted.".to_owned()));
         lines
-    }
-
-    /// A line that a release does not keep another `maxUnavailable` that somebody has set in the DaemonSet since it was adopted.
-    fn figure_that_is_not_kept(&self) -> Option<String> {
-        let daemonset = self.view.daemonset.as_ref().filter(|_| self.is_adopted())?;
-        let (set, saved) = (daemonset.strategy.max_unavailable?, saved_strategy(daemonset)?.max_unavailable?);
-        (set != saved).then(|| {
-            format!("The DaemonSet's maxUnavailable becomes {saved} again: {set}, as somebody has set it since, is not kept.")
-        })
     }
 
     /// The pods that the DaemonSet's controller deletes or replaces once the DaemonSet is handed back.

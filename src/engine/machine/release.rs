@@ -18,10 +18,13 @@
 use super::Engine;
 use crate::engine::assess::rows::LATELY;
 use crate::engine::model::Str;
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::By;
+use crate::engine::model::released_strategy::ReleasedStrategy;
 use crate::engine::rules::eligibility::ineligible_because;
+use crate::engine::rules::own_budget::changed_limit;
 
 /// A pod that is not at the current revision, and what a rolling controller would do with it.
 #[derive(Clone, Debug)]
@@ -107,6 +110,18 @@ impl Engine {
     pub(crate) fn original_is_rolling(&self) -> bool {
         let saved = self.view.daemonset.as_ref().and_then(Self::original_strategy);
         saved.is_none_or(|saved| saved["type"].as_str() != Some("OnDelete"))
+    }
+
+    /// The update strategy that the DaemonSet has after a release.
+    pub(crate) fn released_strategy(&self) -> ReleasedStrategy {
+        let Some(daemonset) = self.view.daemonset.as_ref() else { return ReleasedStrategy::Original };
+        let saved = Self::original_strategy(daemonset);
+        if daemonset.strategy.kind == StrategyKind::RollingUpdate
+            && saved.is_some_and(|saved| saved != daemonset.strategy.raw)
+        {
+            return ReleasedStrategy::OfOthers;
+        }
+        changed_limit(daemonset).map_or(ReleasedStrategy::Original, ReleasedStrategy::OriginalOverLimit)
     }
 
     /// Whether a release that rolldeck decided on by itself must wait, because it would remove serving pods for good.

@@ -20,6 +20,7 @@ use crate::engine::model::facts::ClusterEvent;
 use crate::engine::model::notice::Notice;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{Direction, Intent};
+use crate::engine::model::released_strategy::ReleasedStrategy;
 use crate::engine::model::rollout_event::{
     DriftResponse, EventOutcome, NODES_NAMED, PatchChange, RolloutEvent, RolloutEventKind, Succession,
     TemplateResponse, Visibility,
@@ -260,7 +261,9 @@ impl Engine {
     /// The strategy is restored. Nothing is recorded if an operator of this process asked for it: then the command is.
     pub(crate) fn tell_released(&mut self) {
         let visibility = self.unless_waited_for(&[Needs::Released]);
-        self.happened(RolloutEventKind::Released, visibility);
+        // A process that died may have sent the release: its original strategy is there then, and what it had replaced is not known.
+        let strategy = self.daemonset.released.take().unwrap_or(ReleasedStrategy::Original);
+        self.happened(RolloutEventKind::Released { strategy }, visibility);
     }
 
     fn unless_waited_for(&self, needs: &[Needs]) -> Visibility {

@@ -37,6 +37,7 @@ use super::command::{Command, CommandId};
 use super::effect::EffectErrorKind;
 use super::facts::Severity;
 use super::person_of;
+use super::released_strategy::ReleasedStrategy;
 use super::time::Timestamp;
 
 /// One event of a rollout.
@@ -138,7 +139,10 @@ pub enum RolloutEventKind {
         nodes: u32,
     },
     /// The DaemonSet was handed back to its controller.
-    Released,
+    Released {
+        /// The update strategy that the DaemonSet has now.
+        strategy: ReleasedStrategy,
+    },
     /// This process drives now; nobody drove before.
     LeaseAcquired,
     /// This process drives now; somebody else drove before.
@@ -397,7 +401,7 @@ impl RolloutEvent {
             | RolloutEventKind::TemplateChanged { .. }
             | RolloutEventKind::Complete { .. }
             | RolloutEventKind::PrewarmComplete { .. }
-            | RolloutEventKind::Released
+            | RolloutEventKind::Released { .. }
             | RolloutEventKind::LeaseAcquired
             | RolloutEventKind::LeaseTakenOver { .. }
             | RolloutEventKind::LeaseGivenBack { .. }
@@ -442,7 +446,7 @@ impl RolloutEvent {
             RolloutEventKind::RollingBack { .. } => ROLLING_BACK,
             RolloutEventKind::Complete { .. } => COMPLETE,
             RolloutEventKind::PrewarmComplete { .. } => "RolloutPrewarmComplete",
-            RolloutEventKind::Released => "RolloutReleased",
+            RolloutEventKind::Released { .. } => "RolloutReleased",
             RolloutEventKind::LeaseAcquired => DriverReason::Driven.word(),
             RolloutEventKind::LeaseTakenOver { .. } => DriverReason::TakenOver.word(),
             RolloutEventKind::LeaseLost { .. } => DriverReason::Lost.word(),

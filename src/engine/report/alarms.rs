@@ -12,7 +12,6 @@ use crate::engine::machine::Engine;
 use crate::engine::machine::old_pods::{counted, where_and_why};
 use crate::engine::model::Str;
 use crate::engine::model::config::Role;
-use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{NodeIx, NodeState};
@@ -21,6 +20,7 @@ use crate::engine::model::settings::Finish;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::distance::rounded;
 use crate::engine::rules::holds::HoldKind;
+use crate::engine::rules::own_budget::{changed_limit, controllers_max_unavailable};
 use crate::engine::rules::ownership::gitops_owner_of;
 
 impl Engine {
@@ -29,15 +29,10 @@ impl Engine {
         let restored = self.config().restored_at.filter(|_| self.lock.want == Want::No);
         alarms.extend(restored.map(|at| Alarm::StateRestored { at }));
         let daemonset = self.view.daemonset.as_ref();
-        let rolling = self.strategy() == StrategyKind::RollingUpdate && daemonset.is_some();
         let down = self.budget.rollout + self.budget.suspect + self.budget.node + self.budget.pre_existing;
-        let limits = Limits::of(&self.view, &Intent::default(), &self.assessment);
-        if rolling && self.view.replaced_unready > 0 && down > limits.max_unavailable {
-            alarms.push(Alarm::Cascade {
-                down,
-                max_unavailable: limits.max_unavailable,
-                replaced_unready: self.view.replaced_unready,
-            });
+        let limit = daemonset.and_then(|daemonset| controllers_max_unavailable(daemonset, self.assessment.desired));
+        if let Some(max_unavailable) = limit.filter(|limit| self.view.replaced_unready > 0 && down > *limit) {
+            alarms.push(Alarm::Cascade { down, max_unavailable, replaced_unready: self.view.replaced_unready });
         }
         alarms.extend(self.drift_alarm(intent, now).filter(|_| recorded));
         if let Some(why) = self.lock.record_error() {
@@ -50,6 +45,7 @@ impl Engine {
             alarms.push(Alarm::RecordMissing);
         }
         alarms.extend(self.limits_alarm(intent).filter(|_| recorded));
+        alarms.extend(self.own_limit_alarm(intent).filter(|_| recorded));
         if self.is_being_deleted() {
             alarms.push(Alarm::BeingDeleted);
         }
@@ -95,6 +91,13 @@ impl Engine {
         let max_unavailable = Limits::of(&self.view, intent, &self.assessment).max_unavailable;
         let soak = Duration::from_secs(intent.gates.soak_secs.0.into());
         Some(Alarm::LimitsLost { begun, max_unavailable, soak })
+    }
+
+    /// The alarm for a `maxUnavailable` that somebody has changed in the DaemonSet since the adoption, under `OnDelete`.
+    fn own_limit_alarm(&self, intent: &Intent) -> Option<Alarm> {
+        let limit = changed_limit(self.view.daemonset.as_ref().filter(|_| self.is_adopted())?)?;
+        let max_unavailable = Limits::of(&self.view, intent, &self.assessment).max_unavailable;
+        Some(Alarm::OwnLimitChanged { by: self.who_set_the_strategy(), limit, max_unavailable })
     }
 
     /// The alarm for a target that is only guessed: it is not certain which revision the template has.
@@ -193,7 +196,8 @@ impl Engine {
             // It is not paused, so `OnDelete` is about to be set again.
             let enforced = enforced.saturating_sub(u32::from(intent.paused.is_none()));
             let suspend_hint = self.suspend_hint(owners.and_then(|owners| owners.strategy.as_ref()));
-            return Some(Alarm::StrategyDrifted { by: self.who_set_the_strategy(), enforced, suspend_hint });
+            let limit = self.view.daemonset.as_ref().and_then(changed_limit);
+            return Some(Alarm::StrategyDrifted { by: self.who_set_the_strategy(), limit, enforced, suspend_hint });
         }
         (enforced > 0).then(|| Alarm::OnDeleteEnforced {
             by: drifts.by.as_ref().and_then(|by| self.who(by)),

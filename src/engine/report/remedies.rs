@@ -146,7 +146,8 @@ impl Alarm {
                 vec![Remedy::SetLimits { max_unavailable: *max_unavailable, soak: soak.as_secs() }]
             }
             Self::StateRestored { .. } => vec![Remedy::Drive],
-            Self::DeletionRefused { .. }
+            Self::OwnLimitChanged { .. }
+            | Self::DeletionRefused { .. }
             | Self::ControllerIdle { .. }
             | Self::SiteOutage(_)
             | Self::NoAnswer

@@ -1,8 +1,9 @@
 //! The number of nodes that may be down where no operator has set it: the value of the DaemonSet's owner.
 
-use crate::engine::model::facts::{DaemonSetFact, UpdateStrategy};
+use crate::engine::model::facts::{DaemonSetFact, StrategyKind, UpdateStrategy};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::ORIGINAL_STRATEGY;
+use crate::engine::model::released_strategy::ChangedLimit;
 
 /// The strategy that was saved at the adoption of the DaemonSet.
 pub(crate) fn saved_strategy(daemonset: &DaemonSetFact) -> Option<UpdateStrategy> {
@@ -20,6 +21,20 @@ pub(crate) fn own_max_unavailable(daemonset: &DaemonSetFact, desired: u32) -> Op
     let figures = [Some(&daemonset.strategy), saved.as_ref()].into_iter().flatten();
     let figures = figures.filter_map(|strategy| strategy.max_unavailable);
     figures.filter(|own| own.of(desired, Rounding::Up) > 0).min_by_key(|own| own.of(desired, Rounding::Up))
+}
+
+/// The `maxUnavailable` of the DaemonSet that somebody has changed since the strategy was saved, under `OnDelete` or with the strategy.
+pub(crate) fn changed_limit(daemonset: &DaemonSetFact) -> Option<ChangedLimit> {
+    let (set, saved) = (daemonset.strategy.max_unavailable?, saved_strategy(daemonset)?.max_unavailable?);
+    (set != saved).then_some(ChangedLimit { set, saved })
+}
+
+/// How many of `desired` pods the DaemonSet's own controller lets be unavailable while it rolls, as the strategy is now: 1 where a surge leaves none.
+/// `None` under `OnDelete`.
+pub(crate) fn controllers_max_unavailable(daemonset: &DaemonSetFact, desired: u32) -> Option<u32> {
+    let UpdateStrategy { kind, max_unavailable, .. } = &daemonset.strategy;
+    let own = max_unavailable.map_or(1, |own| own.of(desired, Rounding::Up));
+    (*kind == StrategyKind::RollingUpdate).then_some(own.max(1))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::sending::WORTH_A_WORD;
 use crate::engine::model::Str;
 use crate::engine::model::change_request::ChangeRequest;
 use crate::engine::model::effect::EffectId;
+use crate::engine::model::released_strategy::ReleasedStrategy;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::WrittenChange;
 
@@ -47,6 +48,8 @@ pub(crate) struct DaemonSetWrites {
     pub(crate) written: Option<WrittenChange>,
     /// The annotation of a change that is over and that the API server did not let us remove.
     pub(crate) untidy: Option<Str>,
+    /// The strategy that the last release was sent with.
+    pub(crate) released: Option<ReleasedStrategy>,
     brake: Brake,
 }
 

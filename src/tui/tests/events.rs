@@ -4,6 +4,7 @@ use super::console::TestConsole;
 use super::fixtures::{DAY, MINUTE, ago, idle, running};
 use crate::engine::model::command::{Command, Early, Step};
 use crate::engine::model::facts::Severity;
+use crate::engine::model::released_strategy::ReleasedStrategy;
 use crate::engine::model::rollout_event::{EventOutcome, ImageChanged, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::report::snapshot::Snapshot;
 
@@ -52,7 +53,13 @@ pub(super) fn with_events() -> Snapshot {
         nodes: vec!["ipc-017".into()],
     };
     let timeline = [
-        rollout_event(2 * DAY, us, RolloutEventKind::Released, EventOutcome::Done, ""),
+        rollout_event(
+            2 * DAY,
+            us,
+            RolloutEventKind::Released { strategy: ReleasedStrategy::Original },
+            EventOutcome::Done,
+            "",
+        ),
         rollout_event(9 * MINUTE, us, RolloutEventKind::LeaseAcquired, EventOutcome::Done, ""),
         rollout_event(9 * MINUTE, None, RolloutEventKind::Adopted, EventOutcome::Done, ""),
         rollout_event(9 * MINUTE, None, changed, EventOutcome::Done, ""),

@@ -221,7 +221,7 @@ fn what_is_set_back() {
             strategy: StrategyKind::RollingUpdate,
             adopted: false,
             phase: Phase::Paused(paused),
-            alarms: vec![Alarm::StrategyDrifted { by, enforced: 0, suspend_hint }],
+            alarms: vec![Alarm::StrategyDrifted { by, limit: None, enforced: 0, suspend_hint }],
             gitops_owners: [fixtures::argo_cd()].into(),
             ..running
         }

@@ -22,6 +22,11 @@ fn offered(status: &Value) -> String {
     next.filter_map(|next| next["command"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
+/// The kinds of the alarms.
+fn alarms(status: &Value) -> Vec<&str> {
+    status["alarms"].as_array().into_iter().flatten().filter_map(|alarm| alarm["type"].as_str()).collect()
+}
+
 /// The controller removes the pods of nodes that are not selected any more, whatever the update strategy.
 #[test]
 fn nodes_that_a_changed_node_selector_takes_away_are_counted_out_and_come_back_with_a_roll_back() {
@@ -76,7 +81,8 @@ fn a_strategy_that_replaces_all_at_once_is_braked_by_resuming_and_is_no_budget_o
     assert!(said.contains("OnDelete is set again; resumed"), "{said}");
     let undriven = "nobody drives: what is under way finishes, nothing more is started";
     let status = fixture.until_status("it waits for nothing but a driver", |status| status["blocker"] == undriven);
-    assert_eq!((&status["strategy"], &status["alarms"]), (&json!("OnDelete"), &json!([])), "{status:#}");
+    assert_eq!(status["strategy"], "OnDelete", "{status:#}");
+    assert_eq!(alarms(&status), ["ownLimitChanged"], "{status:#}");
     assert_eq!(status["budget"]["maxUnavailable"], 1, "{status:#}");
 
     fixture.kubelet.sleep_on(&[]);
@@ -84,6 +90,28 @@ fn a_strategy_that_replaces_all_at_once_is_braked_by_resuming_and_is_no_budget_o
     assert_eq!(fixture.kubelet.count(V2), 5);
     let daemonset = fixture.sandbox.admin().get(&fixture.sandbox.path("daemonsets.apps", "agent")).ok();
     assert_eq!(daemonset["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"], 1, "what was there at first");
+}
+
+/// The API server accepts another `maxUnavailable` beside `OnDelete`. It raises no budget, and both the alarm and the driver say that it is not kept.
+#[test]
+fn a_limit_that_somebody_changes_under_on_delete_is_said_before_a_release_drops_it() {
+    let Some(fixture) = PlayedNodes::new("own-limit", 4) else { return };
+    fixture.roll_out_to("1");
+    fixture.patch(&json!({"spec": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 3}}}}));
+    let status = fixture.until_status("it is seen", |status| !alarms(status).is_empty());
+    assert_eq!(
+        (&status["strategy"], &status["budget"]["maxUnavailable"]),
+        (&json!("OnDelete"), &json!(1)),
+        "{status:#}"
+    );
+    let said = status["alarms"][0].to_string();
+    assert!(said.contains("maxUnavailable was changed from 1 to 3 by "), "{said}");
+    let seen = fixture.said(&["drive", DS, "--to", "100%", "--timeout", "120s", "--yes"]);
+    assert!(seen.contains("with maxUnavailable 1; 3, as somebody has set it since, is not kept"), "{seen}");
+    let daemonset = fixture.sandbox.admin().get(&fixture.sandbox.path("daemonsets.apps", "agent")).ok();
+    assert_eq!(daemonset["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"], 1, "what was there at first");
+    let log = fixture.said(&["log", DS]);
+    assert!(log.contains("3, as somebody has set it since, is not kept"), "{log}");
 }
 
 /// Nobody drives, so nobody pauses: what is offered works.
@@ -102,7 +130,8 @@ fn a_strategy_that_is_changed_back_while_nobody_drives_is_braked_by_what_is_offe
     assert_eq!(refused.status.code(), Some(6), "it is not paused");
     fixture.operator.ok(&["adopt", DS, "--yes"]);
     let status = fixture.operator.status(DS).0;
-    assert_eq!((&status["strategy"], &status["alarms"]), (&json!("OnDelete"), &json!([])), "{status:#}");
+    assert_eq!(status["strategy"], "OnDelete", "{status:#}");
+    assert_eq!(alarms(&status), ["ownLimitChanged"], "{status:#}");
     assert!(offered(&status).is_empty() || !offered(&status).contains(" resume "), "{status:#}");
     fixture.kubelet.sleep_on(&[]);
     fixture.operator.ok(&["drive", DS, "--to", "100%", "--timeout", "120s", "--yes"]);

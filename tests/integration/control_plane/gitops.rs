@@ -226,7 +226,7 @@ async fn a_strategy_set_back_by_server_side_apply_is_enforced_five_times() {
     let drifted_at = fixture.write("argocd-controller", APPLY, &in_git);
     let given_up = until(&rollout, "it gives up", |is| matches!(is.phase, Phase::Paused(_))).await;
     println!("given up after {:.0?}: {}", drifted_at.elapsed(), given_up.alarms[0]);
-    let Alarm::StrategyDrifted { by, enforced: 5, suspend_hint: Some(suspend_hint) } = &given_up.alarms[0] else {
+    let Alarm::StrategyDrifted { by, enforced: 5, suspend_hint: Some(suspend_hint), .. } = &given_up.alarms[0] else {
         panic!("{:?}", given_up.alarms)
     };
     assert_eq!(by.as_deref(), Some("argocd-controller of Argo CD (application edge-agents)"));

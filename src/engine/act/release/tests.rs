@@ -7,6 +7,7 @@ use crate::engine::model::command::{Command, Early};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
+use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
 use crate::engine::model::template::TaintEffect;
 use crate::engine::report::snapshot::{Alarm, Phase};
 
@@ -205,7 +206,8 @@ fn a_release_is_not_made_where_admission_would_change_the_template_with_it() {
     assert_eq!(fake.daemonset.strategy.raw, original);
 }
 
-/// What somebody sets in the DaemonSet while it is adopted counts until it is handed back, and no longer.
+/// Another `maxUnavailable` that somebody sets in the DaemonSet while it is adopted raises no budget, and a release does not keep it: the alarm, the
+/// preview and the event of the release say so.
 #[test]
 fn a_limit_that_somebody_has_set_since_is_said_not_to_be_kept() {
     let mut fake = FakeCluster::rolling(4, 2);
@@ -216,9 +218,47 @@ fn a_limit_that_somebody_has_set_since_is_said_not_to_be_kept() {
         console.engine.preview(&Command::Release(Early::Accept), fake.now).unwrap().effects.to_vec()
     };
     let not_kept =
-        "The DaemonSet's maxUnavailable becomes 2 again: 1, as somebody has set it since, is not kept.".to_owned();
+        "The DaemonSet's maxUnavailable becomes 2 again: 3, as somebody has set it since, is not kept.".to_owned();
     assert!(!says(&mut console, &fake).contains(&not_kept));
-    fake.set_strategy(serde_json::json!({"type": "OnDelete", "rollingUpdate": {"maxUnavailable": 1}}));
+    assert_eq!(console.snapshot(&fake).alarms, []);
+    fake.set_strategy(serde_json::json!({"type": "OnDelete", "rollingUpdate": {"maxUnavailable": 3}}));
     console.run_for(&mut fake, 1);
     assert!(says(&mut console, &fake).contains(&not_kept), "{:?}", says(&mut console, &fake));
+    assert_eq!(
+        console.snapshot(&fake).alarms.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [
+            "the DaemonSet's maxUnavailable was changed from 2 to 3: a release restores 2. At most 2 may be down in this rollout"
+        ]
+    );
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 60);
+    assert_eq!((is_released(&fake), fake.worst_down), (true, 2));
+    let released = |event: &&RolloutEvent| matches!(event.kind, RolloutEventKind::Released { .. });
+    let said = console.happened.iter().find(released).map(|event| event.kind.to_string());
+    assert_eq!(
+        said.as_deref(),
+        Some(
+            "released: the original update strategy is restored, with maxUnavailable 2; 3, as somebody has set it since, is not kept"
+        )
+    );
+}
+
+/// Somebody sets a rolling strategy with another `maxUnavailable`: the alarm says what the controller follows now, and a release leaves it.
+#[test]
+fn a_strategy_that_somebody_has_set_since_stays_and_its_limit_is_said() {
+    let mut fake = FakeCluster::rolling(8, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 5);
+    let theirs = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 3}});
+    fake.set_strategy(theirs.clone());
+    console.run_for(&mut fake, 1);
+    let alarm = console.snapshot(&fake).alarms[0].to_string();
+    assert!(alarm.starts_with("the update strategy was changed back, with maxUnavailable 3 instead of 2"), "{alarm}");
+    let effects = console.engine.preview(&Command::Release(Early::Accept), fake.now).unwrap().effects;
+    let keeps = "Keeps the update strategy that somebody has set since, and drops the rollout's record.";
+    assert!(effects.iter().any(|effect| effect == keeps), "{effects:?}");
+    let said = console.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
+    assert_eq!(said, "released: the update strategy that somebody has set since stays");
+    assert_eq!(fake.daemonset.strategy.raw, theirs);
 }

@@ -166,7 +166,7 @@ impl fmt::Display for RolloutEventKind {
             Self::PrewarmComplete { nodes } => {
                 write!(f, "pre-warming is complete: {nodes} nodes have the images")
             }
-            Self::Released => f.write_str("released: the original update strategy is restored"),
+            Self::Released { strategy } => strategy.fmt(f),
             Self::LeaseAcquired => f.write_str("drives the rollout now"),
             Self::LeaseTakenOver { from, succession: Succession::HandedOver } => {
                 write!(f, "drives the rollout now, handed over by {from}")

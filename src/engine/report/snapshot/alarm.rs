@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::engine::model::Str;
 use crate::engine::model::record::{By, HaltingGate};
+use crate::engine::model::released_strategy::ChangedLimit;
 use crate::engine::model::suspect::SiteOutage;
 use crate::engine::model::time::Timestamp;
 
@@ -23,10 +24,21 @@ pub enum Alarm {
     StrategyDrifted {
         /// Who changed it, if managedFields tell, with the tool behind the name.
         by: Option<Str>,
+        /// The `maxUnavailable` that its controller follows, where it is another than in the original strategy.
+        limit: Option<ChangedLimit>,
         /// How often `OnDelete` was set again lately.
         enforced: u32,
         /// How to keep them from doing so again, if that is known.
         suspend_hint: Option<Str>,
+    },
+    /// Somebody has changed the DaemonSet's `maxUnavailable` under `OnDelete`: it does not raise the rollout's budget, and a release does not keep it.
+    OwnLimitChanged {
+        /// Who changed it, if managedFields tell, with the tool behind the name.
+        by: Option<Str>,
+        /// The value now, and the value that a release restores.
+        limit: ChangedLimit,
+        /// How many nodes of this rollout may be down.
+        max_unavailable: u32,
     },
     /// Strategy drift, and `OnDelete` was set again at once.
     OnDeleteEnforced {
@@ -159,6 +171,7 @@ impl Alarm {
             | Self::OnDeleteEnforced { suspend_hint, .. }
             | Self::TemplateChanged { suspend_hint, .. } => suspend_hint.as_deref(),
             Self::Cascade { .. }
+            | Self::OwnLimitChanged { .. }
             | Self::TargetUncertain { .. }
             | Self::BudgetUsedUp { .. }
             | Self::DeletionRefused { .. }

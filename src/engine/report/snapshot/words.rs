@@ -14,6 +14,7 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::record::By;
+use crate::engine::model::released_strategy::ChangedLimit;
 use crate::engine::model::time::{ShortDuration, Timestamp, UtcTime};
 use crate::engine::model::wait::{Short, Wait};
 use crate::engine::rules::causes::PodWaitWords;
@@ -160,13 +161,22 @@ impl fmt::Display for Alarm {
                 "losing nodes: {down} down with maxUnavailable {max_unavailable}; \
                  {replaced_unready} old pods were deleted while unready"
             ),
-            Self::StrategyDrifted { by: who, enforced, .. } => {
+            Self::StrategyDrifted { by: who, limit, enforced, .. } => {
                 write!(f, "the update strategy was changed back{}", by(who))?;
+                if let Some(ChangedLimit { set, saved }) = limit {
+                    write!(f, ", with maxUnavailable {set} instead of {saved}")?;
+                }
                 if *enforced > 0 {
                     write!(f, ", {} after OnDelete was set again", times(*enforced))?;
                 }
                 f.write_str(": its controller replaces pods by itself")
             }
+            Self::OwnLimitChanged { by: who, limit: ChangedLimit { set, saved }, max_unavailable } => write!(
+                f,
+                "the DaemonSet's maxUnavailable was changed from {saved} to {set}{}: a release restores {saved}. At most {max_unavailable} may be \
+                 down in this rollout",
+                by(who)
+            ),
             Self::OnDeleteEnforced { by: who, times: count, .. } => {
                 write!(
                     f,
