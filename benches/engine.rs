@@ -1,5 +1,6 @@
-//! What the engine costs: one event, a full decision, a snapshot, at 5,000 and 15,000 nodes. Prints figures beside their
-//! budgets; `cargo bench --bench engine`, or with `--no-default-features` for the pure half alone.
+//! Measures the engine at 5,000 and 15,000 nodes: one event, a full decision, a snapshot. It prints the figures beside their budgets.
+//!
+//! Run it with `cargo bench --bench engine`; add `--no-default-features` to build the pure half alone.
 
 #![allow(
     clippy::print_stdout,
@@ -49,7 +50,7 @@ fn measure(nodes: u32) {
         engine.observe(pod(nth % nodes, !nth.is_multiple_of(3), version), now);
         black_box(engine.decide(now));
     });
-    // Each is the first of its container, so it counts as finished, and the next decision compares all that are kept.
+    // Each pull event is the first of its container. The engine counts that pull as finished, and its next decision compares all kept pulls.
     let told = mean(nodes, |nth| engine.observe(pulled(nth, u64::from(nth)), now));
     let compared = mean(200, |nth| {
         now = now + Duration::from_millis(1);
@@ -77,7 +78,7 @@ fn template(image: &str) -> Template {
     Template::from_json(serde_json::json!({"spec": {"containers": [{"name": "agent", "image": image}]}}))
 }
 
-/// An engine in the middle of a rollout: adopted, driving, half of the fleet allowed.
+/// An engine in the middle of a rollout: the DaemonSet is adopted, the engine drives, and half of the fleet is allowed.
 fn fleet(nodes: u32) -> Engine {
     let mut engine = Engine::new(Config {
         namespace: "edge".into(),
@@ -162,7 +163,7 @@ fn name(nth: u32) -> Str {
     format!("ipc-{nth:05}").into()
 }
 
-/// The kubelet of a node has pulled its pod's image into another container, named by `version`.
+/// The event of a node's kubelet that it has pulled the image for a container of its pod; `version` is part of the container's name.
 fn pulled(nth: u32, version: u64) -> Event {
     Event::Cluster(Box::new(ClusterEvent {
         version: Some(version),

@@ -1,4 +1,5 @@
-//! What a fleet costs from outside: loading it, keeping it, drawing it. Prints figures beside their budgets.
+//! Measures, from outside the process, what rolldeck needs to load a fleet, to keep it and to draw it. It prints the figures beside
+//! their budgets.
 //!
 //! ```text
 //!   rolldeck demo --serve --nodes N  ◀──HTTP──  this program again, as a client    load, memory
@@ -6,11 +7,11 @@
 //!                                    ◀──HTTP──  one patch of one pod, and keys for the console
 //! ```
 //!
-//! Loading is measured twice more from far away, over a line of 20 Mbit/s and 25 ms each way (`fleet/slow_line.rs`): with
-//! streamed lists, and with compressed pages.
+//! Loading is measured twice more over a line of 20 Mbit/s and 25 ms each way (`fleet/slow_line.rs`): once with streamed lists and
+//! once with compressed pages.
 //!
-//! `cargo bench --bench fleet`; `cargo bench --bench fleet -- 15000` for one size. What the engine itself costs is
-//! measured by `engine`. Figures are printed, not judged: they depend on the machine.
+//! Run it with `cargo bench --bench fleet`, or for one size with `cargo bench --bench fleet -- 15000`. The bench `engine` measures
+//! the engine itself. No figure makes the bench fail, because the figures depend on the machine.
 
 #![allow(
     clippy::print_stdout,
@@ -37,15 +38,15 @@ use rolldeck::engine::report::snapshot::{Phase, Snapshot};
 use slow_line::SlowLine;
 
 const ROLLDECK: &str = env!("CARGO_BIN_EXE_rolldeck");
-/// Set for the client process: the kubeconfig that it shall use.
+/// The environment variable with the kubeconfig that the client process uses. A process in which it is set is the client.
 const CLIENT: &str = "ROLLDECK_BENCH_CLIENT";
-/// Set for the client process: over which kind of way it shall believe to reach the server, `loopback` or `network`.
+/// The environment variable with the kind of path to the server that the client process assumes: `loopback` or `network`.
 const REACH: &str = "ROLLDECK_BENCH_REACH";
-/// The bandwidth of the far line, in bits a second, and how long it takes one way.
+/// The bandwidth of the far line in bits a second, and its delay one way.
 const FAR: (u64, Duration) = (20_000_000, Duration::from_millis(25));
-/// A generated fleet of thousands of nodes is set up within this.
+/// The longest time that the server may take to set up a generated fleet of thousands of nodes.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// After its first byte a frame is there within this; ages change in frames of their own.
+/// A frame is complete this long after its first byte. Changed ages are drawn in later frames.
 const FRAME: Duration = Duration::from_millis(300);
 
 fn main() {
@@ -84,7 +85,7 @@ fn load(server: &Server, nodes: u32) {
     figure("resident at most", format!("{:.1} MB", peak / 1e3), "");
 }
 
-/// What loading takes from near and from far, as bytes and seconds; with streamed lists and with compressed pages.
+/// Prints the bytes and seconds that loading takes from near and from far, with streamed lists and with compressed pages.
 fn distance(server: &Server, nodes: u32) {
     for (lists, server_path) in [("streamed lists", "loopback"), ("compressed pages", "network")] {
         let near = Loaded::by(&server.kubeconfig, server_path, nodes);
@@ -103,15 +104,15 @@ fn distance(server: &Server, nodes: u32) {
     }
 }
 
-/// What a client process says of its loading.
+/// The figures that a client process prints about its loading.
 struct Loaded {
-    /// Until DaemonSet, pods and nodes were complete.
+    /// Seconds until DaemonSet, pods and nodes were complete.
     secs: f64,
-    /// Until all watches were live.
+    /// Seconds until all watches were live.
     all_secs: f64,
-    /// Of answers and watches, without headers.
+    /// Bytes of answers and watches, without headers.
     bytes: f64,
-    /// In kB.
+    /// Resident memory in kB, after loading.
     resident: f64,
     peak: f64,
 }
@@ -132,7 +133,7 @@ impl Loaded {
     }
 }
 
-/// The client process: loads the fleet, and says how long that took and what it takes.
+/// Runs the client process: it loads the fleet and prints the time, the traffic and the memory that this took.
 fn client(kubeconfig: PathBuf) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let server_path = if std::env::var(REACH).is_ok_and(|server_path| server_path == "network") {
@@ -153,7 +154,7 @@ fn client(kubeconfig: PathBuf) {
         let snapshot = snapshots.wait_for(live).await.expect("the driver lives").clone();
         let traffic = session.traffic();
         println!("{} {}", began.elapsed().as_secs_f64(), traffic.streamed + traffic.answered);
-        // What loading alone took is given back by now, as far as it ever is.
+        // After this pause the process has returned the memory that only loading needed, as far as it ever returns it.
         tokio::time::sleep(Duration::from_secs(2)).await;
         (snapshot, rollout)
     });
@@ -188,12 +189,12 @@ fn console(server: &Server) {
     console.figures(server, "map, 200x50", 3);
 }
 
-/// Of so many key presses the slowest counts.
+/// How many key presses are measured; the median and the slowest are printed.
 const PRESSES: usize = 20;
 
 impl Terminal {
-    /// What it costs to look at `page` while nothing changes, while a pod does, and while keys are pressed. Pods have restarted fewer than
-    /// `restarts` times before.
+    /// Prints the cost of showing `page` while nothing changes, while a pod restarts and while keys are pressed. The first pod is given
+    /// `restarts` and then `restarts + 1` restarts; both must be more than it has so far.
     fn figures(&mut self, server: &Server, page: &str, restarts: u64) {
         self.wait_until_quiet();
         let idle = self.bytes_within(Duration::from_secs(10));
@@ -229,7 +230,7 @@ impl Terminal {
         figure(&format!("{page}: from that patch to the terminal"), millis(after), "");
     }
 
-    /// From a key to the first byte of the frame that answers it.
+    /// Measures the time from a key press to the first byte of the frame that answers it.
     fn key_to_frame(&mut self, key: &[u8]) -> Duration {
         std::thread::sleep(FRAME);
         let before = self.count();
@@ -320,7 +321,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Its terminal gone, the console leaves by itself.
+        // The console ends by itself when its terminal is gone.
         let _ = self.script.kill();
         let _ = self.script.wait();
     }
@@ -351,7 +352,7 @@ impl Server {
         let config = std::fs::read_to_string(&server.kubeconfig).expect("the kubeconfig is there");
         let url = config.lines().find_map(|line| line.trim().strip_prefix("server: http://"));
         server.address = url.expect("it names a server").to_owned();
-        // Every pod runs, and nothing happens by itself any more.
+        // Once every pod is available, the world changes only on request.
         let ready = format!("\"numberAvailable\":{nodes}");
         server.wait_for(|server| server.get("/apis/apps/v1/namespaces/edge/daemonsets/agent").contains(&ready));
         server
@@ -376,7 +377,7 @@ impl Server {
         status["nodes"][0]["pod"].as_str().expect("its pod").to_owned()
     }
 
-    /// Says that the pod's container restarted, as its kubelet would.
+    /// Sets the restart count of the pod's first container, as its kubelet would.
     fn patch_restarts(&self, pod: &str, restarts: u64) {
         let path = format!("/api/v1/namespaces/edge/pods/{pod}");
         let pod: serde_json::Value = serde_json::from_str(&self.get(&path)).expect("a pod");
@@ -394,7 +395,7 @@ impl Server {
         self.ask(&format!("GET {path} HTTP/1.1"), "")
     }
 
-    /// One request, on a connection of its own; gives the body.
+    /// Sends one request on a connection of its own and returns the body of the answer.
     fn ask(&self, head: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("the server listens");
         let host = &self.address;
@@ -417,7 +418,7 @@ impl Drop for Server {
     }
 }
 
-/// A body without the lengths of its chunks, where it came in chunks.
+/// Removes the chunk lengths from a body that came in chunks.
 fn unchunked(body: &str) -> String {
     if body.starts_with('{') {
         return body.to_owned();

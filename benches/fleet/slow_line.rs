@@ -1,5 +1,5 @@
-//! A line of limited bandwidth: a TCP proxy through which all connections together get so many bits a second each way, each
-//! bit a while later. A connection is open after a round trip. What is not modelled: slow start, loss, TLS.
+//! A line of limited bandwidth, as a TCP proxy: all connections share the bandwidth of each direction, and every byte arrives after
+//! a fixed delay. A connection carries data only after one round trip. Slow start, loss and TLS are not modelled.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-/// What is read at once: at 20 Mbit/s a piece takes 6.5 ms.
+/// How many bytes are read at once. At 20 Mbit/s a piece of this size takes 6.5 ms.
 const PIECE: usize = 16 * 1024;
 
 /// The line; it is open until the process ends.
@@ -20,13 +20,13 @@ pub(crate) struct SlowLine {
 struct Direction {
     bits_per_second: u64,
     one_way: Duration,
-    /// When everything that was sent so far has left.
+    /// The instant at which the line has sent all bytes given to it so far.
     free_at: Mutex<Instant>,
     carried: Arc<AtomicU64>,
 }
 
 impl Direction {
-    /// When so many bytes that are sent now have left.
+    /// Gives `bytes` more to the line, and returns the instant at which it has sent them.
     fn leave_at(&self, bytes: usize) -> Instant {
         let takes = Duration::from_secs_f64(bytes as f64 * 8.0 / self.bits_per_second as f64);
         let mut free_at = self.free_at.lock().expect("nobody panics with it");
@@ -36,7 +36,7 @@ impl Direction {
 }
 
 impl SlowLine {
-    /// A line to `server` (`127.0.0.1:6443`) of so many bits a second; a byte arrives `one_way` after it has left.
+    /// A line to `server` (`127.0.0.1:6443`) with this bandwidth in each direction; a byte arrives `one_way` after it has left.
     pub(crate) fn to(server: &str, bits_per_second: u64, one_way: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("it is bound");
@@ -82,7 +82,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, opened: Instant, direction: Arc
             if sender.send((left + one_way, buffer[..read].to_vec())).is_err() || read == 0 {
                 return;
             }
-            // No more is read from the sender than has left.
+            // The next piece is read only after this one has left, so that the sender feels the bandwidth.
             std::thread::sleep(left.saturating_duration_since(Instant::now()));
         }
     });

@@ -9,8 +9,8 @@
 //!   shared: the world under one lock, its clock in real time (or faster)
 //! ```
 //!
-//! The world and its store know the rules of an API server; here is only what HTTP and JSON add to them. Answers are
-//! made from typed objects straight into bytes, piece by piece, so that 15,000 nodes cost no second copy of the world.
+//! The rules of an API server are in the world and its store; this module adds only HTTP and JSON. Typed objects are written straight
+//! into bytes, piece by piece, so that a list of 15,000 nodes needs no second copy of the world.
 
 mod access;
 mod codec;
@@ -54,14 +54,14 @@ pub use access::{Rule, User, Users};
 pub use faults::{ApiFailure, ApiFault};
 use shared::{Cut, Shared};
 
-/// How a world is served.
+/// The options with which [`serve`] serves a world.
 #[derive(Clone, Debug)]
 pub struct ApiOptions {
-    /// Where to listen; port 0 takes any that is free.
+    /// The address to listen on; port 0 means any free port.
     pub address: SocketAddr,
-    /// How many seconds of the world's time pass in one of ours; more than 0.
+    /// How many seconds of the world's time pass in one real second; more than 0.
     pub speed: f64,
-    /// Who may do what.
+    /// The users and what each of them may do.
     pub users: Users,
 }
 
@@ -71,7 +71,7 @@ impl Default for ApiOptions {
     }
 }
 
-/// A world that is being served; dropping it ends that.
+/// A world that is being served. Dropping this value stops the server.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -91,7 +91,7 @@ pub async fn serve(world: World, options: ApiOptions) -> io::Result<Server> {
     let router = axum::Router::new().fallback(http::handle).with_state(Arc::clone(&shared));
     let ended = end.clone();
     tokio::spawn(async move {
-        // Connections that still carry watches end with the task, not when their clients please.
+        // Connections with open watches end together with this task; it does not wait for their clients.
         tokio::select! {
             () = ended.cancelled() => {}
             served = axum::serve(listener, router).into_future() => drop(served),
@@ -108,17 +108,17 @@ pub async fn serve(world: World, options: ApiOptions) -> io::Result<Server> {
 }
 
 impl Server {
-    /// Where it listens.
+    /// The address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its URL.
+    /// The server's URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// A kubeconfig, as text, with which kubectl and others reach it.
+    /// The text of a kubeconfig with which kubectl and other clients reach the server.
     pub fn kubeconfig(&self) -> String {
         self.kubeconfig_with("")
     }
@@ -145,17 +145,17 @@ impl Server {
         )
     }
 
-    /// Reads or changes the world as it is now, under the lock that requests take too; watches see what changed.
+    /// Lets `act` read or change the world as it is now, under the lock that requests take too. Watches report the changes.
     pub fn with_world<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
         self.shared.with_world(|access| act(access.world))
     }
 
-    /// Lets requests fail from now on.
+    /// Adds a fault: from now on the requests that it names fail.
     pub fn inject(&self, fault: ApiFault) {
         self.shared.faults.inject(fault);
     }
 
-    /// Takes back all faults that were injected.
+    /// Removes all injected faults.
     pub fn clear_faults(&self) {
         self.shared.faults.clear();
     }
@@ -165,12 +165,13 @@ impl Server {
         self.shared.cut_watches(Cut::Broken);
     }
 
-    /// Lets watches of these kinds stand still from now on, and no others: they stay open and say nothing, whatever happens.
+    /// Stalls the watches of exactly these kinds from now on: they stay open and send no changes.
     pub fn stall_watches(&self, kinds: &[super::world::kind::Kind]) {
         self.shared.stall_watches(kinds);
     }
 
-    /// Forgets all changes so far: open watches, and who resumes one from an older version, are told that it expired.
+    /// Forgets all changes so far: open watches end with an error that their version expired, and so does a watch that a client resumes
+    /// from an older version.
     pub fn expire_watches(&self) {
         self.shared.with_world(|access| {
             access.world.keep_changes(0);

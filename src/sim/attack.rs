@@ -1,5 +1,5 @@
-//! The attack on the promises: random clusters, random rollouts, random faults, in virtual time; an independent observer
-//! judges. One seed is one run, and replays exactly.
+//! The attack on the promises: random clusters, random rollouts and random faults in virtual time, judged by an independent observer.
+//! A seed determines a run, so the same seed replays the same run exactly.
 //!
 //! ```text
 //!   seed ──▶ case ──▶ world  ◀── consoles (engine + bad network) ◀── operators, killers

@@ -10,9 +10,8 @@
 //!                                   nodes  kubelets (links, registry, faults)
 //! ```
 //!
-//! [`World::advance`] lets time pass; between calls the world stands still, so a caller sees one consistent state. The
-//! order of events at one instant is fixed: faults, kubelets, DaemonSet and StatefulSet controller, scheduler, node lifecycle,
-//! eviction, collector.
+//! [`World::advance`] lets time pass; between calls the world stands still, so a caller sees one consistent state. At one instant the order of actors
+//! is fixed: faults, kubelets, DaemonSet and StatefulSet controllers, scheduler, node lifecycle, eviction, collector.
 
 mod admission;
 mod apply;
@@ -70,7 +69,7 @@ pub struct World {
     spare: Vec<StoreChange>,
 }
 
-/// Who acts at an instant, in the order in which they do.
+/// The actors, in the order in which they act at one instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Actor {
     Faults,
@@ -84,7 +83,7 @@ enum Actor {
 }
 
 impl World {
-    /// A scenario's cluster at the scenario's beginning: everything that it names has been running for a few minutes.
+    /// A scenario's cluster at the scenario's beginning: the scenario's objects have existed for a few minutes.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         setup::build(scenario, seed)
     }
@@ -104,12 +103,12 @@ impl World {
         self.began_at
     }
 
-    /// When something happens by itself next.
+    /// The next instant at which an actor acts.
     pub fn next_at(&self) -> Option<Timestamp> {
         self.next_actor().map(|(at, _)| at)
     }
 
-    /// Lets time pass until `to`; all that happens by itself until then, happens. Never goes back.
+    /// Lets time pass until `to`; the actors act when they are due. Time never goes back.
     pub fn advance(&mut self, to: Timestamp) {
         while let Some((at, actor)) = self.next_actor().filter(|(at, _)| *at <= to) {
             self.now = self.now.max(at);
@@ -124,7 +123,7 @@ impl World {
         self.advance(self.now + span);
     }
 
-    /// Lets time pass until `done` says so, at most until `limit` from now; says whether it did.
+    /// Lets time pass until `done` is true, at most for `limit`; returns whether `done` was true.
     pub fn advance_until(&mut self, limit: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
         let end = self.now + limit;
         while !done(self) {
@@ -144,7 +143,7 @@ impl World {
         &self.store
     }
 
-    /// The kubelets, for asking what is true on the machines, whatever the API server believes.
+    /// The kubelets, which tell the state of the machines, whatever the API server believes.
     pub fn fleet(&self) -> &Kubelets {
         &self.fleet
     }
@@ -200,13 +199,13 @@ impl World {
         Ok(deleted)
     }
 
-    /// Makes something happen now.
+    /// Makes a fault happen now.
     pub fn inject(&mut self, fault: &Fault) {
         self.strike(fault);
         self.settle();
     }
 
-    /// Makes something happen at `at`, or now when that is past.
+    /// Makes a fault happen at `at`, or now if `at` is past.
     pub fn inject_at(&mut self, at: Timestamp, fault: impl Into<Fault>) {
         let place = self.faults.partition_point(|(other, _)| *other <= at);
         self.faults.insert(place, (at, fault.into()));
@@ -217,12 +216,12 @@ impl World {
         self.inject(&FleetFault::Join(Box::new(setup.clone())).into());
     }
 
-    /// The DaemonSet controller sees changes only this much later from now on: its decisions are stale.
+    /// From now on the DaemonSet controller sees changes only after this lag: its decisions are stale.
     pub fn set_controller_lag(&mut self, lag: Duration) {
         self.daemon_sets.set_lag(lag);
     }
 
-    /// At most this many changes of each kind are kept for watches; 0 makes all that lag behind expire.
+    /// At most this many changes of each kind are kept for watches; with 0 every watch that lags behind expires.
     pub fn keep_changes(&mut self, changes: usize) {
         self.store.keep(changes);
     }
@@ -247,7 +246,7 @@ impl World {
         by_node
     }
 
-    /// On how many nodes a DaemonSet's pod is ready, as the API server has it, and not about to end.
+    /// The number of nodes on which a DaemonSet's pod is ready, as the API server has it, and is not being deleted.
     pub fn serving(&self, namespace: &str, daemon_set: &str) -> usize {
         let serves =
             |object: &Arc<Object>| !object.meta.is_deleting() && object.pod().is_some_and(|pod| pod.ready().is_some());

@@ -1,9 +1,8 @@
-//! Every check of the attack can fail: each rule of the engine is broken by hand, in a copy of the source, and the attack
-//! must find it within the 20,000 rollouts that CI runs. `README.md` beside this file has what was found.
+//! Every check of the attack can fail: these tests break each rule of the engine in a copy of the source, and the attack must find it within the
+//! 20,000 rollouts that CI runs. `README.md` beside this file has the results.
 //!
-//! That compiles the pure half once for each rule, so it runs only when it is asked for:
-//! `cargo test --test attack -- --ignored --nocapture every_broken_rule`; `ROLLDECK_RULE=budget` picks the rules whose name
-//! contains that.
+//! Each rule compiles the pure half once, so the test runs only on request: `cargo test --test attack -- --ignored --nocapture every_broken_rule`;
+//! `ROLLDECK_RULE=budget` picks the rules whose name contains `budget`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +12,7 @@ use serde::Deserialize;
 
 /// How many rollouts CI runs.
 const RUNS: &str = "20000";
-/// Far from the seeds that were looked at while the rules were written.
+/// A seed far from those that were used while the rules were written.
 const SEED: &str = "1000000";
 
 #[derive(Deserialize)]
@@ -58,7 +57,7 @@ impl Rule {
     }
 }
 
-/// The list matches the source: the text of each rule is in its file, once.
+/// The text of each rule in the list is in its file exactly once.
 #[test]
 fn every_rule_is_in_the_source() {
     for rule in rules() {
@@ -81,7 +80,7 @@ fn every_rule_is_in_the_table() {
     assert_eq!(listed, named);
 }
 
-/// Why there is no broken rule of a setting; `None`: there is one.
+/// The reason why no rule of a setting is broken; `None`: one is.
 fn unbroken(setting: Setting) -> Option<&'static str> {
     match setting {
         Setting::Strict => Some("it only holds back more, which breaks no promise"),
@@ -93,7 +92,7 @@ fn unbroken(setting: Setting) -> Option<&'static str> {
     }
 }
 
-/// Every setting has a rule that was broken, or a reason why not.
+/// Every setting has a broken rule, or a reason why not.
 #[test]
 fn every_setting_has_a_broken_rule_or_says_why_not() {
     let broken: Vec<String> = rules().into_iter().flat_map(|rule| rule.settings).collect();
@@ -130,7 +129,7 @@ fn every_broken_rule_is_found() {
     assert!(missed.is_empty(), "not found within {RUNS} rollouts: {missed:?}");
 }
 
-/// Copies the sources of the pure half, over those that were broken before.
+/// Copies the sources of the pure half over the broken ones.
 fn copy_tree(tree: &Path) {
     for part in ["src", "tests", "benches", "scenarios", "Cargo.toml", "Cargo.lock"] {
         let (from, to) = (root().join(part), tree.join(part));
@@ -147,12 +146,12 @@ fn copy(from: &Path, to: &Path) {
             copy(&entry.path(), &to.join(entry.file_name()));
         }
     } else {
-        // Written anew, so that it is newer than what was compiled before.
+        // The file is written anew, so that it is newer than the last compilation.
         std::fs::write(to, std::fs::read(from).unwrap()).unwrap();
     }
 }
 
-/// Runs the attack there; returns after how many rollouts it found which violation.
+/// Runs the attack in `tree`; returns the violation that it found, and after how many rollouts.
 fn attack(tree: &Path) -> Option<String> {
     let done = Command::new(env!("CARGO"))
         .args([

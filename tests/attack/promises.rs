@@ -1,4 +1,4 @@
-//! Random cases, and those that are kept.
+//! Plays random cases and the kept ones.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,14 @@ use rolldeck::sim::attack::case::{Act, Case, CrashPoint};
 use rolldeck::sim::attack::run::{TraceMode, run, run_case};
 use rolldeck::sim::attack::shrink::shrink;
 
-/// How many rollouts are played where `ROLLDECK_RUNS` does not say.
+/// The number of rollouts, unless `ROLLDECK_RUNS` is set.
 const RUNS: u64 = 60;
 /// The directory of the kept cases.
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/attack");
 
-/// Whether the simulated kubelets, registries and API server make this trouble; one that is not named here fails the test once a console
-/// shows it. What follows in `CauseKind::consequences` from one that they do not make follows from others that they do, except for an
-/// image that is unusable without a question to the registry (`ImageName`, `ImageNeverPull`).
+/// Whether the simulated kubelets, registries and API server produce this cause; the test fails if a console shows a cause that is not named here.
+/// The consequences (`CauseKind::consequences`) of a cause that they do not produce also follow from causes that they produce, except for an image
+/// that is unusable without a question to the registry (`ImageName`, `ImageNeverPull`).
 fn is_met(cause: CauseKind) -> bool {
     matches!(
         cause,
@@ -43,8 +43,8 @@ fn from_env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Seeds of which it is known that they break a promise (`open.txt`). They are played, counted and printed like all others;
-/// a seed that is not on the list and breaks a promise fails the test.
+/// The seeds that are known to break a promise (`open.txt`). They are played, counted and printed like all others; any other seed that breaks a
+/// promise fails the test.
 fn open_seeds() -> Vec<u64> {
     let text = std::fs::read_to_string(format!("{KEPT}/open.txt")).unwrap();
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#') && !line.trim().is_empty());
@@ -87,14 +87,14 @@ fn the_promises_hold() {
             statistics.site_pulls
         );
     }
-    // Some are rare: one run of 5,000.
+    // The rarest causes come once in 5,000 runs.
     if statistics.runs >= 20_000 {
         let met = CauseKind::ALL.map(|cause| (cause, statistics.causes.contains_key(&cause)));
         assert_eq!(met, CauseKind::ALL.map(|cause| (cause, is_met(cause))), "which causes consoles showed on any node");
     }
 }
 
-/// A driver that is killed before and after each of its writes in turn, and opened again.
+/// A driver is killed before and after each of its writes in turn, and opened again.
 #[test]
 fn a_driver_may_be_killed_between_any_two_writes() {
     let quiet = |seed: u64| {

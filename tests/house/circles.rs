@@ -1,11 +1,11 @@
-//! Files of a room do not import each other in a circle, at whatever depth.
+//! Files of a room do not import each other in a circle, at any depth of folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::File;
 use super::{ARROWS, House, room_of_path};
 
-/// A file and the files in its folder count as one.
+/// A file counts as one with the files in its folder.
 #[test]
 fn no_files_of_a_room_import_each_other_in_a_circle() {
     let files = House::of_this_crate().files();
@@ -53,7 +53,7 @@ fn a_circle_through_what_a_folder_passes_on_is_found() {
     assert_eq!(circles(&files, "engine::model"), [["kept", "size"]]);
 }
 
-/// The files of a room that can be reached from themselves, in groups: by the folders of the room, each with only what it holds itself.
+/// The groups of a room's files that import each other in a circle, found folder by folder: each folder with the files and folders directly in it.
 fn circles(files: &[File], room: &str) -> Vec<Vec<String>> {
     let of_the_room = || files.iter().filter(|file| file.room().as_deref() == Some(room));
     let depths = |module: &[String]| {
@@ -63,8 +63,8 @@ fn circles(files: &[File], room: &str) -> Vec<Vec<String>> {
     folders.iter().flat_map(|folder| circles_in(&of_the_room().collect::<Vec<_>>(), room, folder)).collect()
 }
 
-/// The files and folders directly in a folder that can be reached from themselves, in groups. The folder's own file, which declares them, counts
-/// as none of them.
+/// The groups of files and folders directly in a folder that import each other in a circle. The folder's own file, which declares them, belongs to no
+/// group.
 fn circles_in(files: &[&File], room: &str, folder: &[String]) -> Vec<Vec<String>> {
     let depth = folder.len();
     let passed_on = passed_on(files, folder);
@@ -101,7 +101,8 @@ fn circles_in(files: &[&File], room: &str, folder: &[String]) -> Vec<Vec<String>
     circles
 }
 
-/// By name: which of its children a folder's own file has it from. Who imports it from there depends on that child.
+/// The names that a folder's own file imports from one of its children, each with that child. A file that imports the name from the folder depends on
+/// the child.
 fn passed_on(files: &[&File], folder: &[String]) -> BTreeMap<String, String> {
     let children: BTreeSet<String> = files
         .iter()

@@ -1,4 +1,4 @@
-//! What no compiler asks for when a cause is added: a test, a row of the document. Of gates `engine/tests/gates.rs` asks more.
+//! The parts of a new cause that no compiler requires: a test, and a row in the document. `engine/tests/gates.rs` requires more of gates.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ fn files(place: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Their texts, as far as they are compiled for tests only.
+/// The texts of the files in these places, as far as they are compiled for tests only.
 fn tests_in(places: &[&str]) -> String {
     let mut texts = String::new();
     for file in places.iter().flat_map(|place| files(place)) {
@@ -30,7 +30,7 @@ fn tests_in(places: &[&str]) -> String {
     texts
 }
 
-/// Whether the word stands there as a whole.
+/// Whether the text has the word as a whole.
 fn has(text: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(at, _)| {
@@ -39,7 +39,7 @@ fn has(text: &str, word: &str) -> bool {
     })
 }
 
-/// The lines of a block of code, from the line that has `head` to the first that is `end`.
+/// The lines of a block of code, from the line after the one that contains `head` to the line before `end`.
 fn block<'t>(text: &'t str, head: &str, end: &str) -> Vec<&'t str> {
     let lines = text.lines().skip_while(|line| !line.contains(head)).skip(1);
     lines.take_while(|line| *line != end).map(str::trim).collect()
@@ -55,7 +55,7 @@ fn causes() -> Vec<String> {
 
 #[test]
 fn every_cause_has_a_test_and_a_row_in_the_document() {
-    // The tests of the words that tell causes apart name every cause, of which most are told by other means.
+    // The tests of `recognise.rs` name every cause, but most causes are recognised elsewhere: they do not count.
     let of_words = "src/engine/rules/recognise.rs";
     let tests = tests_in(&["src/engine"]).replace(&tests_in(&[of_words]), "");
     let document = std::fs::read_to_string(root().join("docs/kubernetes.md")).unwrap();

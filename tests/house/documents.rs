@@ -1,4 +1,4 @@
-//! What the documents name is there: every file, and every name of the code in `ARCHITECTURE.md`.
+//! Every file that the documents name exists, and every name of the code in `ARCHITECTURE.md`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::root;
 
 /// The documents that name files.
 const DOCUMENTS: &[&str] = &["ARCHITECTURE.md", "README.md", "docs/kubernetes.md", "tests/attack/README.md"];
-/// Where the files are that they name.
+/// The folders of the files that the documents name.
 const FOLDERS: &[&str] = &["src", "tests", "benches", "docs", "deploy", ".ci"];
 
 #[test]
@@ -43,7 +43,7 @@ fn names_of_the_code_in_the_architecture_are_in_the_code() {
     assert!(gone.is_empty(), "ARCHITECTURE.md names what the code does not have: {gone:?}");
 }
 
-/// All files of the folders, with those at the root.
+/// All files of these folders, and the files at the root.
 fn files() -> Vec<PathBuf> {
     fn below(folder: &Path, files: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -56,14 +56,14 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// What stands in single backticks; blocks of code are left out.
+/// The texts in single backticks; blocks of code are left out.
 fn in_backticks(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split("```").step_by(2);
     let lines = prose.flat_map(str::lines);
     lines.flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
-/// `model/cause.rs`, `tests/house/`; not `src/`, which is where everything is, and no pattern.
+/// Whether the name is a path: `model/cause.rs`, `tests/house/`; but not `src/`, where everything is, and no pattern.
 fn is_path(name: &str) -> bool {
     let letters = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
     let ending = Path::new(name).extension().and_then(|extension| extension.to_str());
@@ -71,7 +71,7 @@ fn is_path(name: &str) -> bool {
     ends && name.chars().all(letters) && !name.starts_with('.')
 }
 
-/// The last word of `PodFact`, `ARROWS`, `Engine::decide`, `wake_at`.
+/// The last word of a name of the code, such as `PodFact`, `ARROWS`, `Engine::decide` or `wake_at`; `None` for other text.
 fn name_of_code(text: &str) -> Option<&str> {
     let path = text.trim_end_matches("()");
     let is_code = path.contains(|c: char| c == '_' || c.is_ascii_uppercase()) || path.contains("::");

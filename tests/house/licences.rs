@@ -13,9 +13,9 @@ fn accepted() -> Vec<Licensee> {
     allow.iter().map(|name| Licensee::parse(name.as_str().unwrap()).unwrap()).collect()
 }
 
-/// Whether the licence expression of a package can be met with what is accepted.
+/// Whether the accepted licences satisfy a package's licence expression.
 fn is_met(expression: &str, accepted: &[Licensee]) -> bool {
-    // `MIT/Apache-2.0` is how older packages write `OR`.
+    // Older packages write `OR` as in `MIT/Apache-2.0`.
     let expression = Expression::parse_mode(expression, ParseMode::LAX);
     let may_use = |asked: &LicenseReq| accepted.iter().any(|licensee| licensee.satisfies(asked));
     expression.is_ok_and(|expression| expression.evaluate(may_use))

@@ -1,5 +1,4 @@
-//! The house holds: every arrow between rooms is in the drawing, every crate stays in its room, and every type has a name of its
-//! own.
+//! The rules of the house: every arrow between rooms is in the drawing, every crate is used only in its rooms, and every type has a name of its own.
 //!
 //! ```text
 //!             main ── parse, run, map error to exit code
@@ -27,12 +26,11 @@
 //!          model                       values
 //! ```
 //!
-//! Beside it stand `process`: streams and signals, for the front ends; it knows no other room but `engine::model`; and `scrub`: texts
-//! without secrets, for `audit` and `cluster`; and `template_text`: templates as YAML and the lines in which they differ, for the
-//! front ends.
+//! Three more rooms stand beside these. `process` has streams and signals for the front ends, and knows no other room but `engine::model`. `scrub`
+//! makes texts without secrets, for `audit` and `cluster`. `template_text` has templates as YAML and the lines in which they differ, for the front
+//! ends.
 //!
-//! It reads the source itself: `use` trees, paths written out in the middle of an expression, `super` chains. What is
-//! only a comment or a string does not count.
+//! The tests read the source themselves: `use` trees, paths in the middle of an expression, `super` chains. Comments and strings do not count.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the source has failed")]
 
@@ -49,7 +47,7 @@ use std::path::Path;
 
 use self::source::{File, Found};
 
-/// Rooms, and the rooms that each may look into.
+/// The rooms, each with the rooms that it may use.
 const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["tui", "cli"]),
     ("tui", &["driver", "audit", SHOWN, "process", "template_text", "handover", "config"]),
@@ -85,7 +83,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// The engine and every room in it.
 const ENGINE: &str = "engine and its rooms";
-/// What a front end shows: values, and the words for them.
+/// The rooms for what a front end shows: values, and the words for them.
 const SHOWN: &str = "what is shown";
 const MACHINE: &str = "engine::machine";
 /// The rooms below the struct `Engine`.
@@ -100,7 +98,7 @@ const ROOMS_OF_PARTS: &[&str] = &[
     "engine::model",
 ];
 
-/// Rooms that do no IO, and all the crates that they may use.
+/// The rooms that do no IO, each with all the crates that it may use.
 const PURE: &[(&str, &[&str])] = &[
     ("engine", &["std", "serde", "serde_json", "jiff", "natord", "shlex", "thiserror"]),
     ("sim::world", &["std", "serde", "serde_json", "jiff", "natord", "shlex", "thiserror", "fastrand", "toml"]),
@@ -108,7 +106,7 @@ const PURE: &[(&str, &[&str])] = &[
     ("sim::compare", &["std", "serde", "serde_json", "jiff", "natord", "shlex", "thiserror", "fastrand", "toml"]),
 ];
 
-/// Crates that belong to some rooms only.
+/// The crates that only some rooms may use.
 const GUARDED: &[(&str, &[&str])] = &[
     ("kube", &["cluster"]),
     ("k8s_openapi", &["cluster"]),
@@ -122,7 +120,7 @@ const GUARDED: &[(&str, &[&str])] = &[
     ("maud", &["handover"]),
 ];
 
-/// Modules of `std` that a pure room has no use for.
+/// The modules of `std` that a pure room may not use.
 const IMPURE_STD: &[&str] = &["env", "fs", "io", "net", "os", "process", "thread"];
 
 #[test]
@@ -132,7 +130,7 @@ fn every_arrow_is_in_the_drawing() {
     assert!(broken.is_empty(), "arrows that are not in the drawing:\n  {}", broken.join("\n  "));
 }
 
-/// A checker that finds no arrow at all would be content with any house.
+/// A checker that finds no arrow at all would accept any house.
 #[test]
 fn the_arrows_that_carry_the_house_are_seen() {
     let house = House::of_this_crate();
@@ -260,7 +258,7 @@ impl House {
         let Some(room) = file.room() else {
             return vec![format!("{}: is in no room; draw it in tests/house/main.rs", file.path.display())];
         };
-        // These only declare rooms.
+        // These files only declare rooms.
         if room == "lib" || room == "sim" {
             return Vec::new();
         }
@@ -282,7 +280,7 @@ impl House {
         said
     }
 
-    /// What is wrong with using this crate in this room.
+    /// The forbidden crate, module or function, if the room may not use this path.
     fn foreign(&self, room: &str, path: &[String]) -> Option<String> {
         let name = path.first()?.as_str();
         let known = ["std", "core", "alloc"].contains(&name) || self.dependencies.contains(name);
@@ -307,7 +305,7 @@ impl House {
     }
 }
 
-/// Whether a room may use another. A unit test may use all of the engine: it runs the whole of it.
+/// Whether a room may use another. A unit test may use all of the engine, because it runs the whole engine.
 fn may_use(room: &str, other: &str, in_tests: bool) -> bool {
     let is_engine = |room: &str| room == "engine" || room.starts_with("engine::");
     let drawn = allowed(ARROWS, room).iter().any(|drawn| match *drawn {

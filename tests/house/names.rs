@@ -1,4 +1,4 @@
-//! One meaning per type name.
+//! Every type name has one meaning.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::House;
 use super::source::File;
 
-/// Files whose types are called as the objects and fields of Kubernetes that they read or write, or as what of ours they print.
+/// Files whose types are named after the Kubernetes objects and fields that they read or write, or after rolldeck's values that they print.
 const MIRRORS: &[&str] = &["src/cluster/partial", "src/sim/world/object", "src/sim/world/controllers", "src/cli/json"];
 
 #[test]

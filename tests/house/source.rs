@@ -1,4 +1,4 @@
-//! Source files as the tests of the house read them: their types, and all paths that leave a module.
+//! Source files as the tests of the house read them: the types in them, and all paths that leave a module.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,12 +12,12 @@ pub(crate) struct File {
     tokens: Vec<Token>,
 }
 
-/// A path as it was found, made absolute: `crate::…`, or a crate's name first.
+/// A path in the source, made absolute: it begins with `crate::…`, or with a crate's name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Found {
     pub(crate) absolute: Vec<String>,
     pub(crate) line: usize,
-    /// It stands in an inline `mod tests`.
+    /// Whether the path is in an inline `mod tests`.
     pub(crate) in_tests: bool,
 }
 
@@ -32,7 +32,7 @@ impl File {
         Self { path: path.as_ref().to_owned(), tokens: tokens(source) }
     }
 
-    /// The modules that the file stands for: `src/engine/plan.rs` is `engine::plan`.
+    /// The module of the file: `src/engine/plan.rs` is `engine::plan`.
     pub(crate) fn module(&self) -> Vec<String> {
         let path = self.path.strip_prefix("src").unwrap_or(&self.path).with_extension("");
         path.iter().map(|part| part.to_string_lossy().into_owned()).collect()
@@ -51,7 +51,7 @@ impl File {
         is_room(&room).then_some(room)
     }
 
-    /// The names of the types and traits that the file declares. Of aliases the public ones: others look like associated types.
+    /// The names of the types and traits that the file declares. Only public aliases are included: others look like associated types.
     pub(crate) fn types(&self) -> Vec<String> {
         let word = |at: usize| match self.tokens.get(at).map(|token| &token.kind) {
             Some(Kind::Word(word)) => Some(word.as_str()),
@@ -69,7 +69,7 @@ impl File {
         (0..self.tokens.len()).filter(|at| declares(*at)).filter_map(|at| word(at + 1)).map(str::to_owned).collect()
     }
 
-    /// The words and marks of the file, each with its line, up to its unit tests, which stand last.
+    /// The words and marks of the file, each with its line, without its unit tests, which stand last.
     pub(crate) fn code(&self) -> Vec<(String, usize)> {
         let text = |token: &Token| match &token.kind {
             Kind::Word(word) => word.clone(),
@@ -90,12 +90,12 @@ impl File {
     }
 }
 
-/// Walks over tokens and gathers paths, knowing in which inline module it is.
+/// Walks over tokens and gathers paths; it keeps track of the inline module in which it is.
 struct Reader<'a> {
     tokens: &'a [Token],
     at: usize,
     module: Vec<String>,
-    /// One entry per open brace: whether it opened an inline module.
+    /// One entry per open brace, which tells whether the brace opened an inline module.
     opened: Vec<Opened>,
     found: Vec<Found>,
 }
@@ -157,7 +157,7 @@ impl Reader<'_> {
         self.at > 0 && self.tokens[self.at - 1].kind == Kind::Word("extern".to_owned())
     }
 
-    /// Reads `a::b::c`, and stands behind it.
+    /// Reads a path such as `a::b::c` and moves behind it.
     fn chain(&mut self) -> Vec<String> {
         let mut path = Vec::new();
         while let Some(Kind::Word(word)) = self.kind(0).cloned() {
@@ -172,7 +172,7 @@ impl Reader<'_> {
         path
     }
 
-    /// Reads one use tree that hangs on `stem`.
+    /// Reads one use tree whose paths begin with `stem`.
     fn tree(&mut self, stem: &[String]) {
         if self.kind(0) == Some(&Kind::Path) {
             self.at += 1;
@@ -221,7 +221,7 @@ impl Reader<'_> {
             }
             _ => path.to_vec(),
         };
-        // `use super::*` from the root's own children names no room, and is refused as such.
+        // `use super::*` in a child of the root names no room, and is refused for that.
         let in_tests = self.module.iter().any(|part| part == "tests");
         self.found.push(Found { absolute, line, in_tests });
     }
@@ -241,7 +241,7 @@ enum Kind {
     Mark(char),
 }
 
-/// Cuts Rust source into words and marks; comments, strings, characters and lifetimes fall away.
+/// Cuts Rust source into words and marks; comments, strings, characters and lifetimes are left out.
 fn tokens(source: &str) -> Vec<Token> {
     let text: Vec<char> = source.chars().collect();
     let mut tokens = Vec::new();
@@ -308,7 +308,7 @@ fn end_of_string(text: &[char], from: usize) -> usize {
     text.len()
 }
 
-/// Whether `r"`, `r#"`, `b"`, `br#"`, `c"`, `b'` begins here, and not a word.
+/// Whether a literal begins here with `r"`, `r#"`, `b"`, `br#"`, `c"` or `b'`.
 fn starts_string(text: &[char], from: usize) -> bool {
     let after_prefix = until(text, from, |rest| !matches!(rest[0], 'r' | 'b' | 'c'));
     let after_hashes = until(text, after_prefix, |rest| rest[0] != '#');

@@ -1,11 +1,11 @@
-//! There is one way to a terminal: `Printable`, through `src/process/output.rs`.
+//! Only one way leads to a terminal: `Printable`, through `src/process/output.rs`.
 //!
-//! What is written anywhere else could carry escape sequences of a colleague, of the API server or of a file.
+//! Text that is written any other way could carry escape sequences of a colleague, of the API server or of a file.
 
 use super::House;
 use super::source::File;
 
-/// Ways to the terminal, as the words and marks of the source, and the files that may use each.
+/// The ways to the terminal, as words and marks of the source, with the files that may use each.
 const WAYS: &[(&[&str], &[&str])] = &[
     (&["stdout", "(", ")"], &["src/process/output.rs"]),
     (&["stderr", "(", ")"], &["src/process/output.rs"]),
@@ -15,30 +15,30 @@ const WAYS: &[(&[&str], &[&str])] = &[
     (&["eprintln", "!"], &[]),
     (&["dbg", "!"], &[]),
     (&["execute", "!"], &[]),
-    // The error of clap prints itself. `explain` uses it for help only, which is ours.
+    // clap's error prints itself. `explain` uses it only for help, whose text is rolldeck's own.
     (&[".", "print", "(", ")"], &["src/cli.rs"]),
     (&[".", "print_help", "("], &[]),
     (&[".", "print_long_help", "("], &[]),
     (&["rustix", "::", "io", "::", "write"], &["src/process/output.rs"]),
     (&["rustix", "::", "stdio"], &[]),
-    // A credential plugin that lets its operator log in, before there is a console.
+    // A credential plugin may let its operator log in, before there is a console.
     (&["Stdio", "::", "inherit"], &["src/cluster/transport/credentials.rs"]),
     (&["set_hook", "("], &["src/process/output.rs", "src/tui/run/signals.rs"]),
-    // What is printable without a look at it.
+    // These texts are printable without a check.
     (&["control_sequences", "("], &["src/process/printable.rs", "src/tui/terminal.rs"]),
 ];
 
-/// What writes nothing by itself, as the words before a stream and those after it: questions, and the writer of `Printable`.
+/// Uses of a stream that write nothing themselves, as the words before the stream and after it: questions, and the writer of `Printable`.
 const HARMLESS: &[(&[&str], &[&str])] = &[
     (&[], &[".", "is_terminal"]),
-    // It only replaces what is read.
+    // The call only replaces the input.
     (&[], &["::", "dup2_stdin"]),
     (&["StreamWriter", "::"], &[]),
     (&["isatty", "(", "io", "::"], &[]),
     (&["tcgetwinsize", "(", "io", "::"], &[]),
 ];
 
-/// Names under which the system offers the streams as files. Only the console's keys are read from one.
+/// The names under which the system offers the streams as files. Only the console reads keys from one of them.
 const FILES: &[(&str, &[&str])] = &[
     ("/dev/tty", &["src/tui/terminal.rs"]),
     ("/dev/stdout", &[]),
@@ -113,7 +113,7 @@ fn other_ways(file: &File) -> Vec<String> {
     .collect()
 }
 
-/// Where `way` stands in `code`.
+/// The places in `code` at which `way` begins.
 fn places(code: &[(String, usize)], way: &[&str]) -> Vec<usize> {
     (0..code.len()).filter(|at| stands_at(code, *at, way)).collect()
 }

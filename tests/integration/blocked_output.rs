@@ -1,4 +1,4 @@
-//! Output that nobody reads delays neither a signal nor, for long, the rollout of others.
+//! If nobody reads the output, signals still take effect at once, and other drivers wait only a short time.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ fn sighup_ends_a_drive_whose_output_is_stuck() {
     a_signal_ends_a_drive(Signal::HUP, 130);
 }
 
-/// `timeout` sends SIGTERM twice, to its child and to their process group; a terminal that is closed sends SIGHUP twice.
+/// `timeout` sends SIGTERM twice: to its child and to the process group. A closed terminal sends SIGHUP twice.
 #[test]
 fn signals_that_come_together_let_a_drive_give_its_lease_back() {
     let practice = Practice::start();
@@ -76,12 +76,12 @@ fn a_drive_whose_output_is_stuck_stops_driving_and_says_why() {
     assert!(said.contains("Error: nobody took the output for "), "{said}");
     let lines = said.lines().filter(|line| line.starts_with('{'));
     assert!(lines.into_iter().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{said}");
-    // The reason is removed from the record as soon as somebody drives.
+    // The next driver removes the reason from the record.
     practice.ok(&["drive", DS, "--max-unavailable", "5", "--timeout", "120s"]);
     assert!(practice.status(DS).0.get("driverStopped").is_none());
 }
 
-/// A console that drives a rollout, on a terminal that takes no output any more.
+/// A console that drives a rollout on a terminal that has stopped taking output.
 fn hung_console(practice: &Practice, paints: u32) -> PtyTerminal {
     practice.ok(&["set-image", DS, "agent=registry.example/agent:v2", "--yes"]);
     practice.ok(&["tune", DS, "--max-unavailable", "1"]);
@@ -92,7 +92,7 @@ fn hung_console(practice: &Practice, paints: u32) -> PtyTerminal {
     console.until("ARMED");
     console.write("D");
     console.until("the rollout moves while it runs");
-    // From the button that changes nothing to the other one.
+    // The focus moves from the button that changes nothing to the other one.
     console.write("\t\r");
     console.until("you drive");
     console.until("1 of 20 updated");
@@ -126,13 +126,13 @@ fn sighup_ends_a_console_whose_terminal_hangs() {
     a_signal_ends_a_console(Signal::HUP, 130);
 }
 
-/// The signal comes while the console still drives.
+/// The signal arrives while the console still drives.
 #[track_caller]
 fn a_signal_ends_a_console(signal: Signal, code: i32) {
     ends(30, code, |console| console.signal(signal));
 }
 
-/// The key comes after so much output that the console knows that nobody can see a question.
+/// The key is pressed after so much output that the console knows that nobody can see a question.
 #[test]
 fn ctrl_c_ends_a_console_whose_terminal_hangs() {
     ends(100, 0, |console| console.write("\u{3}"));
@@ -156,7 +156,7 @@ fn a_console_whose_terminal_hangs_stops_driving_and_offers_to_drive_again() {
     let practice = Practice::start();
     let mut console = hung_console(&practice, 30);
     let patience = Instant::now() + SOON;
-    // The one-shot commands before it gave the lease back as well, so only later entries count.
+    // The one-shot commands before also gave the Lease back, so only later entries count.
     let given_back_since =
         |asked: usize| practice.audit().iter().skip(asked).any(|line| line["event"] == "leaseGivenBack");
     while !audit_index(&practice, "giveUpDriving").is_some_and(given_back_since) {
@@ -174,10 +174,10 @@ fn a_console_whose_terminal_hangs_stops_driving_and_offers_to_drive_again() {
     assert!(console.screen().contains("its terminal took no output"), "{}", console.screen());
     console.write("D");
     console.until("the rollout moves while it runs");
-    // From the button that changes nothing to the other one.
+    // The focus moves from the button that changes nothing to the other one.
     console.write("\t\r");
     console.until("you drive");
-    // It is released as soon as all nodes are updated, so no screen between is awaited.
+    // The DaemonSet is released as soon as all nodes are updated, so the test does not wait for a screen between.
     console.until("its controller drives");
     assert_eq!(practice.status(DS).0["counts"]["updated"], 20);
     console.write("q");

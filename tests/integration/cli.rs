@@ -1,4 +1,4 @@
-//! The command line as a script meets it: the real program, run against a practice cluster served by another process.
+//! The command line as a script uses it: the real program, run against a practice cluster that another process serves.
 //!
 //! ```text
 //! rolldeck demo --serve ──HTTP── rolldeck set-image, step, drive, pause, …   one process each
@@ -140,7 +140,7 @@ fn two_drivers_do_not_drive_at_once() {
     assert_eq!(practice.status(DS).0["counts"]["updated"], 20);
 }
 
-/// The log names what was refused when it was given, also where nobody agreed to it; a dry run changes nothing and leaves no line.
+/// The log names a refused command, also one that nobody confirmed; a dry run changes nothing and leaves no line.
 #[test]
 fn what_was_refused_when_it_was_given_is_in_the_log() {
     let practice = Practice::start();
@@ -182,7 +182,7 @@ fn a_strategy_that_is_set_back_is_enforced_as_it_was_chosen() {
     let status = practice.status(DS).0;
     assert_eq!((&status["onDrift"], &status["budget"]["maxUnavailable"]), (&"enforce".into(), &3.into()), "{status}");
 
-    // Not to its end: that may come before the strategy is set back for the second time.
+    // The rollout goes only to 10 nodes: it might be over before the strategy is set back for the second time.
     let mut drive = practice.drive(DS, &["--image", V2, "--to", "10"]);
     drive.until_updated(1);
     practice.set_strategy_back();
@@ -270,7 +270,7 @@ fn a_server_that_is_not_there_is_said_to_be_unreachable() {
     let file = practice.home().join("unreachable");
     let config = std::fs::read_to_string(practice.kubeconfig()).unwrap();
     let server = config.lines().find(|line| line.contains("server:")).unwrap();
-    // Nobody listens on a port that was free a moment ago.
+    // The port was free a moment ago, so nobody listens on it.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     std::fs::write(&file, config.replace(server, &format!("    server: http://{free}"))).unwrap();
     let output = practice.run(&["status", DS, "--kubeconfig", file.to_str().unwrap()]);

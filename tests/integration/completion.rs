@@ -1,4 +1,4 @@
-//! What people type wrong, complete and configure: the program itself, against a practice cluster served by another process.
+//! Wrong input, completion and configuration: the program itself, against a practice cluster that another process serves.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::practice::Practice;
 use crate::support::program::text;
 
-/// What bash offers for `line`, whose last word is not finished.
+/// The words that bash offers for `line`, whose last word is not finished.
 fn offered_by_bash(practice: &Practice, line: &[&str]) -> Vec<String> {
     let program = Path::new(env!("CARGO_BIN_EXE_rolldeck"));
     let script = r#"
@@ -68,7 +68,7 @@ fn a_rollout_begins_with_the_defaults_of_the_file_and_keeps_them() {
     let practice = Practice::start();
     let directory = practice.home().join(".config/rolldeck");
     std::fs::create_dir_all(&directory).unwrap();
-    // Held is exit code 3.
+    // `status` exits with code 3 while the rollout is held.
     let template = "jsonpath={.budgets.maxUnavailable} {.gates.soakSecs}";
     let budget = || practice.ok_or_not(&["status", "ds/agent", "-o", template]);
     let write = |text: &str| std::fs::write(directory.join("config.toml"), text).unwrap();

@@ -1,6 +1,6 @@
-//! Tests against a real control plane, which they share where they can.
+//! Tests against a real control plane, which tests share if they can.
 //!
-//! Where its programs are not built (`tests/control-plane/build`), each test says so and passes.
+//! If its programs are not built (`tests/control-plane/build`), each test says so and passes.
 
 mod accepted;
 mod audit;

@@ -3,7 +3,7 @@
 use crate::support::program::Operator;
 use crate::support::terminal::Terminal;
 
-/// The controller rolls out by itself, the console raises the alarm, the brake stops the controller, and v1 is rolled back to.
+/// The controller rolls v2 out, the console raises the alarm, the brake stops the controller, and the operator rolls back to v1.
 #[test]
 fn the_practice_cascade_is_braked_and_rolled_back_by_keys() {
     let newcomer = Operator::new("/nowhere", "edge");
@@ -16,7 +16,7 @@ fn the_practice_cascade_is_braked_and_rolled_back_by_keys() {
         console.press(&["P"]);
         console.confirm("[ Pause now ]");
         console.until("PAUSED");
-        // The answer is there beside the alarms.
+        // The command's answer is shown beside the alarms.
         console.until("✓ agent: ");
         console.press(&["A"]);
         console.until("ARMED");

@@ -1,4 +1,4 @@
-//! Files that the program writes: nobody else can read them, and no link leads elsewhere.
+//! Nobody else can read the files that the program writes, and the program follows no link to another place.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

@@ -1,11 +1,11 @@
-//! Whoever may write an Event decides how long it is. The program goes on, shows the beginning of it, and answers keys.
+//! Everybody who may write an Event decides how long it is. The program goes on, shows the Event's beginning, and answers keys.
 
 use crate::support::practice::Practice;
 use crate::support::pty::PtyTerminal;
 
 const DS: &str = "ds/agent";
 
-/// Far beyond what a kubelet or a rolldeck writes: 100 kB of who it was, 1 MB of what happened.
+/// Events far longer than a kubelet or a rolldeck writes: 100 kB of identity, 1 MB of message.
 fn flood(practice: &Practice) {
     let floods =
         [("x", "word "), ("e\u{301}", "e\u{301}"), ("👩\u{200d}", "\u{200b}"), ("eve\u{1b}[2J", "\u{1b}]0;x\u{7}")];
@@ -26,7 +26,7 @@ fn a_flood_of_words_leaves_the_console_answering() {
     console.write("\r");
     console.until("What happened");
     console.write("\u{1b}");
-    // While it is shown, one more comes.
+    // One more Event comes while the timeline is shown.
     practice.write_event(9, &"y".repeat(100_000), &"late ".repeat(200_000));
     console.until("timeline 1-5 of 5");
     console.write("T?");

@@ -7,9 +7,9 @@
 //!                            cut off    cut off    cut off
 //! ```
 //!
-//! Played with nobody but the DaemonSet controller, with its brake pressed at the first alarm, and with rolldeck driving.
-//! The ledger is filled from the changes of pods alone, whoever drives. The same is played with Kubernetes'
-//! own controllers in `control_plane/cascade.rs`. `cargo test --test integration -- --nocapture founding` prints the figures.
+//! The scenario is played with nobody but the DaemonSet controller, with its brake pressed at the first alarm, and with rolldeck driving. The ledger
+//! is filled from the changes of pods alone, whoever drives. `control_plane/cascade.rs` plays the scenario with Kubernetes' own controllers. `cargo
+//! test --test integration -- --nocapture founding` prints the figures.
 
 use std::time::Duration;
 
@@ -30,12 +30,12 @@ const VARIANTS: [(&str, ControllerVariant); 2] =
 const BUDGET: usize = 2;
 const SEED: u64 = 1;
 
-/// Who rolls out, and who watches.
+/// Who rolls out, and who intervenes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Driver {
     /// The DaemonSet controller, by itself.
     Controller,
-    /// The same, until an operator presses the brake at the alarm.
+    /// The DaemonSet controller, until an operator presses the brake at the alarm.
     Braked,
     /// rolldeck.
     Rolldeck,
@@ -59,7 +59,7 @@ fn cascade(variant: ControllerVariant, seed: u64) -> SimulatedFixture {
     fixture
 }
 
-/// The time from the alarm to the brake.
+/// The operator presses the brake this long after the alarm.
 const REACTION: Duration = Duration::from_secs(10);
 
 /// Runs the cascade once, until all nodes serve v1 and the DaemonSet is released.
@@ -113,14 +113,14 @@ fn roll_out(fixture: &mut SimulatedFixture) {
     fixture.partition(0, 0);
 }
 
-/// Presses the brake, a while after the console showed that the DaemonSet loses nodes.
+/// Presses the brake [`REACTION`] after the console showed that the DaemonSet loses nodes.
 fn brake(fixture: &mut SimulatedFixture, alarmed_at: &mut Option<Timestamp>) {
     let shown = fixture.shown(0);
     let alarmed = shown.alarms.iter().any(|alarm| matches!(alarm, Alarm::Cascade { .. }));
     match alarmed_at {
         None if alarmed => *alarmed_at = Some(shown.at),
         Some(since) if !shown.adopted && shown.at >= *since + REACTION => {
-            // Repeated until it is done, as by an operator who presses the key again.
+            // The command is repeated until the brake holds, as by an operator who presses the key again.
             let _ = fixture.consoles[0].command(Command::Pause { why: None }, shown.at);
         }
         _ => {}
@@ -167,7 +167,7 @@ fn the_controller_loses_every_node_the_brake_saves_most_and_rolldeck_loses_two()
         let [native, braked, rolldeck] = &runs;
         assert_eq!((native.worst.lost, native.replaced, native.stopped_after), (NODES, NODES, None), "{name}");
         assert_eq!(native.serving.last(), Some(&0), "{name}");
-        // Those that were cut off when the alarm came, and the two before them.
+        // At most the six nodes that were cut off when the alarm came, and the two before them, are lost.
         assert!(braked.worst.lost <= BUDGET + 6, "{name}: {braked:?}");
         assert!(braked.serving.last() >= Some(&(NODES - BUDGET - 6)), "{name}: {braked:?}");
         assert_eq!((rolldeck.worst.lost, rolldeck.replaced), (BUDGET, BUDGET), "{name}");
@@ -208,8 +208,8 @@ fn whenever_it_begins_no_more_than_the_budget_is_lost() {
     }
 }
 
-/// The budget does not depend on the halt: with a threshold that nothing reaches, and with an operator who resumes after
-/// every halt, two nodes are lost as well.
+/// The budget does not depend on the halt: two nodes are lost as well with a failure threshold that nothing reaches, and with an operator who resumes
+/// after every halt.
 #[test]
 fn the_budget_holds_without_a_halt() {
     for (name, variant) in VARIANTS {
@@ -233,8 +233,8 @@ fn the_budget_holds_without_a_halt() {
     }
 }
 
-/// An image that can be pulled, is ready for a second, and crashes, again and again. Where the DaemonSet says how long a
-/// pod must be ready, two nodes are lost as well; where it does not, one more batch is replaced within that second.
+/// An image can be pulled, is ready for a second, and crashes, again and again. If the DaemonSet sets `minReadySeconds`, two nodes are lost as well;
+/// if not, one more batch is replaced within that second.
 #[test]
 fn an_image_that_crashes_is_found_out_by_min_ready_seconds() {
     for (name, variant) in VARIANTS {

@@ -1,5 +1,5 @@
-//! Texts from elsewhere that carry escape sequences, directions and invisible characters: none reaches a terminal, a pipe or the
-//! audit log.
+//! Texts from elsewhere carry escape sequences, writing directions and invisible characters: the program removes them before a text reaches a
+//! terminal, a pipe or the audit log.
 
 use crate::support::practice::Practice;
 use crate::support::program::text;
@@ -10,7 +10,8 @@ const DS: &str = "ds/agent";
 /// Sets the title, clears the screen (by two bytes, and by one of C1), turns the line around, hides a character.
 const HOSTILE: &str = "link\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}2J\u{202e}nwod\u{2066}\u{200b}\u{feff}\u{e0041}end";
 
-/// Panics where `bytes` hold anything that a terminal obeys or hides. What is forbidden is listed here again, on purpose.
+/// Panics where `bytes` hold a character that a terminal obeys or hides. The forbidden characters are listed here independently of the program, on
+/// purpose.
 #[track_caller]
 fn assert_harmless(what: &str, bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -91,7 +92,7 @@ fn what_the_api_server_says_and_what_a_context_is_called_do_not_either() {
         assert_harmless(&format!("the errors of {line:?}"), &output.stderr);
         said.push_str(&text(&output));
     }
-    // Of what an API server says the rest is shown.
+    // The rest of an API server's text is shown.
     assert!(said.contains("denied: link]0;owned"), "{said}");
     assert!(said.contains("no context `link?]0;owned"), "{said}");
 
@@ -109,7 +110,7 @@ fn what_the_api_server_says_and_what_a_context_is_called_do_not_either() {
         assert_harmless(&format!("the answer of {line:?}"), &output.stdout);
         assert!(text(&output).contains("owned"), "{}", text(&output));
     }
-    // A line of an older version, or of somebody else.
+    // The audit log has a line that an older version or another program wrote.
     let older =
         serde_json::json!({"time": "2026-01-01T00:00:00Z", "name": "agent", "namespace": "edge", "message": HOSTILE});
     std::fs::write(practice.home().join(".local/state/rolldeck/audit.jsonl"), format!("{older}\n")).unwrap();

@@ -8,9 +8,9 @@
 //! | `blocked_output`, `cli`, `completion`, `demo`, `files`, `floods`, `hostile`, `prewarm`, `reaching` | the program itself | the simulated cluster's API, served by another process |
 //! | `control_plane` | the program itself, and its driver | etcd, kube-apiserver and Kubernetes' controllers |
 //!
-//! Tests run beside each other, more of them than the machine has cores (`RUST_TEST_THREADS` in `.cargo/config.toml`),
-//! since most of their time is waiting. So a test waits for a condition, never for a time in which something usually
-//! happens. They are begun in the order of their names: a test that waits for a minute is better not among the last.
+//! Tests run beside each other, more of them than the machine has cores (`RUST_TEST_THREADS` in `.cargo/config.toml`), since most of their time is
+//! waiting. So a test waits for a condition, never for a time in which something usually happens. Tests start in the order of their names: a test
+//! that waits for a minute should not be among the last.
 
 // A test target is compiled with `cfg(test)` in any case. The attribute tells clippy that these modules may panic and print.
 #[cfg(test)]

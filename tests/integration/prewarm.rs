@@ -1,4 +1,4 @@
-//! Pre-warming as a script meets it: the real program, run against a practice cluster served by another process.
+//! Pre-warming by a script: the real program, run against a practice cluster that another process serves.
 
 use std::time::{Duration, Instant};
 
@@ -81,7 +81,7 @@ fn a_cancellation_leaves_nothing() {
     let status = practice.status(DS).0;
     assert_eq!((&status["driver"]["state"], status.get("prewarm")), (&"controller".into(), None), "{status}");
 
-    // Somebody else who drives it: their process cleans up, and ends.
+    // Another process drives pre-warming: that process cleans up after the cancellation, and ends.
     let mut second = practice.start(&SLOWLY);
     second.until("1 of 20 present");
     practice.ok(&["prewarm", DS, "--cancel", "--timeout", "60s"]);
@@ -95,7 +95,7 @@ fn whoever_drives_carries_it_out_and_the_command_follows() {
     let mut drive = practice.drive(DS, &["--image", V2, "--to", "2"]);
     drive.until_updated(2);
     let output = practice.ok(&["prewarm", DS, "--image", V3, "--max-pulling", "4", "--timeout", "120s"]);
-    // Whoever has just begun to look does not know yet whether the driver is alive.
+    // The command has just begun to look, so it may not know yet whether the driver is alive.
     let told = ["drives and carries it out", "drove last: if it is alive it carries this out"];
     assert!(told.iter().any(|told| output.contains(told)) && output.contains("20 of 20 present"), "{output}");
     assert!(!output.contains("you drive"), "{output}");

@@ -9,7 +9,7 @@ use crate::support::practice::Practice;
 use crate::support::program::text;
 use crate::support::tls::{https_proxy, tls_before};
 
-/// A name that no resolver knows: only a proxy leads there.
+/// The server's name, which no resolver knows: only a proxy leads there.
 const SERVER: &str = "api.rolldeck.invalid";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -42,7 +42,7 @@ async fn the_environment_names_an_https_proxy_whose_certificate_this_machine_kno
 
     let other_roots = server.file(practice.home());
     for (login, roots, says, hint) in [
-        // Roots of the cluster would do; here it has others.
+        // The machine's roots have to sign the proxy's certificate; here the machine has other roots.
         ("joe:hunter%202", &other_roots, "fails at TLS: invalid peer certificate", "signed by a root of this machine"),
         ("joe:hunter%203", &roots, "does not accept the user and password", "HTTPS_PROXY takes them as"),
     ] {
@@ -60,7 +60,7 @@ struct PluginSetup {
     kubeconfig: PathBuf,
 }
 
-/// What no output may have a trace of.
+/// Secrets of which no output may hold a trace.
 const SECRETS: [&str; 5] = [
     "t0ken-of-stdout",
     "t0ken-of-stderr",
@@ -70,15 +70,15 @@ const SECRETS: [&str; 5] = [
 ];
 
 impl PluginSetup {
-    /// The practice cluster, with credentials of a plugin that runs `script`. It finds its own directory in `$here`.
+    /// The practice cluster, with credentials of a plugin that runs `script`; the script finds its own directory in `$here`.
     fn new(practice: &Practice, script: &str) -> Self {
         let directory = practice.home().join("plugin");
         std::fs::create_dir(&directory).unwrap();
         let (written, plugin) = (directory.join("get-token.sh"), directory.join("get-token"));
         let script = format!("#!/bin/sh\nhere=$(dirname \"$0\")\necho run >> \"$here/runs\"\n{script}\n");
         std::fs::write(&written, script).unwrap();
-        // `install` writes the file that is run, and not this process: a child that another test starts meanwhile would
-        // hold it open for writing until its own exec, and Linux refuses to run such a file (ETXTBSY).
+        // `install` writes the plugin, not this process: a child that another test starts meanwhile would keep the file open for writing until its
+        // own exec, and Linux refuses to run such a file (ETXTBSY).
         let installed = std::process::Command::new("install").args(["-m", "755"]).args([&written, &plugin]).status();
         assert!(installed.unwrap().success());
         let kubeconfig = directory.join("kubeconfig");
@@ -100,14 +100,14 @@ impl PluginSetup {
         std::fs::read_to_string(self.directory.join("runs")).map_or(0, |text| text.lines().count())
     }
 
-    /// From now on the plugin fails, or no longer.
+    /// Makes the plugin fail from now on, or work again.
     fn fail(&self, fails: bool) {
         let mark = self.directory.join("fails");
         if fails { std::fs::write(&mark, "").unwrap() } else { std::fs::remove_file(&mark).unwrap() }
     }
 }
 
-/// It prints tokens wherever it can, its environment too, and fails.
+/// A plugin that prints tokens and its environment wherever it can, and fails.
 const FAILS: &str = r#"echo '{"kind":"ExecCredential","status":{"token":"t0ken-of-stdout"}}'
 env >&2; echo "token: t0ken-of-stderr, $*" >&2
 echo "login of $PASSWORD with eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJqb2UifQ.c2lnbmF0dXJl is over" >&2; exit 3"#;
@@ -135,7 +135,7 @@ fn a_failing_credential_plugin_is_named_and_none_of_its_secrets_gets_out() {
         assert!(output.stdout.is_empty(), "{said}");
         let says = "no credentials for context `far`: credential plugin `get-token` failed (exit status: 3): login of *** with *** is over";
         assert!(said.contains(says), "{said}");
-        // What to try, on the same cluster.
+        // The error names a command to try on the same cluster.
         let login = format!("`kubectl --kubeconfig {kubeconfig} --context far version`");
         assert!(said.contains(&format!("log in again outside of rolldeck: {login}")), "{said}");
         no_secret_in("its output", &said);
@@ -148,7 +148,7 @@ fn a_failing_credential_plugin_is_named_and_none_of_its_secrets_gets_out() {
 #[test]
 fn a_plugin_that_fails_in_the_middle_of_a_rollout_holds_it_up_until_it_works_again() {
     let practice = Practice::start();
-    // Good for two seconds each time, so that the plugin runs again and again.
+    // Each token is good for two seconds, so that the plugin runs again and again.
     let issues = r#"expires=$(date -u -d '+2 seconds' +%Y-%m-%dT%H:%M:%SZ)
 printf '{"kind":"ExecCredential","status":{"token":"t0ken-of-stdout","expirationTimestamp":"%s"}}' "$expires""#;
     let plugin = PluginSetup::new(&practice, &format!("if [ -e \"$here/fails\" ]; then {FAILS}; fi\n{issues}"));

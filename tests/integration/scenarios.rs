@@ -1,5 +1,5 @@
-//! What an operator does with a rollout, in the simulated cluster under virtual time: seven scenarios with twenty nodes. The
-//! same seven are played on a real control plane in `control_plane/judge.rs`.
+//! An operator's rollout in the simulated cluster under virtual time: seven scenarios with twenty nodes. `control_plane/judge.rs` plays the same
+//! seven on a real control plane.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -174,7 +174,7 @@ images = { agent = "registry.example/agent:v1" }
 max-unavailable = 2
 "#;
 
-/// Pulls that the registry refused because it had served its number.
+/// The number of pulls that the registry refused because its quota was used up.
 fn refused_pulls(fixture: &SimulatedFixture) -> usize {
     let events = fixture.world.store().list(Kind::Event);
     let said = events.filter_map(|event| match &event.body {
@@ -221,13 +221,13 @@ fn a_registry_that_limits_pulls_delays_a_rollout_behind_the_gate_and_takes_nothi
         assert!(met && halved == (pace == Pace::Auto), "{pace:?}: the limit is on screen: {met}, {halved}");
         assert_eq!(fixture.at(V2), 20);
         assert!(fixture.worst_down <= 2, "{} down", fixture.worst_down);
-        // Three spans are waited for. A node tries after 30 s, and after twice as long each time; each failure is one refusal.
+        // The rollout waits for three quota spans. A node tries again after 30 s, and each time after twice as long; each failure is one refusal.
         assert!((3..=24).contains(&refused), "{refused} pulls were refused");
     }
 }
 
-/// A hundred and twenty nodes behind thin uplinks, some of which drop off the network again and again, updated ones too:
-/// all steps, and nobody there to continue it.
+/// A hundred and twenty nodes behind thin uplinks; some of them drop off the network again and again, updated ones too. The rollout takes all steps
+/// with nobody there to resume it.
 #[test]
 fn a_rollout_on_nodes_that_drop_off_the_network_ends_without_a_halt() {
     const AGENT: (&str, &str) = ("factory", "agent");
@@ -238,7 +238,7 @@ fn a_rollout_on_nodes_that_drop_off_the_network_ends_without_a_halt() {
     fixture.ask(0, Command::Step(Step::Updated(IntOrPercent::Percent(100))));
     let began = fixture.world.now();
     let (mut halts, mut suspects) = (0, 0);
-    // Nobody resumes, so a halt would stay; and who is a suspect is one for seconds.
+    // Nobody resumes, so a halt would be seen; a suspect node is one for seconds, so the test looks every second.
     let mut look_at = began;
     let ended = fixture.run_until(6 * 3_600, |fixture| {
         if fixture.world.now() < look_at {

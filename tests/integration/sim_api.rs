@@ -1,4 +1,4 @@
-//! The simulated cluster's API as its clients see it: over HTTP, and through kubectl where there is one.
+//! Clients of the simulated cluster's API: over HTTP, and through kubectl where there is one.
 
 mod compressed;
 mod faults;

@@ -1,7 +1,7 @@
-//! Who may do what: bearer tokens, impersonation, and simple rules.
+//! Authentication and authorisation: bearer tokens, impersonation, and simple rules.
 //!
-//! Without users everybody may do everything. With users, a request without a known token gets 401, unless the options name the
-//! user that it is taken for.
+//! While no user is configured, everybody may do everything. Otherwise a request with an unknown token gets 401. A request without a
+//! token also gets 401, unless [`Users::anonymous`] names the user that the server takes for its sender.
 
 use http::{HeaderMap, header};
 use serde_json::{Value, json};
@@ -12,11 +12,11 @@ use super::status::{Answer, ApiRefusal};
 /// The users that the server knows.
 #[derive(Clone, Debug, Default)]
 pub struct Users {
-    /// All of them; none: everybody may do everything.
+    /// All users. While the list is empty, everybody may do everything.
     pub known: Vec<User>,
-    /// The name of the user that callers without a token are taken for.
+    /// The name of the user that the server takes for the sender of a request without a token.
     ///
-    /// kubectl never sends a token over plain HTTP; with this, `kubectl --as NAME` still acts as one of the users.
+    /// kubectl never sends a token over plain HTTP. When this is set, `kubectl --as NAME` can still act as one of the users.
     pub anonymous: Option<String>,
 }
 
@@ -27,20 +27,20 @@ pub struct User {
     pub name: String,
     /// The bearer token.
     pub token: String,
-    /// What they may do; empty: everything.
+    /// The requests that the user may make; empty: all.
     pub allow: Vec<Rule>,
-    /// What they may not do although `allow` says so.
+    /// The requests that the user may not make, even if `allow` covers them.
     pub deny: Vec<Rule>,
 }
 
-/// A set of requests. An empty list in it means all.
+/// A set of requests. An empty list in a field means all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rule {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
     pub verbs: Vec<String>,
     /// `pods`, `pods/eviction`, …, whatever their group.
     pub resources: Vec<String>,
-    /// Namespaces. With any named, requests at the cluster scope are not meant.
+    /// Namespaces. If any is named, the rule does not cover requests at the cluster scope.
     pub namespaces: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl Rule {
     }
 }
 
-/// What a request asks to do.
+/// The action that a request asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ResourceAttributes<'a> {
     pub(super) verb: &'a str,
@@ -79,19 +79,19 @@ pub(super) struct ResourceAttributes<'a> {
     pub(super) name: &'a str,
 }
 
-/// Who asks.
+/// The user that a request is made as.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Caller {
     name: String,
-    /// `None`: there are no rules.
+    /// The user whose rules apply; `None`: the caller may do everything.
     rules: Option<User>,
 }
 
 impl Users {
-    /// Who sent a request.
+    /// The caller of a request with these headers.
     ///
     /// # Errors
-    /// 401 when the token is not known.
+    /// 401 when no user fits the token, or its absence; 403 when the user may not impersonate the one that the request names.
     pub(super) fn caller(&self, headers: &HeaderMap) -> Answer<Caller> {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let impersonated = text(header::HeaderName::from_static("impersonate-user"));
@@ -123,7 +123,7 @@ impl Caller {
 
     /// Whether the caller may do this.
     pub(super) fn may(&self, asked: &ResourceAttributes<'_>) -> bool {
-        // Anybody may ask what they may do.
+        // Every caller may create a review, which asks about the caller's own rights.
         if asked.verb == "create" && Review::ALL.into_iter().any(|review| review.words().2 == asked.resource) {
             return true;
         }
@@ -133,7 +133,7 @@ impl Caller {
         })
     }
 
-    /// Refuses what the caller may not do.
+    /// Refuses an action that the caller may not take.
     ///
     /// # Errors
     /// 403, in Kubernetes' words.
@@ -153,7 +153,7 @@ impl Caller {
         Err(ApiRefusal::forbidden(asked.group, resource, asked.name, &what))
     }
 
-    /// What the caller may do, as a rules review lists it; denials cannot be said in it.
+    /// The actions that the caller may take, in the form of a rules review. That form cannot express `deny` rules, so they are left out.
     pub(super) fn rules(&self) -> Vec<Value> {
         let allowed = self.rules.iter().flat_map(|user| &user.allow);
         let rules: Vec<Value> = allowed.map(Rule::to_json).collect();

@@ -1,11 +1,12 @@
-//! The world's typed objects from and to Kubernetes' JSON: one file for every kind, in which `parse` and `render` are each
+//! Converts between the world's typed objects and Kubernetes' JSON. Each kind has a file, in which `parse` and `render` are each
 //! other's inverse.
 //!
-//! What the types do not hold is kept verbatim in each body's `rest`, so that nothing a client wrote is lost.
+//! Each body keeps the fields that its type does not have verbatim in its `rest`, so that nothing a client wrote is lost.
 //!
-//! Not derived with serde: the world stores most fields otherwise than they are written, so wire types come on top of the same
-//! two conversions. Measured on pods and metadata, that is as many lines (337), a third place for each field of a pod's status,
-//! and takes 1.1 times as long to render and 1.4 times as long to parse. `round_trip` tests that neither direction lacks a field.
+//! The conversion is not derived with serde, because the world stores most fields in another form than JSON does: wire types would be
+//! needed besides the same two conversions. Measured on pods and metadata, the variant with serde has as many lines (337) and a third
+//! place for each field of a pod's status, takes 1.1 times as long to render and 1.4 times as long to parse. `round_trip` tests that
+//! neither direction lacks a field.
 
 mod conditions;
 mod daemon_set;
@@ -40,7 +41,7 @@ pub(super) use pod_status::phase;
 /// Reads an object of `kind` that is to replace `before`.
 ///
 /// # Errors
-/// 400 when it is none, or a field has the wrong shape.
+/// 400 when `value` is no object of that kind, or a field has the wrong shape.
 pub(super) fn parse(kind: Kind, value: Value, before: Option<&Object>) -> Answer<Object> {
     let mut fields = FieldReader::new(value, kind, String::new())?;
     let (api_version, named) = (fields.text("apiVersion")?, fields.text("kind")?);
@@ -67,14 +68,14 @@ pub(super) fn parse(kind: Kind, value: Value, before: Option<&Object>) -> Answer
     Ok(Object { meta, body })
 }
 
-/// Whether `apiVersion` and `kind` are written; in lists they are not.
+/// Whether `apiVersion` and `kind` are written. The items of a list do not have them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TypeMetaFields {
     Written,
     LeftOut,
 }
 
-/// What of an object is written.
+/// How much of an object is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     /// All of it.

@@ -1,5 +1,5 @@
-//! Lists compressed as kube-apiserver does it: those of more than 128 KiB, with gzip at its fastest level, for clients that
-//! accept it. Watches are never compressed, streamed lists included.
+//! Compresses lists as kube-apiserver does: a list of more than 128 KiB, with gzip at its fastest level, if the client accepts gzip.
+//! Watches are never compressed, not even those that stream a list.
 
 use std::io::{self, Write};
 
@@ -10,9 +10,9 @@ use flate2::write::GzEncoder;
 use futures::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, header};
 
-/// A list of up to so many bytes is not compressed (`defaultGzipThresholdBytes`).
+/// The largest list in bytes that is sent uncompressed (`defaultGzipThresholdBytes`).
 const THRESHOLD: usize = 128 * 1024;
-/// Since Kubernetes 1.26; before, it was 4.
+/// The gzip level that Kubernetes uses since 1.26; before, it was 4.
 const LEVEL: u32 = 1;
 
 /// Whether a client accepts gzip.
@@ -23,7 +23,7 @@ pub(super) fn is_accepted(headers: &HeaderMap) -> bool {
     encodings.any(|encoding| encoding.trim() == "gzip")
 }
 
-/// A list's answer, compressed if it is long enough.
+/// Compresses the answer of a list if it is longer than [`THRESHOLD`].
 pub(super) async fn compressed(response: Response) -> Response {
     let (mut head, body) = response.into_parts();
     let mut pieces = body.into_data_stream();

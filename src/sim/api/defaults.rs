@@ -1,13 +1,13 @@
-//! What the API server fills in where a client left something open.
+//! The defaults that the API server fills in for fields that a client left out.
 //!
-//! A template that a client did not change is left alone, even if somebody within the world once made it without
-//! defaults: filling them in would be a new revision (kubernetes#78633).
+//! An update that does not change a DaemonSet's template gets no defaults, even if the world once made that template without them:
+//! the defaults would change the template and so make a new revision (kubernetes#78633).
 
 use serde_json::{Map, Value, json};
 
 use crate::sim::world::kind::Kind;
 
-/// Fills in what a new object leaves open.
+/// Fills in the defaults of a new object.
 pub(super) fn on_create(kind: Kind, object: &mut Value) {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
     match kind {
@@ -35,7 +35,7 @@ pub(super) fn on_create(kind: Kind, object: &mut Value) {
     }
 }
 
-/// Fills in what a changed object leaves open.
+/// Fills in the defaults of a changed object, if it is a DaemonSet with a changed template.
 pub(super) fn on_update(kind: Kind, before: &Value, object: &mut Value) {
     let same_template = before["spec"]["template"] == object["spec"]["template"];
     if kind == Kind::DaemonSet && !same_template {

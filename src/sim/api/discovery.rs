@@ -1,7 +1,7 @@
-//! What is served: the documents that clients read before anything else.
+//! The discovery documents, which clients read first to learn what the server serves.
 //!
-//! kubectl turns `ds` into `daemonsets.apps` with these, and learns which verbs there are. Both forms are served: one
-//! document a group, and the aggregated list that newer clients ask for first.
+//! From these documents kubectl learns that `ds` means `daemonsets.apps`, and which verbs a resource has. Both forms are served: one
+//! document for each group, and the aggregated list that newer clients ask for first.
 
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
@@ -12,12 +12,12 @@ use crate::sim::world::kind::{Kind, ResourceScope};
 use super::request::Review;
 use super::status::json_response;
 
-/// What the server says it is.
+/// The version that the server reports.
 pub(super) const GIT_VERSION: &str = "v1.36.0+rolldeck.sim";
 
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/// Subresources of a kind: name, `(group, version, kind)` of what they take, verbs.
+/// The subresources of a kind: name, `(group/version, kind)` of the object that it takes, verbs.
 pub(super) const fn subresources(
     kind: Kind,
 ) -> &'static [(&'static str, (&'static str, &'static str), &'static [&'static str])] {
@@ -45,7 +45,7 @@ const fn categories(kind: Kind) -> &'static [&'static str] {
 
 const GROUPS: [&str; 4] = ["apps", "coordination.k8s.io", "authorization.k8s.io", "authentication.k8s.io"];
 
-/// The document at the root: where the others are.
+/// The document at the root, which lists the paths of the others.
 pub(super) fn paths() -> Response {
     let groups = GROUPS.iter().flat_map(|name| [format!("/apis/{name}"), format!("/apis/{name}/v1")]);
     let fixed = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"];

@@ -1,11 +1,11 @@
-//! Things that go wrong between a client and an API server, on demand.
+//! Injected faults: failures between a client and the API server, on demand.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::access::ResourceAttributes;
 
-/// What goes wrong with a request.
+/// How a request fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ApiFailure {
     /// 429 with `Retry-After`.
@@ -17,43 +17,43 @@ pub enum ApiFailure {
     InternalError,
     /// 503.
     Unavailable,
-    /// The connection breaks before anything was done.
+    /// The connection breaks before the server does anything.
     LostRequest,
-    /// It is done, but the connection breaks before the answer arrives.
+    /// The server carries the request out, but the connection breaks before the answer arrives.
     LostAnswer,
-    /// It is done after this long.
+    /// The server carries the request out after this delay.
     Delay(Duration),
 }
 
-/// A failure, and which requests meet it.
+/// A failure and the requests that it happens to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApiFault {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`; `None`: any.
     pub verb: Option<&'static str>,
     /// `pods`, `pods/eviction`, …; `None`: any.
     pub resource: Option<&'static str>,
-    /// How many requests meet it before it is over.
+    /// How many requests fail before the fault ends.
     pub times: u32,
-    /// What goes wrong.
+    /// How these requests fail.
     pub failure: ApiFailure,
 }
 
-/// The faults that are still to come.
+/// The faults that have not ended yet.
 #[derive(Debug, Default)]
 pub(super) struct ApiFaults(Mutex<Vec<ApiFault>>);
 
 impl ApiFaults {
-    /// Adds one.
+    /// Adds a fault.
     pub(super) fn inject(&self, fault: ApiFault) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(fault);
     }
 
-    /// Takes them all back.
+    /// Removes all faults.
     pub(super) fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// What this request meets.
+    /// The failure of the first fault that covers this request; counts the request against that fault.
     pub(super) fn meet(&self, asked: &ResourceAttributes<'_>) -> Option<ApiFailure> {
         let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let hit = |fault: &ApiFault| {

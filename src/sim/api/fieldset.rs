@@ -55,12 +55,12 @@ impl FieldSet {
         Self { member: true, inner: BTreeMap::new() }
     }
 
-    /// Whether nothing is in it.
+    /// Whether the set has no field.
     pub(super) fn is_empty(&self) -> bool {
         !self.member && self.inner.is_empty()
     }
 
-    /// Whether `path`, or anything below it, is in it.
+    /// Whether the set has the field at `path` or any field below it.
     pub(super) fn touches(&self, path: &[&str]) -> bool {
         match path {
             [] => !self.is_empty(),
@@ -68,7 +68,7 @@ impl FieldSet {
         }
     }
 
-    /// Whether the very field at `path` is in it.
+    /// Whether the set has the field at `path` itself.
     pub(super) fn contains(&self, path: &[String]) -> bool {
         match path {
             [] => self.member,
@@ -84,7 +84,7 @@ impl FieldSet {
         }
     }
 
-    /// Takes the field at `path` out; what is below it stays.
+    /// Removes the field at `path`; fields below it stay.
     pub(super) fn remove(&mut self, path: &[String]) {
         match path {
             [] => self.member = false,
@@ -99,7 +99,7 @@ impl FieldSet {
         }
     }
 
-    /// All fields in it, outer before inner.
+    /// All fields of the set, outer before inner.
     pub(super) fn paths(&self) -> Vec<Path> {
         let (mut found, mut path) = (Vec::new(), Vec::new());
         self.collect(&mut path, &mut found);
@@ -117,7 +117,7 @@ impl FieldSet {
         }
     }
 
-    /// Only what lies below one of `roots`.
+    /// The fields of the set at or below one of `roots`.
     pub(super) fn below(&self, roots: &[&[&str]]) -> Self {
         let mut kept = Self::default();
         for path in self.paths() {
@@ -139,7 +139,7 @@ impl FieldSet {
         }
     }
 
-    /// As `fieldsV1` has it.
+    /// Writes the set as `fieldsV1`.
     pub(super) fn to_json(&self) -> Value {
         let mut object = Map::new();
         if self.member && !self.inner.is_empty() {
@@ -156,7 +156,7 @@ pub(super) fn item_step(item: &Value, keys: &[&str]) -> String {
         .iter()
         .filter_map(|key| match (item.get(*key), *key) {
             (Some(value), _) => Some(((*key).to_owned(), value.clone())),
-            // The one key with a default.
+            // `protocol` is the only key with a default.
             (None, "protocol") => Some(("protocol".to_owned(), "TCP".into())),
             (None, _) => None,
         })
@@ -192,7 +192,7 @@ pub(super) fn value_at<'v>(value: &'v Value, path: &[String]) -> Option<&'v Valu
     })
 }
 
-/// Removes the value at `path`, and what is empty because of it.
+/// Removes the value at `path`, and every parent that becomes empty by that.
 pub(super) fn remove_at(value: &mut Value, path: &[String]) {
     let [step, rest @ ..] = path else { return };
     if let Some(name) = step.strip_prefix("f:") {
@@ -215,7 +215,7 @@ pub(super) fn remove_at(value: &mut Value, path: &[String]) {
     }
 }
 
-/// A path as error messages have it: `.spec.template.spec.containers[name="agent"].image`.
+/// Writes a path as error messages do: `.spec.template.spec.containers[name="agent"].image`.
 pub(super) fn in_words(path: &[String]) -> String {
     let step = |step: &String| {
         if let Some(name) = step.strip_prefix("f:") {

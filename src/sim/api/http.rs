@@ -1,4 +1,5 @@
-//! From an HTTP request to its answer: who asks, what for, may they, and who answers.
+//! Answers an HTTP request: finds the caller, the target and the verb, checks that the caller may do this, and calls the function that
+//! answers.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use super::{compress, log, openapi, read, review, write};
 /// The largest body that is read, as in Kubernetes.
 const LARGEST_BODY: usize = 3 * 1024 * 1024;
 
-/// Answers any request, dated by the world's clock as its objects are: a client judges their ages by that.
+/// Answers any request. The `Date` header has the time of the served world, because clients compare the ages of objects with it.
 pub(super) async fn handle(State(shared): State<Arc<Shared>>, request: http::Request<Body>) -> Response {
     let mut response = match answer(&shared, request).await {
         Ok(response) => response,
@@ -90,7 +91,7 @@ fn verb(path: &ObjectPath, request: &ApiRequest) -> Answer<&'static str> {
     Ok(match (request.method.as_str(), collection) {
         ("GET", true) if request.query.is_set("watch") => "watch",
         ("GET", true) => "list",
-        // An old way to watch one object.
+        // A watch at the path of one object is an old form that clients may still use.
         ("GET", false) if request.query.is_set("watch") => "watch",
         ("GET", false) => "get",
         ("POST", true) => "create",
@@ -157,7 +158,7 @@ fn dispatch(shared: &Arc<Shared>, verb: &str, path: &ObjectPath, request: &ApiRe
     }
 }
 
-/// An answer that breaks off before it says anything.
+/// An answer whose connection breaks before its first byte.
 fn broken_connection() -> Response {
     let broken = Err::<Bytes, _>(std::io::Error::other("the connection broke"));
     Response::new(Body::from_stream(stream::iter([broken])))

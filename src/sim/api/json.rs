@@ -1,4 +1,4 @@
-//! Writing JSON straight into bytes: 15,000 objects become a list without a tree of values in between.
+//! Writes JSON straight into bytes, so that a list of 15,000 objects needs no tree of values in between.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub(super) fn object(out: &mut Vec<u8>, write: impl FnOnce(&mut ObjectWriter<'_>
 pub(super) fn value(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     let start = out.len();
     if serde_json::to_writer(&mut *out, value).is_err() {
-        // Only maps with keys that are no strings fail, and there are none; a half-written value must not stay.
+        // This fails only for maps whose keys are no strings, and there are none here. A half-written value must not stay in the bytes.
         out.truncate(start);
         out.extend_from_slice(b"null");
     }

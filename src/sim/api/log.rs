@@ -1,4 +1,4 @@
-//! `pods/log`: what a container writes, as the API server passes it on from the kubelet.
+//! `pods/log`: the output of a container, which the API server passes on from the kubelet.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +18,12 @@ use crate::sim::world::kind::Kind;
 use crate::sim::world::kubelet::LoggedRun;
 use crate::sim::world::object::{Condition, conditions};
 
-/// How often a log that is followed is looked at.
+/// The time between two reads of a log that a client follows.
 const LOOK: Duration = Duration::from_millis(250);
-/// More lines than this are not given out at once.
+/// The largest number of lines in one piece of an answer.
 const MOST: usize = 10_000;
 
-/// What of a log is wanted.
+/// The part of a log that a request asks for.
 #[derive(Clone, Debug)]
 struct LogRequest {
     namespace: String,
@@ -73,7 +73,7 @@ pub(super) fn read(shared: &Arc<Shared>, path: &ObjectPath, request: &ApiRequest
 }
 
 impl LogRequest {
-    /// The run that is wanted; `None` while the pod is on no node.
+    /// The run of the container that the request asks for; `None` while the pod is on no node.
     fn run(&self, shared: &Shared) -> Answer<Option<LoggedRun>> {
         shared.with_world(|access| {
             let object = access.store().find(Kind::Pod, &self.namespace, &self.pod)?;
@@ -101,7 +101,7 @@ impl LogRequest {
         loop {
             tokio::time::sleep(LOOK).await;
             let until = shared.world_now();
-            // The run that ended may have become the one before.
+            // If the container restarted meanwhile, the run that the request now names is another one, and following ends.
             let now = self.run(shared).ok().flatten();
             let goes_on = now.is_some() && now == began.as_ref().ok().cloned().flatten();
             let lines = now.map(|run| run.lines(self.after, until, self.most)).unwrap_or_default();
@@ -125,7 +125,7 @@ impl LogRequest {
     }
 }
 
-/// The container that is meant: the only one, unless one is named.
+/// The container that the request names, or the pod's only container.
 fn container(shared: &Shared, path: &ObjectPath, named: Option<&str>) -> Answer<String> {
     shared.with_world(|access| {
         let object = access.store().find(Kind::Pod, &path.namespace, &path.name)?;
@@ -146,7 +146,7 @@ fn container(shared: &Shared, path: &ObjectPath, named: Option<&str>) -> Answer<
     })
 }
 
-/// From when lines are wanted: `sinceTime` is inclusive.
+/// The instant after which lines are wanted. `sinceTime` is inclusive, so it gives the millisecond before.
 fn since(shared: &Shared, request: &ApiRequest) -> Answer<Option<Timestamp>> {
     if let Some(seconds) = request.query.number("sinceSeconds")? {
         let back = i64::try_from(seconds.saturating_mul(1_000)).unwrap_or(i64::MAX);

@@ -1,11 +1,12 @@
-//! Who wrote which field: `metadata.managedFields`, and server-side apply, which depends on it.
+//! Tracks which manager wrote which field (`metadata.managedFields`), and carries out server-side apply, which depends on that.
 //!
-//! The world's objects do not carry this; it is kept beside them, for what is written through the API. The rules are
-//! those of structured-merge-diff, without its versions, as every kind has one; it exists in Go alone.
+//! The world's objects do not have this list; it is kept beside them, for objects that are written through the API. The rules are those
+//! of structured-merge-diff, a library that exists only in Go. Its API versions are left out, because every kind here has one.
 //!
-//! - An update takes what it changes from everybody else, and never conflicts.
-//! - An apply owns what it names; what it named before and no longer names is removed, unless others own it too.
-//! - An apply that would change what others own conflicts, unless it is forced.
+//! - An update takes the ownership of the fields that it changes from all other managers. It never conflicts.
+//! - An apply owns the fields that it names. A field that the manager named before and no longer names is removed, unless another
+//!   manager owns it too.
+//! - An apply that would change fields of other managers conflicts, unless it is forced.
 
 use serde_json::{Map, Value, json};
 
@@ -16,21 +17,21 @@ use super::fieldset::{FieldSet, Path, in_words, is_item, item_step, remove_at, v
 use super::schema::{ListKind, OBJECT, Schema};
 use super::status::ApiRefusal;
 
-/// How a manager wrote.
+/// The kind of write by which a manager owns fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Operation {
     Apply,
     Update,
 }
 
-/// Whether an apply takes fields over from others.
+/// Whether an apply takes over fields that other managers own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Force {
     Yes,
     No,
 }
 
-/// Who writes, how, and when.
+/// The manager of a write, the part of the object that it writes, and its time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Write<'a> {
     pub(super) manager: &'a str,
@@ -50,12 +51,12 @@ struct ManagerEntry {
     fields: FieldSet,
 }
 
-/// Who owns which fields of one object.
+/// The managers of one object and the fields that each of them owns.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Managed(Vec<ManagerEntry>);
 
 impl Managed {
-    /// What `managedFields` would say of an object of which only the owners of template and strategy are known.
+    /// The managers of an object of which only some `owners` are known: each owns the fields under the path beside it.
     pub(super) fn from_owners(
         object: &Value,
         owners: &[(Option<&Str>, &[&str])],
@@ -82,8 +83,8 @@ impl Managed {
         managed
     }
 
-    /// Reads what a client wants `metadata.managedFields` to be; entries that say nothing are dropped, so that a list of
-    /// one empty entry forgets everything, as in Kubernetes.
+    /// Reads the `metadata.managedFields` that a client sends. Entries without fields are dropped, so a list with one empty entry clears
+    /// everything, as in Kubernetes.
     pub(super) fn from_json(list: &Value, api_version: &'static str) -> Self {
         let entries = list.as_array().into_iter().flatten().filter_map(|entry| {
             let fields =
@@ -100,7 +101,7 @@ impl Managed {
         Self(entries.collect())
     }
 
-    /// As `metadata.managedFields` has it.
+    /// Writes the list as `metadata.managedFields`.
     pub(super) fn to_json(&self) -> Value {
         self.0
             .iter()
@@ -139,7 +140,7 @@ impl Managed {
         &mut self.0[found]
     }
 
-    /// Takes in that a create, update or patch made `after` of `before`.
+    /// Notes a create, update or patch that changed the object from `before` to `after`.
     pub(super) fn note_update(&mut self, before: &Value, after: &Value, write: Write<'_>) {
         let (old, new) = (tracked(before, write.subresource), tracked(after, write.subresource));
         let (old_fields, new_fields) = (FieldSet::of(&old, &OBJECT), FieldSet::of(&new, &OBJECT));
@@ -161,10 +162,10 @@ impl Managed {
         self.0.retain(|entry| !entry.fields.is_empty());
     }
 
-    /// Applies `config` to `live`, and says what comes of it; takes note of who owns what then.
+    /// Applies `config` to `live`, returns the merged object, and notes which manager owns which field now.
     ///
     /// # Errors
-    /// 409 when others own fields that it would change.
+    /// 409 when the apply is not forced and would change fields that other managers own.
     pub(super) fn apply(
         &mut self,
         live: &Value,
@@ -186,7 +187,7 @@ impl Managed {
         }
         let mut merged = merge(live.clone(), wanted, &OBJECT);
         let given_up: Vec<Path> = before.paths().into_iter().filter(|path| !fields.contains(path)).collect();
-        // Outer before inner: an item that no other manager owns goes as a whole, before the key in it is gone.
+        // Outer paths come before inner ones, so that a list item that no other manager owns is removed whole while its key still finds it.
         for path in &given_up {
             let step: Vec<&str> = path.iter().map(String::as_str).collect();
             let others = self.0.iter().filter(|entry| !mine(entry)).any(|entry| entry.fields.touches(&step));
@@ -236,7 +237,7 @@ impl Managed {
     }
 }
 
-/// What of an object is tracked: nothing that the server sets, and one of spec and status.
+/// The tracked part of an object: without the fields that the server sets, and without the one of spec and status that is not written.
 fn tracked(object: &Value, subresource: &str) -> Value {
     const SERVERS: [&str; 12] = [
         "name",

@@ -1,4 +1,4 @@
-//! Whose fields are whose, for all objects that were written through the API.
+//! Keeps `managedFields` of all objects that were written through the API.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,33 +15,33 @@ use crate::sim::world::store::Store;
 use super::codec::to_value;
 use super::managed::Managed;
 
-/// Below this many entries those of objects that are gone are kept.
+/// While there are fewer entries than this, the entries of deleted objects are not removed.
 const FEW: usize = 1024;
 
-/// `managedFields` of objects, beside the store.
+/// The `managedFields` of objects, kept beside the world's store.
 #[derive(Debug, Default)]
 pub(super) struct ManagedFieldsStore {
     entries: HashMap<(Kind, Str, Str), FieldsEntry>,
-    /// At how many entries those of objects that are gone are dropped.
+    /// The number of entries at which the entries of deleted objects are removed.
     limit: usize,
 }
 
 #[derive(Debug)]
 struct FieldsEntry {
     uid: Str,
-    /// What the world itself said then of who wrote the template and the strategy.
+    /// The owners of template and strategy that the world's object had when this entry was noted.
     owners: Option<FieldOwners>,
     managed: Managed,
     json: Arc<[u8]>,
 }
 
-/// The field that matters of what a kubelet owns, as `FieldsV1`.
+/// The fields that the world's kubelets own in a node, as `FieldsV1`; only those that matter to readers.
 const KUBELETS_FIELDS: &str = r#"{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{"f:lastHeartbeatTime":{},"f:status":{}}},"f:images":{}}}"#;
 const TEMPLATE: &[&str] = &["f:spec", "f:template"];
 const STRATEGY: &[&str] = &["f:spec", "f:updateStrategy"];
 
 impl ManagedFieldsStore {
-    /// Who owns what of an object.
+    /// The managers of an object and their fields.
     pub(super) fn managed(&self, object: &Object) -> Managed {
         match self.known(object) {
             Some(entry) => entry.managed.clone(),
@@ -49,7 +49,7 @@ impl ManagedFieldsStore {
         }
     }
 
-    /// `metadata.managedFields` of an object, as JSON text; `served`: the object as it is served.
+    /// `metadata.managedFields` of an object, as JSON text. `served` is the same object as clients see it.
     pub(super) fn json_of(&self, object: &Object, served: &Object) -> Option<Arc<[u8]>> {
         let known = match self.known(object) {
             Some(entry) => Some(Arc::clone(&entry.json)),
@@ -61,7 +61,7 @@ impl ManagedFieldsStore {
         }
     }
 
-    /// What was noted of this very object, unless the world wrote to it since by itself.
+    /// The entry noted for this object; `None` if it is another object of the same name, or the world itself has since changed its owners.
     fn known(&self, object: &Object) -> Option<&FieldsEntry> {
         if self.entries.is_empty() {
             return None;
@@ -72,7 +72,7 @@ impl ManagedFieldsStore {
         fresh.then_some(entry)
     }
 
-    /// Takes note of who owns what of an object from now on.
+    /// Notes the managers that an object has from now on.
     pub(super) fn note(&mut self, store: &Store, object: &Object, managed: Managed) {
         if self.entries.len() >= self.limit.max(FEW) {
             self.entries.retain(|(kind, namespace, name), entry| {
@@ -86,8 +86,8 @@ impl ManagedFieldsStore {
     }
 }
 
-/// What a client writes as `metadata.managedFields` of `object`, without what is added for the world's own kubelet where it is served:
-/// that is no rewriting of them.
+/// Removes from the `metadata.managedFields` that a client sends for `object` the entry that serving adds for the world's own kubelet.
+/// A client that only sends this entry back does not rewrite the list.
 pub(super) fn without_kubelet(mut asked: Value, object: &Object) -> Value {
     let reports = object.node().is_some_and(|node| node.reported_at.is_some());
     if let Some(entries) = asked.as_array_mut().filter(|_| reports) {
@@ -105,7 +105,7 @@ fn text(managed: &Managed) -> Arc<[u8]> {
     managed.to_json().to_string().into_bytes().into()
 }
 
-/// `managed` and what the world's own kubelet wrote of its node, `at` then: its conditions, heartbeats above all.
+/// Adds to `managed` the entry of the world's own kubelet, which wrote its node's conditions and images at `at`.
 fn with_kubelet(managed: Option<&[u8]>, at: Timestamp) -> Arc<[u8]> {
     let others = managed.and_then(|text| text.strip_prefix(b"[")).filter(|others| *others != b"]");
     let entry = format!(
@@ -123,7 +123,7 @@ fn with_kubelet(managed: Option<&[u8]>, at: Timestamp) -> Arc<[u8]> {
     text.into()
 }
 
-/// What the world itself knows: who last wrote a DaemonSet's template and strategy.
+/// The managers that the world itself knows: the last writers of a DaemonSet's template and strategy.
 fn from_owners(object: &Object) -> Option<Managed> {
     let owners = owners(object)?;
     if owners.template.is_none() && owners.strategy.is_none() {

@@ -1,8 +1,8 @@
-//! As much OpenAPI v3 as kubectl needs to write without `--validate=false`.
+//! The part of OpenAPI v3 that kubectl needs to write without `--validate=false`.
 //!
-//! Before it writes, kubectl looks for a `fieldValidation` parameter on a kind's PATCH operation; finding it, it leaves
-//! validation to the server. It looks for strategic merge schemas in the same place, and falls back on those built into
-//! it where there is none. So one path a kind is enough.
+//! Before kubectl writes, it looks for a `fieldValidation` parameter of the kind's PATCH operation. If kubectl finds one, it leaves
+//! validation to the server. In the same document kubectl looks for strategic merge schemas; without them it uses its built-in ones. So
+//! one path for each kind is enough.
 
 use axum::response::Response;
 use http::StatusCode;

@@ -38,7 +38,7 @@ impl PatchKind {
 /// Reads a patch's body; apply configurations may be YAML.
 ///
 /// # Errors
-/// 400 when it is neither.
+/// 400 when the body is not JSON, or for an apply configuration neither JSON nor YAML.
 pub(super) fn read(kind: PatchKind, body: &[u8]) -> Answer<Value> {
     let json = serde_json::from_slice(body);
     let error = match (json, kind) {
@@ -53,10 +53,10 @@ pub(super) fn read(kind: PatchKind, body: &[u8]) -> Answer<Value> {
     Err(ApiRefusal::bad_request(format!("error decoding patch: {error}")))
 }
 
-/// What `patch` makes of `object`. Apply is not one of these: it depends on who owns which field.
+/// Patches `object`. Server-side apply is not done here, because it depends on the managers of the fields.
 ///
 /// # Errors
-/// 400 for a patch that makes no sense, 422 for one that cannot be carried out, 500 where the API server answers 500 too.
+/// 400 for a malformed patch, 422 for a patch that cannot be carried out, and 500 where the API server answers 500 too.
 pub(super) fn patched(kind: PatchKind, mut object: Value, patch: Value) -> Answer<Value> {
     match kind {
         PatchKind::Json => {

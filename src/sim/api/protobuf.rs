@@ -4,8 +4,8 @@
 //!   "k8s\0"  Unknown { 1: TypeMeta { 1: apiVersion, 2: kind }, 2: raw: the message }
 //! ```
 //!
-//! Only the messages that such clients post here are known, by tables of field numbers from Kubernetes' `generated.proto`
-//! files: a protobuf library would need generated types of every message. Answers are always JSON, which these clients accept.
+//! This module knows only the messages that such clients post here, from tables of field numbers in Kubernetes' `generated.proto` files.
+//! A protobuf library would need generated types of every message. Answers are always JSON, which these clients accept.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -15,7 +15,7 @@ use crate::engine::model::time::Timestamp;
 
 const MAGIC: &[u8] = b"k8s\0";
 
-/// What a field's bytes mean.
+/// The type of a field.
 #[derive(Clone, Copy, Debug)]
 enum Type {
     Text,
@@ -161,7 +161,7 @@ pub(super) fn is_protobuf(body: &[u8]) -> bool {
 /// Reads a body as JSON.
 ///
 /// # Errors
-/// Says why it cannot be read.
+/// Says why the body cannot be read.
 pub(super) fn to_json(body: &[u8]) -> Result<Value, String> {
     let envelope = body.strip_prefix(MAGIC).ok_or("the body has no Kubernetes protobuf envelope")?;
     let (mut types, mut raw) = (Value::Null, &[][..]);

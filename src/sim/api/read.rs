@@ -30,7 +30,7 @@ pub(super) fn get(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> A
     Ok(view::one(StatusCode::OK, &view, Format::of(&request.accept, &request.query), shared.now()))
 }
 
-/// A version that lies in the future cannot be waited for: this store is its only source.
+/// Refuses a version of the future: only this store makes versions, so waiting for one would be of no use.
 fn check_version(access: &WorldAccess<'_>, asked: Option<u64>) -> Answer<()> {
     let current = access.store().revision();
     match asked {
@@ -39,7 +39,7 @@ fn check_version(access: &WorldAccess<'_>, asked: Option<u64>) -> Answer<()> {
     }
 }
 
-/// Where a list goes on: as it was at a version, after a key.
+/// The continue token of a list: the version whose state the list shows, and the key after which the next page begins.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
 struct Token {
     rv: u64,
@@ -70,7 +70,7 @@ pub(super) fn list(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> 
     if token.is_some() && version.is_some_and(|version| version != 0) {
         return Err(ApiRefusal::bad_request("specifying resource version is not allowed when using continue"));
     }
-    // Like the API server's cache: what may be of any version comes in one piece.
+    // A list that may be of any version (0) comes in one piece, as from the API server's cache.
     let limit = if version == Some(0) { None } else { query.number("limit")?.filter(|limit| *limit > 0) };
     let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let exact = version.filter(|_| query.get("resourceVersionMatch") == Some("Exact"));
@@ -102,7 +102,7 @@ fn check_match(asked: Option<&str>, version: Option<u64>, continues: bool) -> An
 
 type StoreKey<'k> = (&'k Str, &'k Str);
 
-/// One page of a list: pages of one list all show the state at the first one's version.
+/// One page of a list. All pages of a list show the state at the version of the first page.
 fn page(
     access: &WorldAccess<'_>,
     kind: Kind,
@@ -113,7 +113,7 @@ fn page(
 ) -> Answer<(Vec<ObjectView>, ListMeta)> {
     let store = access.store();
     let version = token.map(|token| token.rv).or(exact).unwrap_or(store.revision());
-    // What was different then: an object that is there now but was not, or was another, or the other way round.
+    // The objects that have changed since that version, as they were then; `None`: the object did not exist.
     let mut then: BTreeMap<StoreKey<'_>, Option<&Arc<Object>>> = BTreeMap::new();
     if version != store.revision() {
         let changes = store.changes_since(kind, version).map_err(|error| match error.reason {
@@ -162,7 +162,7 @@ fn page(
     Ok((views, meta))
 }
 
-/// Answers a read of a collection: a list, unless a watch is asked for.
+/// Answers a read of a collection with a watch if the query asks for one, otherwise with a list.
 pub(super) fn collection(shared: &Arc<Shared>, path: &ObjectPath, request: &ApiRequest) -> Answer<Response> {
     if request.query.is_set("watch") { super::watch::watch(shared, path, request) } else { list(shared, path, request) }
 }

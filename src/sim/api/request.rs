@@ -1,4 +1,4 @@
-//! What a request is for: its path, its query and its body.
+//! Reads requests: the path, the query and the body.
 //!
 //! ```text
 //!   /api/v1/namespaces/NS/pods/NAME/eviction?dryRun=All
@@ -16,7 +16,7 @@ use crate::sim::world::kind::{Kind, ResourceScope};
 use super::protobuf;
 use super::status::{Answer, ApiRefusal};
 
-/// A request, read.
+/// The parts of a request that its answer depends on.
 #[derive(Debug)]
 pub(super) struct ApiRequest {
     pub(super) method: Method,
@@ -24,13 +24,13 @@ pub(super) struct ApiRequest {
     pub(super) accept: String,
     pub(super) accepts_gzip: bool,
     pub(super) content_type: String,
-    /// Who wrote it, unless the query says: the first word of the user agent.
+    /// The first word of the user agent: the field manager, unless the query names one.
     pub(super) agent: String,
     pub(super) body: Bytes,
 }
 
 impl ApiRequest {
-    /// The body as JSON, whatever it came as; an empty one is null.
+    /// The body as JSON, from protobuf, YAML or JSON; an empty body is null.
     ///
     /// # Errors
     /// 400 when it cannot be read.
@@ -56,14 +56,14 @@ impl ApiRequest {
     }
 }
 
-/// What a path names.
+/// The thing that a path names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum RequestTarget {
     /// Objects of a kind.
     Objects(ObjectPath),
     /// A question about the caller's own rights, or who they are.
     Review(Review),
-    /// Anything else: discovery, health, schemas. By the parts of its path.
+    /// The parts of any other path: discovery, health, schemas.
     Other(Vec<String>),
 }
 
@@ -71,7 +71,7 @@ pub(super) enum RequestTarget {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ObjectPath {
     pub(super) kind: Kind,
-    /// Empty: all namespaces, or a kind without.
+    /// Empty: all namespaces, or a kind without namespaces.
     pub(super) namespace: String,
     /// Empty: the collection.
     pub(super) name: String,
@@ -79,14 +79,14 @@ pub(super) struct ObjectPath {
     pub(super) subresource: String,
 }
 
-/// Resources that hold no objects: what is posted to them is answered.
+/// Resources without stored objects: the answer to a POST is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Review {
-    /// May I do this?
+    /// Whether the caller may do one thing.
     Access,
-    /// What may I do?
+    /// The list of things that the caller may do.
     Rules,
-    /// Who am I?
+    /// The caller's own name.
     Identity,
 }
 
@@ -152,7 +152,7 @@ pub(super) fn target(path: &str) -> Answer<RequestTarget> {
     }))
 }
 
-/// A query string, read once.
+/// The parameters of a query string.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Query(Vec<(String, String)>);
 
@@ -160,7 +160,7 @@ impl Query {
     /// Reads the query of a URI.
     ///
     /// # Errors
-    /// 400 when it is not a query.
+    /// 400 when the query cannot be read.
     pub(super) fn of(uri: &Uri) -> Answer<Self> {
         let pairs = axum::extract::Query::try_from_uri(uri);
         pairs.map(|pairs| Self(pairs.0)).map_err(|error| ApiRefusal::bad_request(error.to_string()))
@@ -184,7 +184,7 @@ impl Query {
     /// The value of `key` as a number.
     ///
     /// # Errors
-    /// 400 when it is none.
+    /// 400 when the value is no number.
     pub(super) fn number(&self, key: &str) -> Answer<Option<u64>> {
         let parsed = self.get(key).map(|text| {
             text.parse().map_err(|error| ApiRefusal::bad_request(format!("{key}: Invalid value: \"{text}\": {error}")))

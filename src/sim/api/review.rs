@@ -1,4 +1,4 @@
-//! Questions about the caller: may I, what may I, who am I.
+//! Reviews, which answer questions about the caller: may the caller do this, what may the caller do, who is the caller.
 
 use axum::response::Response;
 use http::StatusCode;

@@ -7,16 +7,16 @@
 //!        └ status   ─ conditions (by type), addresses (by type) …
 //! ```
 //!
-//! A list that is not in the table is atomic: a patch replaces it whole, as it does tolerations.
+//! A list that is not in the table is atomic: a patch replaces the whole list, for example tolerations.
 
 /// How a list is merged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ListKind {
-    /// Replaced whole.
+    /// A patch replaces the whole list.
     Atomic,
     /// A set of primitives.
     Set,
-    /// Objects told apart by one field in strategic merge patches, by all of `apply_keys` in server-side apply.
+    /// Objects identified by `merge_key` in strategic merge patches and by all of `apply_keys` in server-side apply.
     Map {
         /// `patchMergeKey`.
         merge_key: &'static str,
@@ -25,7 +25,7 @@ pub(super) enum ListKind {
     },
 }
 
-/// What is special about the fields of one type; a field not named here is a plain value, object or atomic list.
+/// The special fields of one type. A field that is not named here is a plain value, a plain object or an atomic list.
 #[derive(Debug)]
 pub(super) struct Schema {
     fields: &'static [(&'static str, FieldSchema)],
@@ -39,11 +39,11 @@ enum FieldSchema {
     List(ListKind, &'static Schema),
 }
 
-/// What `Schema::field` says of a field that the table does not name.
+/// The schema of a field that the table does not name.
 static PLAIN: Schema = Schema { fields: &[] };
 
 impl Schema {
-    /// The schema of the objects under `name`: a struct's own, or that of a list's elements.
+    /// The schema of the object under `name`, or of the elements of the list under `name`.
     pub(super) fn inner(&self, name: &str) -> &'static Schema {
         match self.find(name) {
             Some(FieldSchema::Object(schema) | FieldSchema::List(_, schema)) => schema,
@@ -73,7 +73,7 @@ const fn by(merge_key: &'static str, apply_keys: &'static [&'static str], schema
     FieldSchema::List(ListKind::Map { merge_key, apply_keys }, schema)
 }
 
-/// Any object of the served kinds. One table for all of them: their special fields do not contradict each other.
+/// The schema of an object of any served kind. One table is enough, because the special fields of the kinds do not contradict each other.
 pub(super) static OBJECT: Schema = Schema {
     fields: &[
         ("metadata", FieldSchema::Object(&METADATA)),
@@ -91,7 +91,7 @@ static METADATA: Schema = Schema {
     ],
 };
 
-/// `spec` of pods, nodes, DaemonSets and leases in one: pod specs also appear as templates.
+/// The schema of `spec` of pods, nodes, DaemonSets and Leases together; a DaemonSet's template has a pod's `spec` too.
 static SPEC: Schema = Schema {
     fields: &[
         ("template", FieldSchema::Object(&TEMPLATE)),

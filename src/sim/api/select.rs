@@ -1,4 +1,4 @@
-//! Which objects a list or watch is for: label and field selectors.
+//! Selects the objects of a list or watch by label and field selectors.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use super::codec;
 use super::request::Query;
 use super::status::{Answer, ApiRefusal};
 
-/// What a list or watch selects within its kind.
+/// The objects of its kind that a list or watch selects.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selection {
-    /// Empty: all.
+    /// Empty: all namespaces.
     namespace: String,
     labels: Selector,
     fields: Vec<FieldTerm>,
@@ -27,10 +27,10 @@ struct FieldTerm {
 }
 
 impl Selection {
-    /// Reads `labelSelector` and `fieldSelector`; a `name` in the path selects by it.
+    /// Reads `labelSelector` and `fieldSelector`. A `name` from the path also selects by name.
     ///
     /// # Errors
-    /// 400 for what does not parse, and for fields that the kind cannot be selected by.
+    /// 400 for a selector that does not parse, and for a field that this kind cannot be selected by.
     pub(super) fn of(kind: Kind, namespace: &str, name: &str, query: &Query) -> Answer<Self> {
         let labels = match query.get("labelSelector") {
             None => Selector::default(),
@@ -61,17 +61,17 @@ impl Selection {
         Ok(Self { namespace: namespace.into(), labels, fields })
     }
 
-    /// The one namespace it is for; empty for all.
+    /// The one namespace that is selected; empty: all namespaces.
     pub(super) fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Whether anything but a namespace narrows it: then what remains after a page is not counted.
+    /// Whether a label or field selector narrows the list. A page of such a list does not say how many objects remain.
     pub(super) fn is_narrowed(&self) -> bool {
         !self.labels.is_empty() || !self.fields.is_empty()
     }
 
-    /// Whether it is for this object.
+    /// Whether `object` is selected.
     pub(super) fn matches(&self, object: &Object) -> bool {
         (self.namespace.is_empty() || *object.meta.namespace == *self.namespace)
             && self.fields.iter().all(|term| (field(object, &term.field) == term.value.as_str()) == term.equal)

@@ -1,12 +1,12 @@
-//! What is served of a world that runs faster or slower than real time bears real time.
+//! Converts the times of a world that runs faster or slower than real time into real time when its objects are served.
 //!
 //! ```text
 //!   world  start ─────────────── 60 s of pulling ──────────────▶   at 12 times the speed
 //!   served start ── 5 s ──▶                                        and so it is seen: a cluster that is quick
 //! ```
 //!
-//! So a client that compares what it is told with its own clock is right, whichever client it is. What was before the start is as long ago as
-//! it says. Times that clients write, in Leases, are as they wrote them.
+//! So every client can compare a served time with its own clock. Times before the start are served unchanged. Times that clients write
+//! into Leases are also served unchanged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::engine::model::time::Timestamp;
 use crate::sim::world::kubelet::words;
 use crate::sim::world::object::{Body, Condition, ContainerStatus, EventBody, LastExit, Meta, Object};
 
-/// How the times of a world become those that are served.
+/// The conversion between the times of a world and the served times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ServedTime {
     start: Timestamp,
@@ -25,7 +25,8 @@ pub(super) struct ServedTime {
 }
 
 impl ServedTime {
-    /// For a world that began to run at `start`. A world that all but stands still is served as it is.
+    /// The conversion for a world that began to run at `start`. Times are not converted if the world is slower than 0.01 times or faster
+    /// than 10,000 times real time.
     pub(super) fn new(start: Timestamp, speed: f64) -> Self {
         Self { start, speed: if (0.01..=10_000.0).contains(&speed) { speed } else { 1.0 } }
     }
@@ -34,7 +35,7 @@ impl ServedTime {
         (self.speed - 1.0).abs() < 1e-9
     }
 
-    /// A time of the world, as it is served.
+    /// Converts a time of the world to the served time.
     pub(super) fn of(&self, at: Timestamp) -> Timestamp {
         if self.is_real() || at <= self.start {
             return at;
@@ -42,7 +43,7 @@ impl ServedTime {
         self.start + at.since(self.start).div_f64(self.speed)
     }
 
-    /// A time that a client names, in the world.
+    /// Converts a served time, as clients name it, to the time of the world.
     pub(super) fn in_world(&self, at: Timestamp) -> Timestamp {
         if self.is_real() || at <= self.start {
             return at;
@@ -50,7 +51,7 @@ impl ServedTime {
         self.start + at.since(self.start).mul_f64(self.speed)
     }
 
-    /// An object of the world, as it is served.
+    /// Converts the times of a stored object to served times.
     pub(super) fn object(&self, object: &Arc<Object>) -> Arc<Object> {
         if self.is_real() {
             return Arc::clone(object);
@@ -73,7 +74,7 @@ impl ServedTime {
         Arc::new(served)
     }
 
-    /// An object that a client creates, in the world.
+    /// Converts the times of an object that a client creates to times of the world.
     pub(super) fn created(&self, object: &mut Object) {
         if let Body::Event(event) = &mut object.body {
             (event.first_at, event.last_at) = (self.in_world(event.first_at), self.in_world(event.last_at));
@@ -84,7 +85,7 @@ impl ServedTime {
         meta.created_at = self.of(meta.created_at);
         if let Some(deletion) = &mut meta.deletion {
             deletion.at = self.of(deletion.at);
-            // Its end less its grace is when it began.
+            // Clients compute the start of a deletion as its end minus the grace period, so the grace period is converted too.
             let grace = f64::from(deletion.grace_secs) / self.speed;
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
             (deletion.grace_secs = grace.round() as u32);
@@ -120,7 +121,7 @@ impl ServedTime {
         }
     }
 
-    /// `Successfully pulled image "…" in 58s (60s including waiting).` with the time that it took here.
+    /// Converts the durations in `Successfully pulled image "…" in 58s (60s including waiting).`; `None` for any other message.
     fn pulled(&self, message: &str) -> Option<Str> {
         let (head, rest) =
             message.rsplit_once("\" in ").filter(|_| message.starts_with("Successfully pulled image"))?;
@@ -131,7 +132,7 @@ impl ServedTime {
     }
 }
 
-/// What [`words::go`] wrote.
+/// Reads a duration that [`words::go`] wrote.
 fn read_go(text: &str) -> Option<Duration> {
     if let Some(millis) = text.strip_suffix("ms") {
         return millis.parse().ok().map(Duration::from_millis);

@@ -1,11 +1,11 @@
-//! What all requests share: the world under one lock, and the clock that drives it.
+//! The state that all requests share: the world under one lock, and the clock that drives it.
 //!
 //! ```text
 //!   request ── with_world ──▶ lock ▸ advance to now ▸ read or write ▸ say which kinds changed ──▶ watches wake
 //!   clock   ── sleeps until the world's next event, or until a write made an earlier one
 //! ```
 //!
-//! Nothing polls: while nothing is due and nobody asks, nothing runs.
+//! No task polls: a task runs only when the world's next event is due or a client sends a request.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -38,9 +38,9 @@ impl ApiClock {
         self.start + self.origin.elapsed().mul_f64(self.speed)
     }
 
-    /// When it will be `at`; never earlier than now.
+    /// The real instant at which the world's time is `at`.
     fn instant(&self, at: Timestamp) -> Instant {
-        // A millisecond more: the world counts in milliseconds, and waking early would only mean waking twice.
+        // The world counts in milliseconds. Without this extra millisecond the clock would wake too early and then a second time.
         self.origin + at.since(self.start).div_f64(self.speed) + Duration::from_millis(1)
     }
 }
@@ -49,11 +49,11 @@ impl ApiClock {
 struct Guarded {
     world: World,
     managed_fields: ManagedFieldsStore,
-    /// The version up to which watches were told.
+    /// The version up to which watches have been woken.
     published: u64,
 }
 
-/// How all open watches end, on demand.
+/// How all open watches are ended on demand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Cut {
     /// Their connection breaks.
@@ -63,7 +63,7 @@ pub(super) enum Cut {
     Expired,
 }
 
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Debug)]
 pub(super) struct Shared {
     guarded: Mutex<Guarded>,
@@ -72,7 +72,7 @@ pub(super) struct Shared {
     changed: [watch::Sender<u64>; Kind::ALL.len()],
     rescheduled: Notify,
     cut: watch::Sender<Cut>,
-    /// Kinds whose watches stand still.
+    /// The kinds whose watches are stalled.
     stalled: watch::Sender<Vec<Kind>>,
     pub(super) users: Users,
     pub(super) faults: ApiFaults,
@@ -91,7 +91,7 @@ impl WorldAccess<'_> {
         self.world.store()
     }
 
-    /// An object as it is shown.
+    /// The view of an object that clients get.
     pub(super) fn view(&self, object: &Arc<Object>) -> ObjectView {
         let served = self.time.object(object);
         ObjectView { managed: self.managed_fields.json_of(object, &served), object: served }
@@ -125,7 +125,7 @@ impl Shared {
         answer
     }
 
-    /// As [`Shared::with_world`], but only says whether the world's next event is another one now.
+    /// As [`Shared::with_world`], but does not wake the clock: it returns whether the time of the world's next event changed.
     fn visit<T>(&self, act: impl FnOnce(WorldAccess<'_>) -> T) -> (T, bool) {
         let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
         let Guarded { world, managed_fields, published } = &mut *guarded;
@@ -149,38 +149,38 @@ impl Shared {
         }
     }
 
-    /// The world's time.
+    /// The present, in the world's time.
     pub(super) fn world_now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// The present, as it is served.
+    /// The present, in served time.
     pub(super) fn now(&self) -> Timestamp {
         self.time.of(self.clock.now())
     }
 
-    /// How times of the world are served.
+    /// The conversion of the world's times to served times.
     pub(super) fn time(&self) -> ServedTime {
         self.time
     }
 
-    /// Wakes when something of a kind changes.
+    /// A receiver that wakes when an object of this kind changes.
     pub(super) fn changes(&self, kind: Kind) -> watch::Receiver<u64> {
         let at = Kind::ALL.into_iter().position(|candidate| candidate == kind).unwrap_or_default();
         self.changed[at].subscribe()
     }
 
-    /// Wakes when all watches are to be cut.
+    /// A receiver that wakes when all watches are to be cut.
     pub(super) fn cuts(&self) -> watch::Receiver<Cut> {
         self.cut.subscribe()
     }
 
-    /// Wakes when other kinds stand still.
+    /// A receiver that wakes when the set of stalled kinds is set.
     pub(super) fn stalls(&self) -> watch::Receiver<Vec<Kind>> {
         self.stalled.subscribe()
     }
 
-    /// Watches of these kinds stand still from now on, and no others.
+    /// Stalls the watches of exactly these kinds from now on.
     pub(super) fn stall_watches(&self, kinds: &[Kind]) {
         self.stalled.send_replace(kinds.to_vec());
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::sim::world::error::ApiError;
 use crate::sim::world::kind::Kind;
 
-/// Why a request is refused.
+/// A refused request: the code, the reason and the message of its answer.
 #[derive(Clone, Debug)]
 pub(super) struct ApiRefusal {
     code: StatusCode,
@@ -17,7 +17,7 @@ pub(super) struct ApiRefusal {
     details: Value,
 }
 
-/// The answer to a request, or why there is none.
+/// The answer to a request, or its refusal.
 pub(super) type Answer<T = Response> = Result<T, ApiRefusal>;
 
 impl ApiRefusal {
@@ -46,7 +46,7 @@ impl ApiRefusal {
         Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
     }
 
-    /// The user may not; `what` completes `… is forbidden: `.
+    /// The user may not do this; `what` completes `… is forbidden: `.
     pub(super) fn forbidden(group: &str, resource: &str, name: &str, what: &str) -> Self {
         let qualified = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
         let named = if name.is_empty() { qualified } else { format!("{qualified} \"{name}\"") };
@@ -59,13 +59,13 @@ impl ApiRefusal {
         Self::new(StatusCode::NOT_FOUND, "NotFound", "the server could not find the requested resource")
     }
 
-    /// The resource does not do this.
+    /// The resource does not support this method.
     pub(super) fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
     }
 
-    /// Others own fields that this apply would change.
+    /// The apply would change fields that other managers own.
     pub(super) fn apply_conflict(message: String, causes: &[Value]) -> Self {
         let mut error = Self::new(StatusCode::CONFLICT, "Conflict", message);
         error.details = json!({"causes": causes});
@@ -93,7 +93,7 @@ impl ApiRefusal {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
     }
 
-    /// What a patch made of an object has the wrong shape: not the request is at fault, but what came out of it.
+    /// Makes a 400 a 422: the patch itself could be read, but the patched object has the wrong shape.
     pub(super) fn of_patch(self) -> Self {
         if self.code == StatusCode::BAD_REQUEST { Self::unprocessable(self.message) } else { self }
     }
@@ -118,7 +118,7 @@ impl ApiRefusal {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
     }
 
-    /// What the API server itself has no reason for.
+    /// A 500 without a reason, as the API server sends it for some errors in patches.
     pub(super) fn unexplained(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
     }
@@ -155,7 +155,7 @@ impl From<ApiError> for ApiRefusal {
         let mut refusal = Self::new(code, &error.reason.to_string(), error.message);
         if let Some((kind, name)) = error.about {
             let words = kind.words();
-            // Only validation names the kind where others name the resource.
+            // Errors of validation name the kind in their details; all other errors name the resource.
             let resource = if error.causes.is_empty() { words.plural } else { words.kind };
             refusal = refusal.about(words.group, resource, &name);
         }
@@ -182,7 +182,7 @@ impl IntoResponse for ApiRefusal {
     }
 }
 
-/// The `Status` of a write that succeeded and has no object to show.
+/// The `Status` of a successful write whose answer has no object.
 pub(super) fn success(kind: Kind, name: &str, uid: Option<&str>) -> Value {
     let words = kind.words();
     let mut details = json!({"name": name, "kind": words.plural});

@@ -1,9 +1,8 @@
-//! Strategic merge patches: JSON merge patches that know which lists are keyed, with the directives `$patch`,
-//! `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…`.
+//! Strategic merge patches: JSON merge patches that merge keyed lists by key, with the directives `$patch`, `$retainKeys`,
+//! `$setElementOrder/…` and `$deleteFromPrimitiveList/…`.
 //!
-//! The rules, oddities included, are those of `k8s.io/apimachinery/pkg/util/strategicpatch`: a directive that says
-//! `replace` ends the merge for its object; `null` deletes; elements of keyed lists that the patch does not name stay. There is no
-//! library that has them.
+//! The rules are those of `k8s.io/apimachinery/pkg/util/strategicpatch`, its oddities included. A directive `replace` ends the merge for
+//! its object; `null` deletes; elements of keyed lists that the patch does not name stay. No library has these rules.
 
 use std::cmp::Ordering;
 
@@ -18,13 +17,13 @@ const ELEMENT_ORDER: &str = "$setElementOrder/";
 
 type JsonMap = Map<String, Value>;
 
-/// What about a patch makes no sense.
+/// Why a patch cannot be applied.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum PatchError {
-    /// A directive is not written as it has to be.
+    /// A directive has the wrong form.
     #[error("{0}")]
     Format(String),
-    /// The patch contradicts itself or its object; the API server calls that its own error.
+    /// The patch contradicts itself or its object. The API server answers 500 to this.
     #[error("{0}")]
     Content(String),
 }
@@ -32,7 +31,7 @@ pub(super) enum PatchError {
 /// Applies `patch` to `original`.
 ///
 /// # Errors
-/// Says what about the patch makes no sense.
+/// Says why the patch cannot be applied.
 pub(super) fn apply(original: JsonMap, patch: JsonMap, schema: &'static Schema) -> Result<JsonMap, PatchError> {
     merge_object(original, patch, schema)
 }
@@ -82,7 +81,7 @@ fn merge_object(mut original: JsonMap, mut patch: JsonMap, schema: &'static Sche
 /// A list before and after a patch.
 type BeforeAndAfter = (Vec<Value>, Vec<Value>);
 
-/// Takes the list that an element order speaks of out of both sides and merges it; also says how the server had it.
+/// Takes the list that `order` is for out of `original` and `patch` and merges it. Returns the original list and the merged one.
 fn merge_for_order(
     original: &mut JsonMap,
     patch: &mut JsonMap,
@@ -96,7 +95,7 @@ fn merge_for_order(
     let items = match patch.remove(name) {
         None => None,
         Some(Value::Array(items)) => Some(items),
-        // Nothing to put in order: the list is deleted or is no list.
+        // The patch deletes the list or sets a value that is no list: there is nothing to order.
         Some(other) => {
             patch.insert(name.to_owned(), other);
             return Ok(None);
@@ -118,7 +117,7 @@ fn merge_for_order(
     Ok(Some((server, merged)))
 }
 
-/// Merges a list. What the patch names comes in the patch's order, what only the server has stays where it was.
+/// Merges a list. Items that the patch names come in the patch's order; items that only the server has stay where they were.
 fn merge_list(
     mut original: Vec<Value>,
     mut patch: Vec<Value>,
@@ -143,11 +142,11 @@ fn merge_list(
     Ok(in_order(merged, &patch, &original, kind))
 }
 
-/// What the directives among a list's items leave to do.
+/// The work that is left once the directives among a list's items are carried out.
 enum Special {
-    /// The list is replaced by these.
+    /// These items replace the list.
     Replaced(Vec<Value>),
-    /// These are to be merged.
+    /// These items are to be merged into the list.
     Merged(Vec<Value>),
 }
 
@@ -207,7 +206,7 @@ fn missing_key(item: &JsonMap, merge_key: &str) -> PatchError {
     ))
 }
 
-/// Drops what the patch says must not stay (`$retainKeys`).
+/// Removes the fields of `original` that `keep` (`$retainKeys`) does not list.
 fn retain_keys(original: &mut JsonMap, patch: &JsonMap, keep: &Value) -> Result<(), PatchError> {
     let Some(keep) = keep.as_array() else {
         return Err(PatchError::Format(format!("{RETAIN_KEYS} must be a list of field names")));
@@ -233,7 +232,7 @@ fn take_prefixed(patch: &mut JsonMap, prefix: &str) -> Result<Vec<(String, Vec<V
     Ok(found)
 }
 
-/// What tells an element of a list from the others.
+/// The value that identifies an element of a list.
 fn identity(item: &Value, kind: ListKind) -> &Value {
     match kind {
         ListKind::Map { merge_key, .. } => item.get(merge_key).unwrap_or(item),
@@ -245,7 +244,7 @@ fn position(items: &[Value], item: &Value, kind: ListKind) -> Option<usize> {
     items.iter().position(|candidate| identity(candidate, kind) == identity(item, kind))
 }
 
-/// The items of a patch must come in the order that the patch asks for.
+/// Refuses a patch whose items do not come in the order that the patch asks for.
 fn check_order(items: &[Value], order: &[Value], kind: ListKind, name: &str) -> Result<(), PatchError> {
     let mut last = 0;
     for item in items.iter().filter(|item| item.get(DIRECTIVE).is_none()) {
@@ -263,7 +262,7 @@ fn check_order(items: &[Value], order: &[Value], kind: ListKind, name: &str) -> 
     Ok(())
 }
 
-/// Sorts `merged`: what the patch ordered in that order, what only the server has where the server had it.
+/// Sorts `merged`: items named in `order` come in that order; items that only the server has stay where the server had them.
 fn in_order(merged: Vec<Value>, order: &[Value], server: &[Value], kind: ListKind) -> Vec<Value> {
     let (mut ordered, server_only): (Vec<_>, Vec<_>) =
         merged.into_iter().partition(|item| position(order, item, kind).is_some());
@@ -283,7 +282,7 @@ fn in_order(merged: Vec<Value>, order: &[Value], server: &[Value], kind: ListKin
     sorted
 }
 
-/// A value that the original does not have is taken as it is, without the directives and nulls in it.
+/// A new value of a patch without its directives and nulls.
 fn without_directives(value: Value) -> Value {
     match value {
         Value::Object(object) => Value::Object(
@@ -319,7 +318,7 @@ mod tests {
         apply(original, patch, &OBJECT).map(Value::Object)
     }
 
-    /// `(what it shows, original, patch, result)`, each as Kubernetes' own server answers.
+    /// `(the rule that the case shows, original, patch, result)`; each result is the one of Kubernetes' own server.
     fn cases() -> Vec<(&'static str, Value, Value, Value)> {
         let pod = |spec: Value| json!({"spec": spec});
         vec![

@@ -1,6 +1,6 @@
-//! Tables, as `kubectl get` asks for them: the server chooses columns and prints cells.
+//! The tables that `kubectl get` asks for: the server chooses the columns and writes the cells.
 //!
-//! The columns are those of `pkg/printers/internalversion` in Kubernetes; `-o wide` shows those of priority 1 too.
+//! The columns are those of `pkg/printers/internalversion` in Kubernetes. `-o wide` also shows columns of priority 1.
 
 use std::time::Duration;
 
@@ -159,7 +159,7 @@ fn pod_cells(object: &Object, pod: &Pod, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// What the first init container that has not ended well does.
+/// The state of the first init container that has not ended with exit code 0; `None` if there is none.
 fn init_status(pod: &Pod) -> Option<String> {
     let facts = pod.status.containers.iter().map(|container| &container.fact);
     let init: Vec<&ContainerFact> = facts.filter(|fact| fact.role == ContainerRole::Init).collect();
@@ -298,7 +298,7 @@ fn age(at: Option<Timestamp>, now: Timestamp) -> String {
     }
 }
 
-/// `k8s.io/apimachinery/pkg/util/duration.HumanDuration`.
+/// Writes a duration as `k8s.io/apimachinery/pkg/util/duration.HumanDuration` does.
 fn human_duration(span: Duration) -> String {
     let secs = span.as_secs();
     let (minutes, hours, days) = (secs / 60, secs / 3_600, secs / 86_400);

@@ -1,4 +1,4 @@
-//! How objects are shown: whole, as metadata alone, or as rows of a table, as the client's `Accept` asks.
+//! Writes objects in the form that the client's `Accept` asks for: whole, metadata only, or rows of a table.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use super::request::Query;
 use super::status::bytes_response;
 use super::table;
 
-/// A list is sent in pieces of about this size.
+/// The approximate size in bytes of the pieces in which a list is sent.
 const PIECE: usize = 128 * 1024;
 
-/// An object and who owns its fields.
+/// An object and the managers of its fields.
 #[derive(Clone, Debug)]
 pub(super) struct ObjectView {
     pub(super) object: Arc<Object>,
@@ -29,7 +29,7 @@ pub(super) struct ObjectView {
     pub(super) managed: Option<Arc<[u8]>>,
 }
 
-/// What a table's rows carry besides cells.
+/// The part of the object that a table's rows carry besides the cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Include {
     None,
@@ -37,7 +37,7 @@ pub(super) enum Include {
     Object,
 }
 
-/// How objects are shown.
+/// The form in which objects are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Format {
     Objects,
@@ -91,7 +91,7 @@ pub(super) fn write_one(out: &mut Vec<u8>, view: &ObjectView, format: Format, no
     }
 }
 
-/// Whether a table says what its columns are; in a watch the first one does.
+/// Whether a table has its column definitions. In a watch only the first table has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Columns {
     Written,
@@ -121,12 +121,12 @@ pub(super) fn one(code: StatusCode, view: &ObjectView, format: Format, now: Time
 #[derive(Clone, Debug, Default)]
 pub(super) struct ListMeta {
     pub(super) version: u64,
-    /// Where the next page begins.
+    /// The continue token of the next page; `None` for the last page.
     pub(super) next: Option<String>,
     pub(super) remaining: Option<usize>,
 }
 
-/// A list as an answer: sent piece by piece, each made when the one before is on its way.
+/// A list as an answer. It is sent in pieces, and each piece is made only after the one before has been taken for sending.
 pub(super) fn list(kind: Kind, meta: &ListMeta, views: Vec<ObjectView>, format: Format, now: Timestamp) -> Response {
     let mut head = Vec::with_capacity(PIECE + PIECE / 8);
     let key = match format {
@@ -158,7 +158,7 @@ pub(super) fn list(kind: Kind, meta: &ListMeta, views: Vec<ObjectView>, format: 
         }
         o.put_raw(key, b"[");
     });
-    // The list stays open; what closes it comes with the last piece.
+    // Removes the closing `}`: the JSON object stays open until the last piece closes it.
     head.pop();
     let pieces = Pieces { head, views: views.into_iter(), format, now, state: ListPhase::First };
     let body = stream::iter(pieces.map(Ok::<_, std::convert::Infallible>));

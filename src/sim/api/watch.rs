@@ -1,12 +1,12 @@
-//! Watches: one line of JSON a change, sent as it happens.
+//! Watches: each change is sent as one line of JSON when it happens.
 //!
 //! ```text
 //!   (initial state as ADDED, a bookmark when asked for) ─▶ changes since the cursor ─▶ wait ─▶ …
 //!                                                             └ log cut: ERROR 410, end    └ time is up: end
 //! ```
 //!
-//! A watch holds a cursor into the log of its kind, and nothing else: it costs nothing while nothing changes. An object
-//! that enters the selection is ADDED, one that leaves it is DELETED, as it last was inside.
+//! A watch holds only a cursor into the log of its kind, so it costs nothing while nothing changes. An object that enters the selection
+//! is sent as ADDED. An object that leaves the selection is sent as DELETED, in its last state inside.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,11 +31,11 @@ use super::shared::{Cut, Shared};
 use super::status::{Answer, ApiRefusal};
 use super::view::{Columns, Format, ObjectView, write_one};
 
-/// How often a quiet watch is told how far it has come.
+/// The time between two bookmarks, which tell a client the version that its watch has reached.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 /// How long a watch lasts unless the client says so.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(40 * 60);
-/// Changes that are sent in one piece at most.
+/// The largest number of changes in one piece.
 const MOST_AT_ONCE: usize = 512;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,7 +81,7 @@ pub(super) fn watch(shared: &Arc<Shared>, path: &ObjectPath, request: &ApiReques
     let initial_events = query.get("sendInitialEvents").map(|_| query.is_set("sendInitialEvents"));
     check_options(initial_events, query.get("resourceVersionMatch"), bookmarks)?;
     let with_state = initial_events.unwrap_or(version == 0);
-    // Subscribe before looking: a change in between is then seen twice rather than missed, and the cursor skips it.
+    // Subscribe before reading the state: a change in between then wakes the watch, instead of being missed, and the cursor skips it.
     let (changed, cut) = (shared.changes(path.kind), shared.cuts());
     let (initial, cursor) = shared.with_world(|access| {
         let store = access.store();
@@ -91,7 +91,7 @@ pub(super) fn watch(shared: &Arc<Shared>, path: &ObjectPath, request: &ApiReques
             return Ok((wanted.map(|object| access.view(object)).collect(), now));
         }
         let from = if version == 0 { now } else { version };
-        // A version that was never given out is of an earlier run of this server.
+        // A version larger than the current one must come from an earlier run of this server.
         if from > now {
             return Err(ApiRefusal::from(ApiError::expired(from, now)));
         }
@@ -142,18 +142,18 @@ fn check_options(initial_events: Option<bool>, version_match: Option<&str>, book
     }
 }
 
-/// What an open watch wakes for.
+/// The reasons for which an open watch wakes.
 enum Woken {
     Changed,
     Bookmark,
     TimeIsUp,
     Cut(Cut),
-    /// It stands still, or goes on.
+    /// The set of stalled kinds was set.
     Stall,
 }
 
 impl ApiWatch {
-    /// Whether it is open, and silent whatever happens: a cache that no longer follows.
+    /// Whether the watch is stalled: it stays open and sends no changes, like a cache of the API server that has stopped following.
     fn stands_still(&self) -> bool {
         self.stalled.borrow().contains(&self.kind)
     }
@@ -213,7 +213,7 @@ impl ApiWatch {
         let bookmarks = self.bookmarks == Bookmarks::Wanted && !still;
         tokio::select! {
             biased;
-            // The sender lives in `shared`, which this watch holds.
+            // `changed` cannot fail, because the sender lives in `shared`, which this watch holds.
             _ = self.cut.changed() => Woken::Cut(*self.cut.borrow()),
             _ = self.stalled.changed() => Woken::Stall,
             _ = self.changed.changed(), if !still => Woken::Changed,
@@ -222,7 +222,7 @@ impl ApiWatch {
         }
     }
 
-    /// Writes what changed since the cursor, or that the log does not reach back so far.
+    /// Writes the changes since the cursor, or an error if the log no longer reaches back to the cursor.
     fn write_changes(&mut self, out: &mut Vec<u8>) {
         self.changed.mark_unchanged();
         let (kind, cursor) = (self.kind, self.cursor);
@@ -232,7 +232,7 @@ impl ApiWatch {
             let reached = if changes.len() < MOST_AT_ONCE { Some(store.revision()) } else { None };
             let views = changes.into_iter().map(|mut change| {
                 let view = access.view(&change.object);
-                // What leaves a selection is shown as it was inside.
+                // An object that leaves the selection is sent in its state before, so that state needs served times too.
                 change.before = change.before.map(|before| access.time.object(&before));
                 (change, view)
             });
@@ -304,7 +304,7 @@ fn write_error(out: &mut Vec<u8>, error: ApiError) {
     line(out, "ERROR", |o| o.put("object", &ApiRefusal::from(error).status()));
 }
 
-/// What a change looks like to who sees only a selection.
+/// The type and the object of a change, for a client that watches only a selection; `None` if the change lies outside it.
 fn seen_through(selection: &Selection, change: &StoreChange, view: &ObjectView) -> Option<(&'static str, ObjectView)> {
     let was = change.before.as_ref().filter(|before| selection.matches(before));
     let is = change.kind != ChangeKind::Deleted && selection.matches(&change.object);
@@ -312,7 +312,7 @@ fn seen_through(selection: &Selection, change: &StoreChange, view: &ObjectView) 
         (None, true) => Some(("ADDED", view.clone())),
         (Some(_), true) => Some(("MODIFIED", view.clone())),
         (Some(_), false) if change.kind == ChangeKind::Deleted => Some(("DELETED", view.clone())),
-        // It left: its last state inside, at the version at which it left.
+        // The object left the selection: its last state inside is sent, with the version at which it left.
         (Some(before), false) => {
             let mut last = Object::clone(before);
             last.meta.resource_version = change.version();

@@ -1,11 +1,11 @@
-//! Create, update, patch, delete, evict, bind.
+//! Writes: create, update, patch, delete, evict, bind.
 //!
 //! ```text
 //!   body ─ JSON ─ defaults ─ parse ─▶ store.create / update ─▶ managed fields
 //!   patch ─ (object as JSON) ─ patched ┘
 //! ```
 //!
-//! All of a write happens under the world's lock, so that a patch never meets a version it was not made for.
+//! An object is read, patched and stored under one lock of the world, so that it cannot change in between.
 
 use std::sync::Arc;
 
@@ -56,9 +56,9 @@ fn commit_new(
     Ok(settle(access, &created, managed, mode))
 }
 
-/// What was written, as it is shown; its managed fields are kept unless it was a dry run.
+/// The view of a written object. Its managed fields are kept unless the write was a dry run or the object is an event.
 fn settle(access: &mut WorldAccess<'_>, object: &Arc<Object>, managed: Managed, mode: Mode) -> ObjectView {
-    // There are thousands of events, and no client reads their managed fields.
+    // The managed fields of events are not kept: there are thousands of events, and no client reads theirs.
     if mode == Mode::Commit && object.kind() != Kind::Event {
         access.managed_fields.note(access.world.store(), object, managed);
         return access.view(object);
@@ -77,7 +77,7 @@ fn write_by<'r>(
     Write { manager: request.manager(), api_version, subresource, now: access.time.of(access.world.now()) }
 }
 
-/// Answers a replacement, of the object or of its status.
+/// Answers an update of an object or of its status.
 pub(super) fn update(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let mode = mode(request)?;
     let mut value = request.json()?;
@@ -134,7 +134,7 @@ pub(super) fn patch(shared: &Shared, path: &ObjectPath, request: &ApiRequest) ->
     }
     let view = shared.with_world(|mut access| {
         let before = Arc::clone(access.store().find(path.kind, &path.namespace, &path.name)?);
-        // It is patched as it is stored, with instants of the world, and not as it is served.
+        // The patch is applied to the stored object, whose times are those of the world, not to the served one.
         let managed = access.managed_fields.json_of(&before, &before);
         let value = patch::patched(kind, to_value(&before, managed.as_deref()), patch)?;
         check_place(path, &value)?;
@@ -206,7 +206,7 @@ pub(super) fn delete(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -
         let gone = matches!(deleted, Deleted::Gone(_));
         Ok::<_, ApiRefusal>((access.view(deleted.object()), gone))
     })?;
-    // Pods answer what they were; other kinds only that they are gone.
+    // The answer to the delete of a pod is the pod; the answer for any other kind is only a `Status`.
     if gone && path.kind != Kind::Pod {
         let meta = &view.object.meta;
         return Ok(json_response(StatusCode::OK, &success(path.kind, &meta.name, Some(&meta.uid))));
@@ -262,7 +262,7 @@ pub(super) fn evict(shared: &Shared, path: &ObjectPath, request: &ApiRequest) ->
     Ok(json_response(StatusCode::CREATED, &done))
 }
 
-/// Answers a binding: a scheduler other than the world's own puts a pod on a node.
+/// Answers a binding, with which a scheduler other than the world's own assigns a pod to a node.
 pub(super) fn bind(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let mode = mode(request)?;
     let body = request.json()?;
@@ -291,7 +291,7 @@ pub(super) fn bind(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> 
     Ok(json_response(StatusCode::CREATED, &done))
 }
 
-/// Answers the finalisation of a namespace: nothing holds namespaces here, so it only answers.
+/// Answers the finalisation of a namespace with the unchanged namespace, because nothing here waits for it.
 pub(super) fn finalize(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> Answer {
     let view = shared.with_world(|access| {
         let object = access.store().find(path.kind, &path.namespace, &path.name)?;
@@ -304,7 +304,7 @@ fn answer_with(code: StatusCode, shared: &Shared, view: &ObjectView, request: &A
     Ok(view::one(code, view, Format::of(&request.accept, &request.query), shared.now()))
 }
 
-/// Whether a write is only tried.
+/// Whether the request asks for a dry run.
 fn mode(request: &ApiRequest) -> Answer<Mode> {
     dry_run(request.query.all("dryRun"))
 }
@@ -324,7 +324,7 @@ fn dry_run<'a>(values: impl Iterator<Item = &'a str>) -> Answer<Mode> {
     Ok(mode)
 }
 
-/// Puts an object where the path says it is; what contradicts the path is refused.
+/// Fills in the name and namespace of the path; refuses an object that contradicts the path.
 fn place(path: &ObjectPath, value: &mut Value) -> Answer<()> {
     if !value.is_object() {
         return Err(ApiRefusal::bad_request("the object provided is unrecognized: an object is needed in the body"));
@@ -362,7 +362,7 @@ fn check_place(path: &ObjectPath, value: &Value) -> Answer<()> {
     Ok(())
 }
 
-/// `DeleteOptions`, from the body and the query; the query wins.
+/// Reads `DeleteOptions` from the body and the query; the query takes precedence.
 fn delete_options(body: &Value, request: &ApiRequest) -> Answer<(DeleteOptions, Mode)> {
     let query = &request.query;
     let grace = match query.get("gracePeriodSeconds") {

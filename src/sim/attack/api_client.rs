@@ -1,5 +1,4 @@
-//! What a process writes, carried out on the world as an API server would, and the record read and written as the cluster
-//! adapter does.
+//! Carries out the writes of a process on the world as an API server would. It reads and writes the record as the cluster adapter does.
 
 use serde_json::{Value, json};
 
@@ -23,15 +22,15 @@ use crate::sim::world::object::{Body, EventBody, Lease, Object, Owner, Pod};
 use crate::sim::world::store::DeleteOptions;
 use crate::sim::world::write::{Mode, Part, WriteOptions};
 
-/// By this name its writes are known in the world.
+/// The field manager under which the world knows a process's writes.
 pub const MANAGER: &str = "rolldeck";
 
-/// A deletion that the API server accepted from a console: what an observer judges.
+/// A deletion of a pod by a console that the API server accepted; the observer judges it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deletion {
-    /// When it was accepted, by the world's clock.
+    /// The time at which the deletion was accepted, by the world's clock.
     pub at: Timestamp,
-    /// Whose it was.
+    /// The identity of the process that deleted.
     pub by: Str,
     /// The pod's uid.
     pub uid: Str,
@@ -39,25 +38,25 @@ pub struct Deletion {
     pub node: Str,
 }
 
-/// What the API server accepted from consoles since somebody looked.
+/// The writes of consoles that the API server accepted since the list was last emptied.
 #[derive(Debug, Default)]
 pub struct AcceptedWrites {
     /// Deletions of pods.
     pub deletions: Vec<Deletion>,
-    /// Writes of the Lease: the resource version that each led to, and whose it was.
+    /// Writes of the Lease: the resource version that each made, and the identity of its writer.
     pub leases: Vec<(Str, Str)>,
 }
 
-/// Whose a write is, and what it is about.
+/// The process that writes, and the DaemonSet and Lease that it writes to.
 #[derive(Debug)]
 pub(super) struct ApiClient {
     pub(super) identity: Str,
     pub(super) namespace: Str,
     pub(super) name: Str,
     pub(super) lease_name: String,
-    /// The DaemonSet's selector, once that was seen: its pods' watch is by it.
+    /// The DaemonSet's selector, by which its pods are watched; `None` until the DaemonSet was seen.
     selector: Option<Selector>,
-    /// The record that was read or written last, with its text: most writes of a lease renew it and say nothing new.
+    /// The last record that was read or written, with its text. It is kept because most writes of a Lease only renew it.
     record: Option<(Str, Record)>,
 }
 
@@ -67,19 +66,19 @@ impl ApiClient {
         Self { identity, namespace: namespace.into(), name: name.into(), lease_name, selector: None, record: None }
     }
 
-    /// Looks up by what the DaemonSet selects its pods, if there is one.
+    /// Looks up the DaemonSet's selector; keeps the known one if there is no DaemonSet.
     pub(super) fn learn_selector(&mut self, world: &World) {
         let daemon_set = world.store().get(Kind::DaemonSet, &self.namespace, &self.name);
         let selector = daemon_set.and_then(|object| Some(object.daemon_set()?.spec.selector.clone()));
         self.selector = selector.or(self.selector.take());
     }
 
-    /// Whether a pod is one of those that are watched.
+    /// Whether the process watches this pod.
     pub(super) fn selects(&self, pod: &Object) -> bool {
         self.selector.as_ref().is_none_or(|selector| selector.matches(&pod.meta.labels))
     }
 
-    /// What an engine is told of a lease.
+    /// The fact about a Lease that the engine is given.
     pub(super) fn lease(&mut self, object: &Object) -> Option<LeaseFact> {
         let known = &mut self.record;
         object.lease_fact_by(|text| match known {
@@ -102,7 +101,7 @@ impl ApiClient {
         Some(text)
     }
 
-    /// Carries out an effect as an API server would; says what came of it, and the fresh object after a conflict.
+    /// Carries out an effect as an API server would. Returns its outcome and, after a conflict, the current object.
     pub(super) fn apply(
         &mut self,
         effect: &Effect,
@@ -232,7 +231,7 @@ impl ApiClient {
             Some(version) => world.modify((Kind::Lease, &self.namespace, name), Part::Main, by, |object| {
                 object.meta.resource_version = version.parse().unwrap_or(u64::MAX);
                 fill_lease(object, write, record.as_deref());
-                // One that is left over from an earlier DaemonSet of this name would go with that one.
+                // A Lease owned by an earlier DaemonSet of this name would be deleted together with that DaemonSet.
                 if let Some(owner) = owner.filter(|owner| Some(&owner.uid) == of_record.as_ref()) {
                     object.meta.owners = [owner].into();
                 }

@@ -1,7 +1,6 @@
-//! Many cases in a row, on as many threads as the caller has: the one loop behind `rolldeck simulate` and the tests.
+//! Plays many cases on the caller's threads. `rolldeck simulate` and the tests both use this loop.
 //!
-//! This room starts no threads. The caller is handed a worker and calls it on each of its threads; a worker returns when
-//! no case is left.
+//! This module starts no threads. The caller gets a worker and calls it on each of its threads; the worker returns when no case is left.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,12 +8,12 @@ use super::case::Case;
 use super::run::{TraceMode, run_case};
 use super::statistics::Statistics;
 
-/// When a campaign ends.
+/// The condition under which a campaign ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Until {
-    /// When all cases are played.
+    /// All cases have been played.
     AllRan,
-    /// Also when a case has broken a promise.
+    /// All cases have been played, or one has broken a promise.
     OneIsBroken,
 }
 
@@ -37,7 +36,7 @@ impl<C: Fn(u64) -> Case + Sync> Campaign<C> {
         Self { count, case, until: Until::AllRan }
     }
 
-    /// The same cases with another end.
+    /// The same campaign with another end.
     #[must_use]
     pub fn until(self, until: Until) -> Self {
         Self { until, ..self }
@@ -49,7 +48,7 @@ impl<C: Fn(u64) -> Case + Sync> Campaign<C> {
     /// played when one breaks a promise are played to their end.
     pub fn run(&self, on_threads: impl FnOnce(&(dyn Fn() + Sync))) -> Statistics {
         let progress = Mutex::new(CampaignProgress::default());
-        // A function of its own: in the head of the loop the lock would be held until the case is played.
+        // `next` is a closure, because a lock taken in the head of the loop would be held until the case is played.
         let next = || self.next(&mut lock(&progress));
         on_threads(&|| {
             while let Some(nth) = next() {
@@ -62,7 +61,7 @@ impl<C: Fn(u64) -> Case + Sync> Campaign<C> {
         statistics
     }
 
-    /// The number of the case to be played next.
+    /// The number of the case to be played next; `None` when the campaign has ended.
     fn next(&self, progress: &mut CampaignProgress) -> Option<u64> {
         let ended = self.until == Until::OneIsBroken && !progress.statistics.broken.is_empty();
         let nth = progress.begun;
@@ -73,14 +72,14 @@ impl<C: Fn(u64) -> Case + Sync> Campaign<C> {
     }
 }
 
-/// How far a campaign has come.
+/// The progress of a campaign.
 #[derive(Default)]
 struct CampaignProgress {
     begun: u64,
     statistics: Statistics,
 }
 
-/// A worker that panicked has not left anything half done: reports are added whole.
+/// Locks the progress, even after a worker panicked: reports are added whole, so a panic leaves no report half added.
 fn lock(progress: &Mutex<CampaignProgress>) -> MutexGuard<'_, CampaignProgress> {
     progress.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Cases: a cluster, a rollout, what operators do, and what goes wrong. Each can be written down, and replays exactly.
+//! Cases: a cluster, a rollout, the acts of operators, and the faults. A case can be kept in a file and replays exactly.
 
 use std::time::Duration;
 
@@ -16,36 +16,36 @@ use crate::sim::world::scenario::{DaemonSetPlan, Fault, Scenario, seconds};
 /// The DaemonSet that every case is about.
 pub const DAEMON_SET: (&str, &str) = ("edge", "agent");
 
-/// One run, before it is run.
+/// The complete input of one run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Case {
-    /// What it found, for a case that is kept.
+    /// For a kept case, the defect that it found.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub found: String,
-    /// What it was made from; chance in the world and on the network comes from it too.
+    /// The seed that the case was made from. Chance in the world and on the network comes from it too.
     pub seed: u64,
-    /// The world and what goes wrong in it.
+    /// The world and its faults.
     pub scenario: Scenario,
-    /// What operators do and what goes wrong around them, with how long after the beginning, in order.
+    /// The acts of operators and the faults of their consoles, each with its time since the beginning, in order of time.
     #[serde(with = "seconds::timeline")]
     pub acts: Vec<(Duration, Act)>,
-    /// The network of consoles until the calm.
+    /// The network of consoles until `calm_after`.
     pub network: NetworkProfile,
-    /// How fast consoles may delete pods, a second and at once; as by default where it is not said.
+    /// How many pods a console may delete, each second and at once; `None`: the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<(u32, u32)>,
-    /// From then on nothing goes wrong any more, and an operator brings things to an end.
+    /// The time after which no more faults happen and an operator brings the rollout to its end.
     #[serde(with = "seconds")]
     pub calm_after: Duration,
     /// Images that will never work.
     pub bad_images: Vec<Str>,
-    /// How far each console's clock is off, in milliseconds, by its number.
+    /// The error of each console's clock in milliseconds, by the console's number.
     pub skews: Vec<i64>,
 }
 
 impl Case {
-    /// The faults that it is certain to have; those that depend on how it goes are counted where they strike.
+    /// The faults that the case certainly has. Faults that depend on how the run goes are counted when they happen.
     pub(super) fn certain_faults(&self) -> Faults {
         let mut faults = Faults::default();
         let surges = |plan: &DaemonSetPlan| plan.max_surge != IntOrPercent::Int(0);
@@ -72,83 +72,83 @@ impl Case {
 pub enum Act {
     /// A console is opened.
     Open(usize),
-    /// Somebody asks for something on a console; ignored where it is not open.
+    /// An operator gives a command on a console; ignored while that console is not open.
     Ask(usize, Command),
-    /// A one-shot command runs, and leaves.
+    /// A one-shot command runs and ends.
     OneShot(Command),
-    /// A console is killed; what it sent last may still arrive.
+    /// A console is killed. Requests that it has sent may still arrive.
     Kill(usize),
-    /// Something happens to a console at the write with this number from now on, counted from 0.
+    /// A console is killed or suspended at one of its writes: the one with this number, counted from 0 from now on.
     Crash(usize, u32, CrashPoint),
     /// A watch of a console breaks for a while.
     BreakWatch(usize, Watched, #[serde(with = "seconds")] Duration),
     /// A watch of a console is late for a while.
     DelayWatch {
-        /// Whose.
+        /// The number of the console.
         who: usize,
-        /// Which.
+        /// The kind of watch.
         watched: Watched,
-        /// By how much.
+        /// The delay.
         #[serde(with = "seconds")]
         by: Duration,
-        /// For how long.
+        /// How long this lasts.
         #[serde(with = "seconds")]
         lasts: Duration,
     },
-    /// A watch of a console stays open, and lets only bookmarks through for a while.
+    /// A watch of a console stays open but passes on only bookmarks for a while.
     BookmarksOnly {
-        /// Whose.
+        /// The number of the console.
         who: usize,
-        /// Which.
+        /// The kind of watch.
         watched: Watched,
-        /// For how long.
+        /// How long this lasts.
         #[serde(with = "seconds")]
         lasts: Duration,
     },
-    /// A watch of a console resumes from an older version: it sends again what it has sent.
+    /// A watch of a console resumes from an older version, so it sends past events again.
     ReplayWatch {
-        /// Whose.
+        /// The number of the console.
         who: usize,
-        /// Which.
+        /// The kind of watch.
         watched: Watched,
         /// How many batches of events it sends again.
         back: usize,
     },
-    /// A watch of a console is lost, and listed anew from a cache that is behind.
+    /// A watch of a console is lost, and its objects are listed anew from a cache that is behind.
     StaleList {
-        /// Whose.
+        /// The number of the console.
         who: usize,
-        /// Which.
+        /// The kind of watch.
         watched: Watched,
-        /// By how many batches of events.
+        /// How many batches of events the cache is behind.
         back: usize,
         /// For how long the cache stays behind.
         #[serde(default, with = "seconds")]
         lasts: Duration,
     },
-    /// A watch of a console stands still for a while, and goes on sending bookmarks that say so.
+    /// A watch of a console stands still for a while: it sends bookmarks, but they do not advance.
     StickWatch {
-        /// Whose.
+        /// The number of the console.
         who: usize,
-        /// Which.
+        /// The kind of watch.
         watched: Watched,
-        /// For how long.
+        /// How long this lasts.
         #[serde(with = "seconds")]
         lasts: Duration,
     },
-    /// A fault of the world, for those that an [`Act::Upon`] triggers.
+    /// A fault of the world that an [`Act::Upon`] triggers.
     World(Fault),
-    /// The log of changes is cut: broken watches have to list anew.
+    /// The log of changes is cut, so broken watches have to list anew.
     Compact,
     /// Somebody edits the lease.
     EditLease(LeaseEdit),
-    /// Another act, at a moment that depends on how the run goes.
+    /// An act whose moment depends on how the run goes.
     Upon {
-        /// Which moment.
+        /// The kind of moment.
         trigger: Trigger,
-        /// How many more of them pass first.
+        /// How many such moments pass before the one that counts.
         after: u32,
-        /// What is done then.
+        /// The act at that moment.
         act: Box<Act>,
     },
 }
@@ -161,54 +161,54 @@ pub enum Trigger {
     Deletion,
     /// A pull failed, or a container crashed again and again.
     Failure,
-    /// A process has just been suspended, with what it was about to send.
+    /// A process has just been suspended before it sent a write.
     Suspension,
 }
 
-/// What happens to a console around one of its writes.
+/// A fault of a console at one of its writes.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum CrashPoint {
-    /// It is killed before it sends it, and opened again after a while.
+    /// The console is killed before it sends the write, and opened again after a while.
     KillBefore {
-        /// How long after.
+        /// How long after the kill the console is opened again.
         #[serde(with = "seconds")]
         again: Duration,
     },
-    /// It is killed when it has just sent it, and opened again after a while.
+    /// The console is killed just after it has sent the write, and opened again after a while.
     KillAfter {
-        /// How long after.
+        /// How long after the kill the console is opened again.
         #[serde(with = "seconds")]
         again: Duration,
     },
-    /// It is suspended between the decision and the write, and sends the write when it goes on.
+    /// The console is suspended between the decision and the write. It sends the write when it goes on.
     Suspend {
-        /// For how long.
+        /// How long this lasts.
         #[serde(with = "seconds")]
         lasts: Duration,
     },
 }
 
-/// What somebody does to the lease by hand.
+/// A change of the Lease by hand.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum LeaseEdit {
-    /// Deletes it.
+    /// Deletes the Lease.
     Delete,
-    /// Writes something into the record that nobody can read.
+    /// Makes the record unreadable.
     Garble,
     /// Pauses the rollout.
     Pause,
-    /// Sets its partition.
+    /// Sets the rollout's partition.
     Partition(IntOrPercent),
-    /// Sets its `maxUnavailable`.
+    /// Sets the rollout's `maxUnavailable`.
     Budget(u32),
-    /// Has it adopted again when the strategy is drifted back.
+    /// Makes the record ask that a strategy that drifted back is adopted again.
     Enforce,
 }
 
 impl CrashPoint {
-    /// The kind of fault that it is once it strikes.
+    /// The kind of fault that is counted when it happens.
     pub(super) fn kind(self) -> FaultKind {
         match self {
             Self::KillBefore { .. } => FaultKind::KilledBefore,
@@ -218,29 +218,29 @@ impl CrashPoint {
     }
 }
 
-/// What the observer must allow for because of an act: what consoles cannot know in time.
+/// The effect of an act on the knowledge of consoles, for which the observer allows: how late or incomplete this knowledge is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Delay {
-    /// How much later than the network makes it a watch may report a change.
+    /// How much later a watch may report a change, on top of the delay of the network.
     pub(super) lateness: Duration,
     /// Whether some console may miss versions of the record.
     pub(super) hides_record: bool,
 }
 
 impl Act {
-    /// How it delays what consoles know.
+    /// How the act delays the knowledge of consoles.
     pub(super) fn delay(&self) -> Delay {
         let of = |watched: Watched, lateness: Duration| Delay { lateness, hides_record: watched == Watched::Lease };
         match self {
             Self::DelayWatch { watched, by, .. } => of(*watched, *by),
             Self::StaleList { watched, lasts, .. } => of(*watched, *lasts),
-            // No promise is judged by when the revision of a template was known.
+            // No promise depends on when a console knew the revision of a template.
             Self::BookmarksOnly { watched: watched @ Watched::Revisions, .. } => of(*watched, Duration::ZERO),
             Self::BookmarksOnly { watched, lasts, .. } => of(*watched, *lasts),
-            // While its watch is broken a console knows that it sees nothing, so nothing is excused for being late.
+            // A console knows that its watch is broken, so late knowledge is no excuse for it.
             Self::BreakWatch(_, watched, _) => of(*watched, Duration::ZERO),
             Self::Upon { act, .. } => act.delay(),
-            // The console's own record of what it cannot know is `SimulatedConsole::unaware_until` and `outdated_at`.
+            // The console itself keeps what it cannot know: `SimulatedConsole::unaware_until` and `outdated_at`.
             Self::ReplayWatch { .. } | Self::StickWatch { .. } => Delay::default(),
             Self::Open(_)
             | Self::Ask(..)

@@ -1,4 +1,4 @@
-//! A rolldeck process in virtual time: an engine, and between it and the world a network that can be late, lossy or cut.
+//! A rolldeck process in virtual time: an engine, connected to the world by a network that can be late, lossy or cut.
 //!
 //! ```text
 //!   world ── changes ──▶ watches (late, broken, expired) ──▶ engine.observe
@@ -8,7 +8,7 @@
 //!               └─ answers (late, lost) ──▶ engine.outcome
 //! ```
 //!
-//! It does with the world what the driver and the cluster adapter do with a real API server. Its clock may be wrong.
+//! The process does with the world what the driver and the cluster adapter do with a real API server. Its clock may be wrong.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -30,7 +30,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 use crate::sim::world::World;
 
-/// After so long the engine does not believe a watch of nodes that stands still: 11 minutes, and the time that bookmarks take.
+/// The time after which the engine no longer believes a watch of nodes that stands still: 11 minutes plus the time that bookmarks take.
 const FOUND_OUT: Duration = Duration::from_secs(13 * 60);
 
 /// A rolldeck process.
@@ -40,25 +40,25 @@ pub struct SimulatedConsole {
     engine: Engine,
     network: Network,
     faults: Faults,
-    /// Its clock minus the world's, in milliseconds.
+    /// The process's clock minus the world's, in milliseconds.
     skew_millis: i64,
     watches: Watches,
     outdated_at: Option<Timestamp>,
     blind_until: Timestamp,
-    /// Until when it may believe a watch that stands still.
+    /// The time until which the engine may believe a watch that stands still.
     unaware_until: Option<Timestamp>,
     messages: BTreeMap<(Timestamp, u64), Message>,
     sequence: u64,
-    /// What happens to it at one of its next writes.
+    /// The fault that strikes at one of its next writes, and how many writes come before that one.
     crash_point: Option<(u32, CrashPoint)>,
-    /// It stands still until then, with what it was about to send.
+    /// The time until which the process is suspended; it keeps its unsent writes meanwhile.
     suspended_until: Option<Timestamp>,
     unsent: VecDeque<(EffectId, Effect)>,
-    /// It was killed at its crash point, and is opened again that much later.
+    /// How long after its kill at a crash point the process is opened again; `None`: it was not killed there.
     reopens_after: Option<Duration>,
-    /// A command was given since the engine last decided.
+    /// Whether a command was given since the engine last decided.
     has_command: bool,
-    /// When the engine wants to decide again although nothing arrives, by the world's clock.
+    /// The time, by the world's clock, at which the engine decides again even if nothing arrives.
     wake: Option<Timestamp>,
     settled: Vec<(CommandId, Result<String, String>)>,
     rollout_events: Vec<String>,
@@ -114,31 +114,31 @@ impl SimulatedConsole {
         }
     }
 
-    /// With a clock that is off by this much; like the adapter, it learns by how much from the API server's answers.
+    /// Sets the error of the process's clock. As with the adapter, the engine learns the error from the API server's answers.
     #[must_use]
     pub fn with_skew(mut self, millis: i64) -> Self {
         self.skew_millis = millis;
         if millis != 0 {
-            // Answers tell whole seconds.
+            // Answers have the API server's time in whole seconds.
             self.deliver_at(Timestamp::default(), Message::Fact(Event::Skew(-millis / 1000 * 1000)));
             self.faults.count(FaultKind::ConsoleClock);
         }
         self
     }
 
-    /// Who it is.
+    /// The identity of the process.
     pub fn identity(&self) -> &Str {
         &self.api_client.identity
     }
 
-    /// What went wrong for it.
+    /// The faults that the process met.
     pub fn faults(&self) -> Faults {
         let mut faults = self.faults.clone();
         faults.add(self.network.faults());
         faults
     }
 
-    /// What it shows now.
+    /// The snapshot that the process shows now.
     pub fn snapshot(&mut self, now: Timestamp) -> Snapshot {
         let here = self.here(now);
         let snapshot = self.engine.snapshot(here);
@@ -146,12 +146,12 @@ impl SimulatedConsole {
         snapshot
     }
 
-    /// Up to when it may still send a deletion after somebody paused elsewhere, by what it shows.
+    /// How long the process may still send deletions after another process has written a pause, as the engine reports it.
     pub fn sends_after_a_pause(&self, now: Timestamp) -> Duration {
         self.engine.sends_after_a_pause(self.here(now))
     }
 
-    /// Whether it runs: it was not stopped.
+    /// Whether the process runs, that is, is not suspended.
     pub fn is_running(&self) -> bool {
         self.suspended_until.is_none()
     }
@@ -181,27 +181,27 @@ impl SimulatedConsole {
         std::mem::take(&mut self.rollout_events)
     }
 
-    /// Whether nothing is under way that the process would wait for before it ends.
+    /// Whether the engine waits for nothing, so that the process may end.
     pub fn is_at_rest(&self) -> bool {
         self.engine.is_at_rest()
     }
 
-    /// Sets what happens to it at the write with this number, counted from now on.
+    /// Sets a fault for the write with this number, counted from now on.
     pub fn set_crash_point(&mut self, nth: u32, crash_point: CrashPoint) {
         self.crash_point = Some((nth, crash_point));
     }
 
-    /// How often its process was suspended.
+    /// How often the process was suspended.
     pub fn suspensions(&self) -> u64 {
         self.faults.of(FaultKind::Suspended)
     }
 
-    /// After how long it is opened again, where it was killed at its crash point.
+    /// How long after its kill at a crash point the process is opened again; `None`: it was not killed there.
     pub fn reopens_after(&self) -> Option<Duration> {
         self.reopens_after
     }
 
-    /// Breaks a watch until then; it is listed anew afterwards when its changes were compacted meanwhile.
+    /// Breaks a watch until `until`. Its objects are listed anew afterwards if the changes were compacted meanwhile.
     pub fn break_watch(&mut self, watched: Watched, until: Timestamp, world: &World) {
         let here = self.here(world.now());
         if self.with_watches(world, |watches, context| watches.cut(watched, until, here, context)) {
@@ -210,14 +210,14 @@ impl SimulatedConsole {
         }
     }
 
-    /// Makes a watch late until then.
+    /// Makes a watch late by `by` until `until`.
     pub fn delay_watch(&mut self, watched: Watched, by: Duration, until: Timestamp) {
         if self.watches.delay(watched, by, until) {
             self.faults.count(FaultKind::WatchLate);
         }
     }
 
-    /// Has a watch let only bookmarks through until then.
+    /// Makes a watch pass on only bookmarks until `until`.
     pub fn bookmarks_only(&mut self, watched: Watched, until: Timestamp) {
         if self.watches.bookmarks_only(watched, until) {
             self.blind_until = self.blind_until.max(until);
@@ -225,7 +225,7 @@ impl SimulatedConsole {
         }
     }
 
-    /// Has a watch send past events again.
+    /// Makes a watch send past events again.
     pub fn replay_watch(&mut self, watched: Watched, back: usize, now: Timestamp) {
         if self.watches.replay(watched, back) {
             self.outdated_at = Some(now);
@@ -233,7 +233,7 @@ impl SimulatedConsole {
         }
     }
 
-    /// Has a watch listed anew from a cache that is behind, and stays so for a while.
+    /// Makes a watch list its objects anew from a cache that is behind, and that stays behind for `lasts`.
     pub fn list_stale(&mut self, watched: Watched, back: usize, lasts: Duration, world: &World) {
         let until = world.now() + lasts;
         if self.with_watches(world, |watches, context| watches.list_stale((watched, back), until, context)) {
@@ -242,31 +242,31 @@ impl SimulatedConsole {
         }
     }
 
-    /// Has a watch stand still until then, and send bookmarks that do not advance.
+    /// Makes a watch stand still until `until`; it sends bookmarks that do not advance.
     pub fn stick_watch(&mut self, watched: Watched, until: Timestamp, world: &World) {
         if self.watches.stick(watched, until) {
-            // From then on it cannot believe it any more.
+            // After this time the engine no longer believes the watch.
             self.unaware_until = Some(until.min(world.now() + FOUND_OUT));
             self.faults.count(FaultKind::WatchStuck);
         }
     }
 
-    /// Until when it may believe a watch that stands still.
+    /// The time until which the engine may believe a watch that stands still.
     pub fn unaware_until(&self) -> Option<Timestamp> {
         self.unaware_until
     }
 
-    /// When it last received a state that was out of date.
+    /// When the process last received a state that was out of date.
     pub fn outdated_at(&self) -> Option<Timestamp> {
         self.outdated_at
     }
 
-    /// Until when it does not see everything.
+    /// The time until which the process does not see everything.
     pub fn blind_until(&self) -> Timestamp {
         self.suspended_until.unwrap_or_default().max(self.blind_until)
     }
 
-    /// From now on nothing goes wrong for it any more.
+    /// Ends the faults of the network and removes the crash point.
     pub fn calm_down(&mut self) {
         self.network.network = self.network.network.calm();
         self.crash_point = None;
@@ -281,10 +281,10 @@ impl SimulatedConsole {
         RequestsInFlight { requests: requests.collect(), api_client: self.api_client }
     }
 
-    /// When it wants to be stepped next, if nothing changes in the world.
+    /// The time of the next step that is needed even if nothing changes in the world.
     pub fn next_at(&self) -> Option<Timestamp> {
         if let Some(until) = self.suspended_until {
-            // What is on its way to the API server arrives all the same.
+            // Requests that are on their way to the API server arrive even while the process is suspended.
             let requests = self.messages.iter().find(|(_, message)| matches!(message, Message::Request(..)));
             return Some(requests.map_or(until, |((at, _), _)| (*at).min(until)));
         }
@@ -306,12 +306,12 @@ impl SimulatedConsole {
         }
         let mut awake = std::mem::take(&mut self.has_command) || self.wake.is_some_and(|at| at <= now);
         if let Some(until) = self.suspended_until.take() {
-            // It sends what it had decided before it was suspended.
+            // The process sends the writes that it had decided before it was suspended.
             awake = true;
             self.blind_until = self.blind_until.max(until);
             self.send_unsent(now);
         }
-        // As in the driver: it decides when something arrives, after a command, and at `wake_at`.
+        // As in the driver, the engine decides when something arrives, after a command, and at `wake_at`.
         awake |= self.receive(world, accepted);
         if !awake || self.reopens_after.is_some() {
             return;
@@ -328,7 +328,8 @@ impl SimulatedConsole {
         self.set_alarm();
     }
 
-    /// What time alone changed since it woke last and before it would wake again, in words: nothing may. `shown` is what it shows now.
+    /// Describes a change that only the passing of time made although the engine did not ask to be woken for it; `None` if there is none, as
+    /// it must be. `shown` is the present snapshot.
     pub fn changed_unannounced(&mut self, shown: &Snapshot, now: Timestamp) -> Option<String> {
         let awake = self.has_command || self.next_at().is_some_and(|at| at <= now) || !self.unsent.is_empty();
         if awake || !self.is_running() || !self.engine.assess_anew() {
@@ -406,7 +407,7 @@ impl SimulatedConsole {
         done
     }
 
-    /// Sends what was decided, up to the write at which it crashes.
+    /// Sends the decided writes, up to the one at which the process is killed or suspended.
     fn send_unsent(&mut self, now: Timestamp) {
         while let Some((id, effect)) = self.unsent.pop_front() {
             let crash_point = match &mut self.crash_point {
@@ -500,7 +501,7 @@ impl RequestsInFlight {
     }
 }
 
-/// Where two snapshots of the same instant show something else first: a line of each.
+/// The first line in which two snapshots of the same instant differ, from each of them; `None` if they show the same.
 fn differs(shown: &Snapshot, shows: &Snapshot) -> Option<String> {
     if shows.shows_the_same_as(shown) {
         return None;

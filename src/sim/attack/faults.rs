@@ -1,4 +1,4 @@
-//! What can go wrong, by kind, and how often it did: so that one can see that none is missing.
+//! The kinds of faults, and how often each happened. The counts show that no kind is missing from the runs.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ macro_rules! kinds {
         }
 
         impl FaultKind {
-            /// All of them.
+            /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
-            /// In words.
+            /// The words for this kind.
             pub const fn words(self) -> &'static str {
                 match self { $(Self::$kind => $words,)* }
             }
@@ -30,7 +30,7 @@ kinds! {
     NodeCut = "node cut off",
     /// A node lost power for a while.
     NodeOff = "node without power",
-    /// A node went for good.
+    /// A node left the cluster for ever.
     NodeGone = "node gone for good",
     /// A node joined.
     NodeJoined = "node joined",
@@ -74,9 +74,9 @@ kinds! {
     PullsLimited = "registry limits pulls",
     /// A tag was moved to another image.
     TagMoved = "tag moved",
-    /// Images are asked for at every start.
+    /// The pull policy asks the registry for images at every start of a container.
     PullsAlways = "pull policy Always",
-    /// Pods need an image that no container runs.
+    /// Pods need an image for a volume, which no container runs.
     ImageVolume = "image volume",
     /// A pull failed on a node.
     PullFailed = "pull failed",
@@ -88,7 +88,7 @@ kinds! {
     TemplateRefused = "template refused",
     /// A policy wrote digests for tags.
     ImagesPinned = "images rewritten to digests",
-    /// A policy set the update strategy in whatever was written.
+    /// A policy set the update strategy in every write.
     StrategySet = "strategy set by admission",
     /// A policy added a container that fails to new pods.
     ContainerInjected = "failing container added to pods",
@@ -128,7 +128,7 @@ kinds! {
     ServerErrorDone = "server error, effect done",
     /// The API server throttled a request.
     Throttled = "throttled (429)",
-    /// A write met another (409).
+    /// A write conflicted with another one (409).
     Conflict = "conflict (409)",
     /// A request could not be sent.
     NotSent = "request not sent",
@@ -154,7 +154,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// How often each kind of fault struck.
+/// The number of faults of each kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Faults([u64; FaultKind::ALL.len()]);
 
@@ -165,27 +165,27 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// It struck.
+    /// Counts one fault of this kind.
     pub fn count(&mut self, kind: FaultKind) {
         self.0[kind as usize] += 1;
     }
 
-    /// How often that struck.
+    /// How often a fault of this kind happened.
     pub fn of(&self, kind: FaultKind) -> u64 {
         self.0[kind as usize]
     }
 
-    /// How often any struck.
+    /// How many faults happened.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// Each kind with how often it struck.
+    /// Each kind with the number of its faults.
     pub fn by_kind(&self) -> impl Iterator<Item = (FaultKind, u64)> {
         FaultKind::ALL.iter().map(|kind| (*kind, self.of(*kind)))
     }
 
-    /// Adds those of others.
+    /// Adds the counts of `others`.
     pub fn add(&mut self, others: &Self) {
         for (sum, more) in self.0.iter_mut().zip(&others.0) {
             *sum += more;
@@ -193,7 +193,7 @@ impl Faults {
     }
 }
 
-/// The kind of a fault of the world; `None` for what ends one.
+/// The kind of a fault of the world; `None` for a change that ends a fault.
 pub(super) fn of_world(fault: &Fault) -> Option<FaultKind> {
     Some(match fault {
         Fault::Fleet(fault) => match fault {

@@ -1,4 +1,4 @@
-//! Cases as files: a case that found something is kept, and replays also when the generator has changed.
+//! Cases as files: a case that found a defect is kept as a file, and replays even after the generator has changed.
 //!
 //! A file is JSON, laid out for people: one line for each node, image, fault and act.
 
@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::case::Case;
 
-/// Down to this depth every member has a line of its own.
+/// The depth down to which every member has a line of its own.
 const OPEN: usize = 3;
-/// What stands first in a file; the rest follows by name.
+/// The fields that come first in a file; the others follow by name.
 const FIRST: [&str; 3] = ["found", "seed", "calmAfter"];
 
 impl Case {
     /// The case as a file.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
-        // A case is numbers, strings, lists and maps of strings, which JSON has all.
+        // This cannot fail: a case has only numbers, strings, lists and maps with strings as keys.
         write(&serde_json::to_value(self).unwrap_or_default(), 0, &mut text);
         text.push('\n');
         text
@@ -24,7 +24,7 @@ impl Case {
     /// Reads a case.
     ///
     /// # Errors
-    /// Says where what is wrong.
+    /// Says what is wrong, and where.
     pub fn parse(text: &str) -> Result<Self, String> {
         let case: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         match case.scenario.nodes.is_empty() {
@@ -34,7 +34,7 @@ impl Case {
     }
 }
 
-/// Writes `value` that deep inside the file: lists of lists, and maps near the top, a line for each member.
+/// Writes `value` at this depth of the file. Lists of lists or objects, and maps near the top, have a line for each member.
 fn write(value: &Value, depth: usize, text: &mut String) {
     let mut members: Vec<(Option<&str>, &Value)> = match value {
         Value::Object(map) if depth < OPEN - 1 => map.iter().map(|(key, value)| (Some(&**key), value)).collect(),
@@ -60,7 +60,7 @@ fn write(value: &Value, depth: usize, text: &mut String) {
         if let Some(key) = key {
             text.push_str(&format!("{}: ", Value::from(key)));
         }
-        // A list's member is one line.
+        // A member of a list is written as one line.
         if brackets.0 == '[' { text.push_str(&value.to_string()) } else { write(value, depth + 1, text) }
     }
     text.push_str(&indent(depth));

@@ -1,4 +1,4 @@
-//! The operator after the calm: which command to give next, by what the screen shows, so that the rollout ends.
+//! The operator after the calm, who chooses the next command from the snapshot so that the rollout ends.
 
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Step, Takeover};
@@ -16,7 +16,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     let current_is_bad = snapshot.to.as_ref().is_some_and(|revision| is_bad(&revision.images));
     let good = snapshot.revisions.iter().find(|revision| revision.number.is_some() && !is_bad(&revision.images));
     let goes_to_bad = current_is_bad && !matches!(snapshot.phase, Phase::Loading | Phase::Releasing(_));
-    // A DaemonSet that surges has no budget of its own: nothing is taken down before an operator has set one.
+    // A DaemonSet that surges has no budget of its own, so no Pod is deleted before an operator has set one.
     let lacks_budget = snapshot.surge.is_some() && snapshot.settings.budgets.max_unavailable.is_default();
     let budget = Tuning { max_unavailable: Some(Limit::At(IntOrPercent::Int(2))), ..Tuning::default() };
     if let Some(revision) = good.filter(|_| goes_to_bad) {
@@ -32,7 +32,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     }
     let drives =
         matches!(snapshot.driver, DriverView::You { .. } | DriverView::Unconfirmed { .. } | DriverView::Other { .. });
-    // The record is of a DaemonSet that was deleted.
+    // The record belongs to a DaemonSet that was deleted.
     if snapshot.alarms.contains(&Alarm::ForeignRecord) {
         return Some(Command::Release(Early::Accept));
     }
@@ -44,10 +44,10 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
         }
     }
     match &snapshot.phase {
-        // Whoever released is gone: somebody has to bring it to its end.
+        // The process that released is gone, so another one has to finish the release.
         Phase::Releasing(_) if !drives => Some(Command::Drive(Takeover::Ask)),
         Phase::Loading | Phase::Releasing(_) => None,
-        // What a rollout left behind whose record is gone.
+        // The record is gone, but the DaemonSet still has the strategy that the rollout saved.
         Phase::Idle | Phase::Native if !snapshot.adopted && snapshot.original_strategy.is_some() => {
             Some(Command::Release(Early::Accept))
         }
@@ -56,7 +56,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
         Phase::Native if snapshot.adopted || !snapshot.alarms.is_empty() => Some(Command::Pause { why: None }),
         Phase::Native => None,
         Phase::Idle => Some(Command::Release(Early::Accept)),
-        // Nobody drives who would have paused it.
+        // A driver would have paused the rollout, but nobody drives.
         _ if snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::TemplateChanged { .. })) => {
             Some(Command::Resume)
         }
@@ -71,8 +71,9 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     }
 }
 
-/// Takes off what may hold the rollout for ever: gates that hold nodes. A halt is resumed past, and then it accepts what failed; each step
-/// is taken; what is pre-warmed is cancelled; a drift that paused it is resumed past; that a budget has to be named is said above.
+/// The change that sets all settings that may hold nodes for ever to their defaults; `None` if no such setting is changed.
+///
+/// [`next_move`] deals with everything else that may stop a rollout: halts, drifts and pauses, steps, pre-warming and a missing budget.
 fn lifted(settings: &Settings) -> Option<Tuning> {
     let holds = Setting::ALL.iter().filter(|setting| setting.about().role == SettingRole::Holds);
     let off = holds.filter(|setting| setting.is_changed_in(settings));

@@ -1,10 +1,10 @@
-//! Makes random cases. All of one comes from its seed, and every kind of fault is made by some seed (`generator/tests.rs`).
+//! Makes random cases. A case depends only on its seed, and every kind of fault is made by some seed (`generator/tests.rs`).
 //!
 //! ```text
 //!   cluster ──▶ faults, template, unfit, rare ──▶ acts: combinations, suspects, … ──▶ refusals ──▶ network ──▶ gates
 //! ```
 //!
-//! The order of the dice is what a seed means: new ones come last, so that cases of old seeds stay as they were.
+//! The order in which random numbers are drawn decides the case of a seed. New draws come last, so that a seed keeps its old case.
 
 mod acts;
 mod admission;
@@ -31,7 +31,7 @@ use super::network::NetworkProfile;
 use crate::engine::model::Str;
 use crate::sim::world::scenario::Fault;
 
-/// How fast links may be, in bytes a second.
+/// The bandwidths of links, in bytes a second.
 const LINKS: [u64; 3] = [1_000_000, 10_000_000, 100_000_000];
 
 impl Case {
@@ -89,11 +89,11 @@ impl Case {
 struct Generator {
     rng: fastrand::Rng,
     faults: Vec<(Duration, Fault)>,
-    /// From then on nothing goes wrong any more.
+    /// The time after which no more faults happen.
     calm: Duration,
-    /// How many nodes join.
+    /// How many joining nodes have been drawn so far.
     joined: u32,
-    /// Its DaemonSet surges.
+    /// Whether the DaemonSet surges.
     surges: bool,
 }
 
@@ -106,7 +106,7 @@ impl Generator {
         choices[self.rng.usize(0..choices.len())].clone()
     }
 
-    /// One of the choices, each as often as its weight says.
+    /// One of the choices, drawn with the weights beside them.
     fn weighted<T: Copy>(&mut self, choices: &[(u32, T)]) -> T {
         let mut rest = self.rng.u32(0..choices.iter().map(|(weight, _)| weight).sum());
         let drawn = choices.iter().find(|(weight, _)| {

@@ -1,4 +1,4 @@
-//! What somebody does to the lease by hand, with `kubectl edit` or worse.
+//! Edits of the Lease by hand, as with `kubectl edit`.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::sim::world::write::{Part, WriteOptions};
 
 const BY: WriteOptions<'static> = WriteOptions::named("kubectl-edit");
 
-/// Does it; says what kind of fault it was, if it could be done at all.
+/// Carries out the edit. Returns the kind of fault; `None` if the edit was not possible.
 pub(super) fn edit_lease(how: LeaseEdit, world: &mut World) -> Option<FaultKind> {
     let name = lease_name(DAEMON_SET.1);
     let key = (Kind::Lease, DAEMON_SET.0, &*name);

@@ -1,4 +1,4 @@
-//! The network between a console and the API server: how late, and how lossy. Seeded.
+//! The network between a console and the API server: its delays and losses, drawn from a seed.
 
 use std::time::Duration;
 
@@ -7,40 +7,40 @@ use serde::{Deserialize, Serialize};
 use super::faults::{FaultKind, Faults};
 use crate::engine::model::effect::EffectErrorKind;
 
-/// What becomes of a message.
+/// The fate of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delivery {
-    /// It arrives after this long.
+    /// The message arrives after this time.
     Arrives(Duration),
-    /// It is lost. A request did not arrive, and its sender cannot know that.
+    /// The message is lost. The sender of a lost request cannot know this.
     Lost,
-    /// It is refused before it is sent, and the sender knows that.
+    /// The request is refused without effect, and the sender knows this.
     Refused(EffectErrorKind),
 }
 
 /// What the API server does with a request that has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ServerResult {
-    /// It does what was asked, and answers.
+    /// The API server carries the request out and answers.
     Well,
-    /// It answers with a 5xx, and did nothing.
+    /// The API server answers with a 5xx and has done nothing.
     FailsBefore,
-    /// It answers with a 5xx, and did what was asked.
+    /// The API server answers with a 5xx although it has carried the request out.
     FailsAfter,
 }
 
-/// How bad a network is. Chances are in thousandths.
+/// The delays of a network in milliseconds, and the chances of its faults in thousandths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NetworkProfile {
     /// The shortest delay of a message, in milliseconds.
     pub min_delay: u64,
-    /// The longest.
+    /// The longest delay of a message, in milliseconds.
     pub max_delay: u64,
-    /// How far away the API server is: every message takes that long in addition, in the calm too. In milliseconds.
+    /// The distance of the API server, in milliseconds: every message takes that much longer, in the calm too.
     #[serde(default)]
     pub distance: u64,
-    /// The line fills up: for the next few dozen messages each is up to [`CONGESTION`] milliseconds later.
+    /// The line fills up: each of the next few dozen messages is up to [`CONGESTION`] milliseconds late.
     #[serde(default)]
     pub swells: u32,
     /// A request is lost.
@@ -85,13 +85,13 @@ impl NetworkProfile {
 
 /// How late a message may be, in milliseconds, while the line is full.
 const CONGESTION: u64 = 900;
-/// For so many messages it stays full.
+/// The number of messages for which the line stays full.
 const CONGESTED_FOR: std::ops::Range<u32> = 20..80;
 
 /// A network.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// How bad it is at the moment.
+    /// The present profile.
     pub network: NetworkProfile,
     rng: fastrand::Rng,
     faults: Faults,
@@ -109,12 +109,12 @@ impl Network {
         Self { network, rng: fastrand::Rng::with_seed(seed), faults, congested: 0 }
     }
 
-    /// What it lost or turned away.
+    /// The faults of this network so far.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// How long a message takes that is sure to arrive.
+    /// The delay of a message that is sure to arrive.
     pub fn delay(&mut self) -> Duration {
         let network = self.network;
         if self.congested == 0 && self.chance(network.swells, FaultKind::LineFull) {
@@ -126,7 +126,7 @@ impl Network {
         Duration::from_millis(network.distance + congestion + self.rng.u64(network.min_delay..=network.max_delay))
     }
 
-    /// What becomes of a request.
+    /// The fate of a request.
     pub fn request(&mut self) -> Delivery {
         let network = self.network;
         if self.chance(network.lost_requests, FaultKind::RequestLost) {
@@ -140,7 +140,7 @@ impl Network {
         }
     }
 
-    /// What becomes of an answer.
+    /// The fate of an answer.
     pub fn answer(&mut self) -> Delivery {
         let lost = self.network.lost_answers;
         if self.chance(lost, FaultKind::AnswerLost) { Delivery::Lost } else { Delivery::Arrives(self.delay()) }

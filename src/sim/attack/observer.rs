@@ -1,31 +1,32 @@
-//! An independent observer in the world. It knows nothing of the engine: it sees what the API server accepted, what the
-//! record said at that time, and what is true on the machines, and holds rolldeck to its promises.
+//! An independent observer in the world, which checks that rolldeck keeps its promises. It does not use the engine's state: it sees the
+//! writes that the API server accepted, the record at that time, and the true state of the machines.
 //!
 //! | promise | how it is checked |
 //! |---|---|
-//! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget; of a DaemonSet that surges none, unless somebody named a budget |
-//! | P2 | at every deletion going forward: the node matches the selector; no fewer old pods are left than the partition keeps; it goes back only to what was asked back to |
-//! | P3 | at every deletion: a rollout is recorded and not paused; none arrives later after a pause than its console showed at that time that it may be sent, and its way took; when a `pause` is said to be done: the strategy is `OnDelete`; a strategy that was set back is in the record as long as somebody drives, and where it is to be reported it is not set again in silence; no write of rolldeck's but a release sets it back; a change that was refused leaves it paused |
-//! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold none is in image trouble or in a crash loop; no other node's pod is refused or missing for long; no pod there restarted twice lately after it had been ready; it does not go back by itself where all that fails are containers that no template names |
-//! | P5 | at every deletion: the node is Ready; nodes that fell NotReady after rolldeck gave them the new pod are charged to the budget, and count among the failing of P4 once they stay down past the grace, fall again, or fall where no other does |
+//! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget; no node of a DaemonSet that surges is taken down unless an operator set a budget |
+//! | P2 | at every deletion going forward: the node matches the selector, and no fewer old pods are left than the partition keeps; a roll back leads only to the requested revision |
+//! | P3 | at every deletion: a rollout is recorded and not paused; after a pause, no deletion arrives later than its console showed at that time plus the delay of its message; when a `pause` is reported as done: the strategy is `OnDelete`; while somebody drives: the record says that the strategy was set back, and if drifts are to be reported, it is not set again silently; no write of rolldeck except a release sets the strategy back; a refused change leaves the rollout paused |
+//! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold no node is in image trouble or in a crash loop; no other node's pod is refused or missing for long; no pod at the target restarted twice lately after it had been ready; the rollout does not roll back by itself if only containers that no template names fail |
+//! | P5 | at every deletion: the node is Ready; nodes that became NotReady after rolldeck gave them the new pod are charged to the budget, and count as failing for P4 once they stay down past the grace, go down again, or go down where no other node does |
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
-//! | P7 | at every deletion: the record already named the node as in progress, so that the next driver knows of it; a pause stays until somebody asks to go on, and a record until it is released; an image is asked for in the record no more often than operators asked; a step or a selector that is written late does not take back what somebody else has set since it was asked for, and lets no node go to a template that came after it |
-//! | P8 | every five seconds: no node and no rollout waits without a reason, no step is offered that moves nothing, and whoever is next goes; who drives says of what is next for 10 s what it waits for; after the calm: the rollout ends |
-//! | P9 | whenever rolldeck saves or restores the strategy: it saves what was there, and restores it to the byte; nothing of ours is left when it is released, and what was being pre-warmed ends; whenever it restores it without being asked: no pod serves that this costs |
-//! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown, and a pause, a partition and a selector are in the record; for all: what was shown and is still so is not forgotten; and what time alone changes is told by `Engine::wake_at` |
+//! | P7 | at every deletion: the record already names the node as in progress, so that the next driver knows of it; a pause stays until an operator resumes, and a record until it is released; the record requests an image no more often than operators did; a step or a selector that is written late does not take back a later setting of somebody else, and allows no node to go to a template that came after it |
+//! | P8 | every five seconds: no node and no rollout waits without a reason, no step is offered that moves no node, and a node that is next is updated in time; a driver says within 10 s what the next node waits for; after the calm: the rollout ends |
+//! | P9 | whenever rolldeck saves or restores the strategy: it saves the strategy that was there and restores it exactly; after a release nothing of rolldeck is left, and the pre-warming that ran ends; a release that no operator requested costs no serving pod |
+//! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown, and a shown pause, partition and selector are in the record; for all consoles: facts that were shown and are still true are not forgotten, and `Engine::wake_at` announces every change that only time makes |
 //!
-//! Knowledge takes time to travel, and no promise can be about what nobody could know yet. So every judgement allows for
-//! `slack`: the longest that a message may be late, and the time for which a proof of the record is good (a second, from far
-//! away 3.5). What else it
-//! allows for:
+//! News takes time to travel, and no promise covers facts that no console could know yet. So every judgement allows for `slack`: the
+//! longest delay of a message plus the time for which a proof of the record is valid (1 s, or 3.5 s from far away). The observer also
+//! allows for this:
 //!
-//! - when the record is deleted or made unreadable, what it knew is lost: nodes that are down then are held against nobody;
-//! - `minReadySeconds` is not asked of nodes whose clock is wrong: a console that comes later knows only what the kubelet wrote;
-//! - a node that somebody tainted, so that the pod may not run there, is not down through rolldeck, and is not among those
-//!   that a rollout has to do with: it counts neither as failed nor in a comparison;
-//! - where that taint is `NoExecute`, the controller deletes the pod whatever the strategy: no release costs it;
-//! - a roll back that was written before another template was asked for has been made, and the record may say so later;
-//! - what was handed back is its own controller's to end, also where that forgets a surge half way (`sim/attack/surge.rs`).
+//! - When the record is deleted or made unreadable, its knowledge is lost: nodes that are down then are not counted against rolldeck.
+//! - A node with a wrong clock need not serve for `minReadySeconds`: a console that starts later knows only the times that the kubelet
+//!   wrote.
+//! - A node that somebody tainted so that the pod may not run there is not down through rolldeck. It is no part of a rollout: it counts
+//!   neither as failed nor in a comparison.
+//! - If that taint is `NoExecute`, the controller deletes the pod under any strategy, so no release costs this pod.
+//! - A roll back that was written before another template was requested has been made; the record may say so later.
+//! - A released DaemonSet is its own controller's to complete, even if that controller forgets a surge half way
+//!   (`sim/attack/surge.rs`).
 
 mod absent;
 mod back;
@@ -83,9 +84,9 @@ const ROUNDED: Duration = Duration::from_millis(1100);
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which: `P1` to `P10`.
+    /// The promise: `P1` to `P10`.
     pub promise: &'static str,
-    /// How long after the beginning.
+    /// The time since the beginning of the run.
     pub after: Duration,
     /// What happened, in words.
     pub text: String,
@@ -107,20 +108,20 @@ pub struct Observer {
     began_at: Timestamp,
     cursors: [u64; KINDS.len()],
     pods: HashMap<Str, ObservedPod>,
-    /// Names of pods that went within the slack, and when, oldest first.
+    /// The names of pods that were removed within the slack, each with its time, oldest first.
     gone_pods: VecDeque<(Timestamp, Str)>,
     nodes: BTreeMap<Str, ObservedNode>,
-    /// By node: when it was not Ready, lately, oldest first.
+    /// By node: its recent times of not being Ready, oldest first.
     downs: BTreeMap<Str, Vec<suspects::Outage>>,
-    /// By node: when it was seen to go down, oldest first.
+    /// By node: the times at which it went down, oldest first.
     falls: BTreeMap<Str, Vec<Timestamp>>,
     /// Each node's Ready condition.
     conditions: BTreeMap<Str, ConditionStatus>,
-    /// What is to be pre-warmed, and was lately.
+    /// The request for pre-warming, now and within the slack.
     prewarms: Recent<Option<Prewarm>>,
-    /// The registry serves no more pulls.
+    /// The state of a registry that serves no more pulls.
     throttle: throttle::RegistryThrottle,
-    /// The pods that are there for it.
+    /// The pods and StatefulSets for pre-warming that exist.
     warm_pods: prewarm::WarmPodsThere,
     /// When a node's object was deleted last.
     gone_at: Option<Timestamp>,
@@ -130,61 +131,62 @@ pub struct Observer {
     daemon_set: Option<DaemonSetFact>,
     /// The DaemonSet's own `maxUnavailable`.
     own_budget: Recent<Option<IntOrPercent>>,
-    /// How many nodes may have its pod, and how many it counts as desired.
+    /// The number of nodes that may have the DaemonSet's pod; `desired` is the number that the DaemonSet's status counts.
     fleet: Recent<u32>,
     desired: Recent<u32>,
     old_pods: Recent<usize>,
-    /// Since when its own controller may replace pods.
+    /// Since when the DaemonSet's own controller may replace pods.
     rolling_since: Option<Timestamp>,
     /// Whether the DaemonSet is being deleted.
     is_being_deleted: bool,
-    /// Nodes that were serving when rolldeck deleted their pod, and have not served for long enough since.
+    /// Nodes that served when rolldeck deleted their pod, and that have not served for long enough since.
     taken_down: BTreeMap<Str, Down>,
-    /// Nodes that rolldeck deleted a pod on for the present target, with when.
+    /// Nodes on which rolldeck deleted a pod for the present target, each with the time.
     replaced: BTreeMap<Str, Timestamp>,
     /// Nodes that must pull since rolldeck deleted their pod.
     pulling: BTreeSet<Str>,
-    /// Commands that end a pause and are not settled: whose, and when they were given.
+    /// Unsettled commands that end a pause, each with its console and the time at which it was given.
     resumptions: Vec<((Str, CommandId), Timestamp)>,
-    /// What operators asked for that an earlier request of somebody else must not take back.
+    /// The unsettled requests of operators. A late request must not take back a later one of somebody else.
     overtaken: overtaken::Overtaken,
     /// When a command was last given or settled.
     last_command_at: Timestamp,
-    /// How often an image was requested and is not recorded yet; below 0 where it was written too often.
+    /// By images: how many requests of operators are not in the record yet; below 0 if the record had more requests than operators made.
     images_requested: BTreeMap<BTreeMap<String, ImageRef>, i32>,
     /// When the record last asked for an image that it had not asked for before.
     image_written_at: Timestamp,
-    /// How long a driver may take to have a drift of the strategy in the record.
+    /// How long a driver may take until the record says that the strategy drifted.
     drift_takes: Duration,
-    /// Until when some console did not see everything.
+    /// The time until which some console did not see everything.
     blind_until: Timestamp,
-    /// Nodes that are next in line and do not say what they wait for, by console.
+    /// By console: the nodes that it shows as next without saying what they wait for.
     unexplained: waits::Unexplained,
-    /// How long each console may go on deleting after a pause, by what it shows, and since when the rollout is paused.
+    /// How long each console says that it may go on deleting after a pause, and since when the rollout is paused.
     pause_delay: pause_delay::PauseDelay,
-    /// Some console does not see the record version by version, or late.
+    /// Whether some console misses versions of the record or sees them late.
     misses_versions: bool,
     /// When the template last changed.
     template_since: Timestamp,
-    /// The roll back that is requested.
+    /// The roll back that the record requests.
     requested_roll_back: Option<change::RequestedRollBack>,
-    /// The revision of a roll back that was written, and that the record did not have as made when another template was requested.
+    /// The revision of a roll back that was written to the DaemonSet, but that the record did not yet have as made when another template was
+    /// requested.
     rolled_back_to: Option<Str>,
-    /// When a roll back was last requested, and to the revision with which number.
+    /// The last command for a roll back: its time, and the number of the revision if it named one.
     undo_requested: Option<(Timestamp, Option<i64>)>,
-    /// When somebody last ruined or deleted the record.
+    /// When the record was last made unreadable or deleted.
     record_lost_at: Option<Timestamp>,
-    /// What is known of pods that are missing.
+    /// The observer's knowledge of missing pods.
     absent: Absent,
-    /// The network loses nothing.
+    /// Whether the network loses nothing.
     network_is_fine: bool,
-    /// Since when the DaemonSet is being deleted, or gone.
+    /// Since when the DaemonSet is being deleted or is gone.
     daemon_set_goes_since: Option<Timestamp>,
-    /// Consoles that may believe a watch that stands still, each until when.
+    /// Consoles that may believe a watch that stands still, each with the time until which it may.
     unaware: BTreeMap<Str, Timestamp>,
-    /// What each console showed last.
+    /// The last screen of each console.
     shown: BTreeMap<Str, ShownScreen>,
-    /// Consoles' clocks may differ by so much, and the record says by theirs when a rollout began.
+    /// How much the clocks of consoles may differ. A console's clock dates the beginning of a rollout in the record.
     clocks: Duration,
     /// Nodes whose clock is wrong.
     wrong_clocks: BTreeSet<Str>,
@@ -200,7 +202,7 @@ pub struct Observer {
 const KINDS: [Kind; 5] = [Kind::Node, Kind::DaemonSet, Kind::Lease, Kind::StatefulSet, Kind::Pod];
 
 impl Observer {
-    /// An observer of `namespace/name`, from now on. `slack`: see the module.
+    /// An observer of `namespace/name`, from now on. The module documentation explains `slack`.
     pub fn new(world: &World, (namespace, name): (&str, &str), slack: Duration) -> Self {
         let now = world.now();
         let mut observer = Self {
@@ -276,21 +278,21 @@ impl Observer {
         observer
     }
 
-    /// With nodes whose clocks are wrong.
+    /// Sets the nodes whose clocks are wrong.
     #[must_use]
     pub fn with_wrong_clocks(mut self, nodes: BTreeSet<Str>) -> Self {
         self.wrong_clocks = nodes;
         self
     }
 
-    /// With consoles whose clocks differ by so much.
+    /// Sets how much the clocks of consoles differ.
     #[must_use]
     pub fn with_clocks_apart(mut self, clocks: Duration) -> Self {
         self.clocks = clocks;
         self
     }
 
-    /// With the delays and losses of this network.
+    /// Allows for the delays and losses of this network.
     #[must_use]
     pub fn with_network(mut self, network: NetworkProfile) -> Self {
         self.network_is_fine = network == NetworkProfile::FINE;
@@ -299,19 +301,19 @@ impl Observer {
         self
     }
 
-    /// Some console does not, or did not, see everything until then.
+    /// Sets the time until which some console does not see everything.
     pub fn blind_until(&mut self, blind_until: Timestamp) {
         self.blind_until = blind_until;
     }
 
-    /// Allows for consoles that do not see the record version by version: one that is gone again tells them nothing.
+    /// Allows for consoles that miss versions of the record: a version that is replaced before they see it tells them nothing.
     #[must_use]
     pub fn with_missed_versions(mut self, missed: bool) -> Self {
         self.misses_versions = missed;
         self
     }
 
-    /// What was broken so far.
+    /// The promises broken so far.
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }
@@ -321,17 +323,17 @@ impl Observer {
         self.deletions
     }
 
-    /// The most nodes that rolldeck had taken down at once.
+    /// The largest number of nodes that rolldeck had taken down at once.
     pub fn worst_down(&self) -> usize {
         self.worst_down
     }
 
-    /// How many pulls it judged by the limit of a site.
+    /// How many pulls were judged by the limit of a site.
     pub fn site_pulls(&self) -> SitePulls {
         self.site_pulls
     }
 
-    /// What it saw going wrong on machines.
+    /// The faults that the observer saw on machines.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
@@ -341,8 +343,7 @@ impl Observer {
         self.violations.push(Violation { promise, after: now.since(self.began_at), text });
     }
 
-    /// Looks at everything that changed since the last look; `accepted` is what the API server accepted from
-    /// consoles meanwhile.
+    /// Judges everything that changed since the last call. `accepted` has the writes of consoles that the API server accepted meanwhile.
     pub fn observe_changes(&mut self, world: &World, accepted: &mut AcceptedWrites) {
         let revision = world.store().revision();
         if self.cursors == [revision; KINDS.len()] {
@@ -356,7 +357,7 @@ impl Observer {
                         news |= self.apply_change(kind, change, world, accepted);
                     }
                 }
-                // It looks after every instant, so the log always reaches back; if it did not, violations would be missed.
+                // The observer looks after every instant, so the log always reaches back. If it did not, violations would be missed.
                 Err(gap) => self.report_violation("observer", world.now(), gap.message),
             }
             self.cursors[at] = revision;
@@ -368,7 +369,7 @@ impl Observer {
         }
     }
 
-    /// Returns whether the change concerns the rollout.
+    /// Takes in one change. Returns whether it concerns the rollout.
     fn apply_change(&mut self, kind: Kind, change: &StoreChange, world: &World, accepted: &AcceptedWrites) -> bool {
         let object = &change.object;
         let gone = change.kind == ChangeKind::Deleted;
@@ -409,7 +410,7 @@ impl Observer {
                 {
                     self.judge(deletion, change.at, world);
                 }
-                // What was taken out of its reach is none of its pods, whatever becomes of it.
+                // A pod that no longer belongs to the DaemonSet counts as gone.
                 if gone || !self.is_ours(object) {
                     self.pod_gone(&object.meta.uid, change.at);
                 } else {

@@ -1,5 +1,5 @@
-//! A one-shot command, as the command line runs it beside consoles: it loads, gives the command, waits until it is settled, gives
-//! the lease back, and ends.
+//! A one-shot command, as the command line runs it beside consoles. The process loads, gives the command, waits until it is settled,
+//! gives the Lease back, and ends.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::engine::model::command::{Command, CommandId, Refusal};
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 
-/// After this it is given up, settled or not.
+/// The time after which the process ends even if its command is not settled.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How long it waits for its last answers when it is done.
+/// How long a process that is done waits for its last answers.
 const LEAVING: Duration = Duration::from_secs(8);
-/// How often it looks whether it has loaded.
+/// The time between two tries to give the command while the process loads.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// A process that carries out one command.
@@ -26,11 +26,11 @@ pub(super) struct OneShotRun {
 
 #[derive(Debug)]
 enum OneShotState {
-    /// It loads; it looks again then.
+    /// The process loads; it tries to give the command at this time.
     Loads(Command, Timestamp),
-    /// It has given its command.
+    /// The process has given its command and waits for the result.
     Waits,
-    /// It is done, one way or the other.
+    /// The command is settled or refused, and the process is about to end.
     Leaves,
 }
 
@@ -55,12 +55,12 @@ impl OneShotRun {
         self.console.next_at().into_iter().chain(looks).chain([self.until]).min()
     }
 
-    /// Whether it is gone.
+    /// Whether the process has ended.
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
         now >= self.until || (matches!(self.stage, OneShotState::Leaves) && self.console.is_at_rest())
     }
 
-    /// Lets it go on; returns its command when it has given it.
+    /// Steps the process. Returns the command in the step in which it was given.
     pub(super) fn step(&mut self, world: &mut World, accepted: &mut AcceptedWrites) -> Option<(CommandId, Command)> {
         self.console.step(world, accepted);
         let now = world.now();
@@ -87,7 +87,7 @@ impl OneShotRun {
     fn leave(&mut self, now: Timestamp) {
         self.stage = OneShotState::Leaves;
         self.until = self.until.min(now + LEAVING);
-        // Where nothing is loaded it is refused, and then there is nothing to give back either.
+        // The command is refused if nothing is loaded; then there is no Lease to give back.
         let _ = self.console.command(Command::StopDriving, now);
     }
 }

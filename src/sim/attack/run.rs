@@ -1,4 +1,4 @@
-//! Plays a case to its end, and says what came of it.
+//! Plays a case to its end and reports the result.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -30,50 +30,50 @@ use crate::sim::world::scenario::{ClusterFault, Fault, FleetFault};
 
 /// How long after the calm a rollout may take to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(3600);
-/// How often the operator after the calm looks.
+/// The time between two commands of the operator after the calm.
 const COMMAND_EVERY: Duration = Duration::from_secs(15);
-/// How often what is shown is checked.
+/// The time between two checks of the screens.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
-/// At one of so many checks each console is asked whether time alone changed anything unannounced: that costs as much as several decisions.
+/// At one of this many checks, each console is also checked for changes that only time made. That check costs as much as several decisions.
 const ANNOUNCED_EVERY: u64 = 4;
-/// For how long a proof of the record is good, and how long a deletion behind it may take to leave, with a little for
-/// rounding: near the API server, and at the most.
+/// How long a proof of the record is valid near the API server, including the time until its deletion is sent and an allowance for
+/// rounding. [`OLDEST_PROOF`] is the most for a console that is far away.
 const PROOF: Duration = Duration::from_millis(1050);
 const OLDEST_PROOF: Duration = Duration::from_millis(3550);
-/// A console whose messages take no longer is near.
+/// The longest delay of messages with which a console counts as near.
 const NEAR: Duration = Duration::from_millis(100);
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Its seed.
+    /// The seed of its case.
     pub seed: u64,
-    /// What was broken.
+    /// The broken promises.
     pub violations: Vec<Violation>,
     /// How many pods rolldeck deleted.
     pub deletions: u64,
-    /// What went wrong in the world, for consoles, and in their networks, by kind.
+    /// The faults of the world, of consoles and of their networks, by kind.
     pub faults: Faults,
-    /// Which causes of trouble a console showed on some node.
+    /// The causes of trouble that some console showed on some node.
     pub causes: BTreeSet<CauseKind>,
-    /// The most nodes that rolldeck had taken down at once.
+    /// The largest number of nodes that rolldeck had taken down at once.
     pub worst_down: usize,
     /// How many pulls were judged by the limit of a site.
     pub site_pulls: SitePulls,
-    /// How long it took, in the world's time.
+    /// How long the run took, in the world's time.
     pub took: Duration,
-    /// A digest of everything that changed: the same for the same seed.
+    /// A digest of all changes; the same case always gives the same digest.
     pub digest: u64,
-    /// What happened, a line each; kept only where it was asked for.
+    /// The events of the run, a line each; empty with [`TraceMode::Dropped`].
     pub trace: Vec<String>,
 }
 
 /// Whether a run keeps its trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceMode {
-    /// It does.
+    /// The trace is kept.
     Kept,
-    /// It does not: runs by the million.
+    /// The trace is dropped, for millions of runs.
     Dropped,
 }
 
@@ -112,18 +112,18 @@ struct Run<'a> {
     consoles: [Option<SimulatedConsole>; 3],
     one_shots: Vec<OneShotRun>,
     in_flight: Vec<RequestsInFlight>,
-    /// Acts that are performed once a moment has come that often.
+    /// Acts that wait for a moment, each with the number of such moments at which it is performed.
     triggers: Vec<(Trigger, u64, &'a Act)>,
-    /// Consoles that are opened again, and when.
+    /// Consoles that are to be opened again, each with its time.
     reopened: Vec<(Timestamp, usize)>,
-    /// Pauses that are not settled: whose, and when they were given.
+    /// Unsettled pauses, each with its console and the time at which it was given.
     pauses: Vec<(Str, CommandId, Timestamp)>,
     accepted: AcceptedWrites,
     began_at: Timestamp,
     checked_at: Timestamp,
-    /// How often that was.
+    /// How many checks of the screens there were.
     checks: u64,
-    /// Until when a console that was killed did not see everything.
+    /// The time until which a console that has since been killed did not see everything.
     blind_until: Timestamp,
     network: NetworkProfile,
     opened: u64,
@@ -177,7 +177,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Plays what the case has until the calm.
+    /// Plays the acts of the case until the calm.
     fn run_acts(&mut self) {
         for (after, act) in &self.case.acts {
             self.run_until(self.began_at + *after);
@@ -193,7 +193,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Adds what changed in the world to the trace.
+    /// Adds the changes of the world to the trace.
     fn note_changes(&mut self) {
         if self.trace_mode == TraceMode::Dropped {
             return;
@@ -211,7 +211,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Collects what consoles report, and checks what they claim.
+    /// Collects the reports of consoles, and checks the results of their commands.
     fn collect_results(&mut self) {
         let now = self.world.now();
         let mut said = Vec::new();
@@ -303,7 +303,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// How often such a moment has come.
+    /// How many such moments there have been.
     fn count(&self, trigger: Trigger) -> u64 {
         let faults = self.observer.faults();
         match trigger {
@@ -370,13 +370,13 @@ impl<'a> Run<'a> {
         self.in_flight.push(console.kill());
     }
 
-    /// Lets the world and all processes go on until then.
+    /// Lets the world and all processes go on until `end`.
     fn run_until(&mut self, end: Timestamp) {
         loop {
             let known = self.world.store().revision();
             self.step();
             let now = self.world.now();
-            // What one process wrote in this step, those that were stepped before it have not been sent yet.
+            // Processes that were stepped before the writer of this step have not been sent its write yet.
             let unsent = (self.world.store().revision() != known).then_some(now);
             let consoles = self.consoles.iter().flatten().filter_map(SimulatedConsole::next_at);
             let one_shots = self.one_shots.iter().filter_map(OneShotRun::next_at);
@@ -455,7 +455,7 @@ impl<'a> Run<'a> {
         self.check_what_is_shown();
     }
 
-    /// P8: every node that does not move says why. P10: what is shown as fact is one.
+    /// P8: every node that does not move says why. P10: everything that is shown as fact is true.
     fn check_what_is_shown(&mut self) {
         let now = self.world.now();
         if now < self.checked_at + CHECK_EVERY {
@@ -485,7 +485,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The calm: everything works again, and an operator brings the rollout to an end.
+    /// Plays the calm: everything works again, and an operator brings the rollout to its end.
     fn finish(&mut self) {
         self.network = self.network.calm();
         self.triggers.clear();
@@ -507,8 +507,8 @@ impl<'a> Run<'a> {
         self.observer.check_nothing_is_left_of_prewarming(now);
     }
 
-    /// Nothing is recorded, the strategy is the operators' own, every node serves the current revision, unless its own
-    /// controller stands still on the way there.
+    /// Whether the rollout has ended: there is no record, the strategy is the operators' own, and every node serves the current revision,
+    /// unless the DaemonSet's own controller stands still on the way there.
     fn is_over(&self) -> bool {
         let store = self.world.store();
         let Some(daemon_set) = store.get(Kind::DaemonSet, DAEMON_SET.0, DAEMON_SET.1) else { return true };
@@ -538,7 +538,7 @@ impl<'a> Run<'a> {
             .and_then(|lease| lease.lease_fact())
             .is_some_and(|lease| lease.record.is_err() || lease.prewarm.is_err())
         {
-            // A record that nobody can read is deleted by hand, as the console advises.
+            // The operator deletes an unreadable record by hand, as the console advises.
             edit_lease(LeaseEdit::Delete, &mut self.world);
             self.observer.record_is_lost(now);
             return;

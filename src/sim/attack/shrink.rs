@@ -1,7 +1,7 @@
-//! Makes a case that breaks a promise as small as it can be made while the same promise stays broken: what is left is
-//! what it takes.
+//! Shrinks a case that breaks a promise while the same promise stays broken, so that only the parts needed for this are left.
 //!
-//! Greedy and deterministic: everything that could be left out is left out in turn, halves first, until nothing can.
+//! The search is greedy and deterministic: it leaves out one part after another, large stretches first, until nothing more can be left
+//! out.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::network::NetworkProfile;
 use super::run::{TraceMode, run_case};
 use crate::engine::model::quantity::IntOrPercent;
 
-/// The case made small, or `None` when it breaks no promise.
+/// The shrunk case; `None` if the case breaks no promise.
 pub fn shrink(case: &Case) -> Option<Case> {
     let broken = promises(case);
     let first = broken.first()?.clone();
@@ -25,7 +25,7 @@ pub fn shrink(case: &Case) -> Option<Case> {
     }
 }
 
-/// Which promises a case breaks, in the order in which it does.
+/// The promises that a case breaks, in the order of the violations.
 fn promises(case: &Case) -> Vec<String> {
     run_case(case, TraceMode::Dropped).violations.iter().map(|violation| violation.promise.to_owned()).collect()
 }
@@ -59,7 +59,7 @@ impl Shrinker {
         self.simplify();
     }
 
-    /// Drops members of a list: first long stretches, then single ones.
+    /// Drops members of a list, first in long stretches, then one by one.
     fn drop_from<T: Clone>(&mut self, list: impl Fn(&mut Case) -> &mut Vec<T>) {
         let mut stretch = list(&mut self.best).len().next_power_of_two();
         while stretch > 0 {
@@ -80,8 +80,8 @@ impl Shrinker {
         }
     }
 
-    /// Drops faults of the world; where a rollout does not end, what heals them stays: a world that never heals proves
-    /// nothing.
+    /// Drops faults of the world. For P8 the changes that heal faults stay, because a rollout that does not end in a world that never heals
+    /// proves nothing.
     fn drop_faults(&mut self) {
         if self.promise != "P8" {
             return self.drop_from(|case| &mut case.scenario.faults);

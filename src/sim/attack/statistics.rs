@@ -1,4 +1,4 @@
-//! What came of many runs, put together.
+//! The combined results of many runs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,29 +9,29 @@ use super::observer::SitePulls;
 use super::run::Report;
 use crate::engine::model::cause::CauseKind;
 
-/// What came of many runs.
+/// The combined results of many runs.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Statistics {
     /// How many runs there were.
     pub runs: u64,
-    /// How many pods were replaced in them.
+    /// How many pods were replaced in these runs.
     pub deletions: u64,
-    /// What went wrong in them, by kind.
+    /// The faults of these runs, by kind.
     pub faults: Faults,
-    /// In how many of them a console showed a cause of trouble on some node.
+    /// For each cause of trouble, the number of runs in which a console showed it on some node.
     pub causes: BTreeMap<CauseKind, u64>,
-    /// The most nodes that a rollout had taken down at once.
+    /// The largest number of nodes that a rollout had taken down at once.
     pub worst_down: usize,
     /// How many pulls were judged by the limit of a site.
     pub site_pulls: SitePulls,
-    /// How long they took, in their worlds' time.
+    /// How long the runs took, in their worlds' time.
     pub took: Duration,
-    /// Runs that broke a promise, by seed: what each broke, in words.
+    /// The runs that broke a promise: the seed, and the violations in words.
     pub broken: Vec<(u64, Vec<String>)>,
 }
 
 impl Statistics {
-    /// Adds what came of one run.
+    /// Adds the result of one run.
     pub fn add(&mut self, report: &Report) {
         self.runs += 1;
         self.deletions += report.deletions;
@@ -49,7 +49,7 @@ impl Statistics {
 }
 
 impl fmt::Display for Statistics {
-    /// How much was tried, what went wrong by kind, and what was broken, in lines.
+    /// Writes lines with the size of the runs, the faults by kind, and the broken promises.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let days = self.took.as_secs() / 86_400;
         writeln!(

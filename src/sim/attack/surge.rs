@@ -1,11 +1,10 @@
-//! A surge that its own controller has forgotten.
+//! A surge that the DaemonSet's own controller has forgotten.
 //!
-//! A controller that surges looks again at a new pod when its `minReadySeconds` are over: once, and not where an earlier
-//! look was wanted at that moment (`AddAfter` keeps the earlier one), or where the node's clock is ahead. Its last resort,
-//! `numberReady != numberAvailable`, counts the oldest pod of each node, which is the old one and available
-//! (`updateDaemonSetStatus`, kubernetes 1.36). Then both pods stay, and the surge stands still until anything happens to
-//! the DaemonSet or its pods, or the informer lists anew after 12 to 24 hours. No rolldeck has a part in that: what was
-//! handed back is its controller's.
+//! A controller that surges checks a new pod again when its `minReadySeconds` are over, but only once. It misses this check if an earlier
+//! check was planned (`AddAfter` keeps the earlier one), or if the node's clock is ahead. Its fallback `numberReady != numberAvailable`
+//! does not help, because it counts the oldest pod of each node, and the old pod is available (`updateDaemonSetStatus`, kubernetes 1.36).
+//! Then both pods stay, and the surge stands still until anything happens to the DaemonSet or its pods, or the informer lists anew after
+//! 12 to 24 hours. rolldeck has no part in this, because a released DaemonSet belongs to its controller.
 
 use std::time::Duration;
 
@@ -16,10 +15,10 @@ use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 
-/// A controller that still looks has looked by then.
+/// The time within which a controller that has not forgotten the surge checks the new pod.
 const LOOKS: Duration = Duration::from_secs(60);
 
-/// Whether some node has an old pod that is ready, and beside it a new one that has been available for long by now.
+/// Whether some node has an old pod that is ready and a new one that has been available for long.
 pub(super) fn surge_stands_still(world: &World, (namespace, name): (&str, &str)) -> bool {
     let Some(object) = world.store().get(Kind::DaemonSet, namespace, name) else { return false };
     let Some(set) = object.daemon_set() else { return false };
@@ -51,7 +50,7 @@ mod tests {
 
     const AGENT: (&str, &str) = ("edge", "agent");
 
-    /// One node whose clock is 200 s ahead; its DaemonSet surges, and gets this image.
+    /// A world of one node whose clock is 200 s ahead. Its DaemonSet surges to the image of this version.
     fn surging_to(version: &str) -> World {
         let mut scenario = built_in("small").unwrap();
         scenario.nodes.truncate(1);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::engine::model::facts::{ContainerState, DaemonSetFact, LeaseFact, PodFact};
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
-/// A change as a line; `None` for one that changes nothing which the line would show.
+/// A change as a line; `None` if it changes nothing that the line would show.
 pub(super) fn trace_of(change: &StoreChange) -> Option<String> {
     let (object, before) = (&change.object, change.before.as_deref());
     let name = &object.meta.name;
@@ -74,7 +74,7 @@ fn record(lease: &LeaseFact) -> Value {
     }
 }
 
-/// What is another in a record than it was, as far as people care.
+/// The differences between two records that matter to readers.
 fn differences(was: &Value, is: &Value) -> Vec<String> {
     if !is.is_object() {
         return if was == is { Vec::new() } else { vec![format!("record {is}")] };

@@ -1,7 +1,7 @@
 //! The watches of a process: late, broken, expired, out of date, or sending past events again.
 //!
-//! They do only what real watches can do: events of one kind arrive in the order in which they were sent, those of different kinds
-//! in any order.
+//! They do only what real watches can do: events of one kind arrive in the order in which they were sent, events of different kinds in
+//! any order.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,16 +17,16 @@ use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::ChangeKind;
 
-/// A server tells a quiet watch every minute how far it has come.
+/// The time after which the server sends a bookmark to a quiet watch.
 const BOOKMARK: Duration = Duration::from_secs(60);
-/// How many batches a watch can be taken back.
+/// How many batches of events a watch can send again.
 const HISTORY: usize = 32;
 
 /// All watches of one process.
 #[derive(Debug)]
 pub(super) struct Watches {
     watches: Vec<AttackWatch>,
-    /// Up to here the world was looked at.
+    /// The version of the world up to which changes were handled.
     followed: u64,
 }
 
@@ -38,31 +38,31 @@ struct AttackWatch {
     known: u64,
     /// `known` before each of the last batches of events.
     history: VecDeque<u64>,
-    /// When it last sent anything.
+    /// When the watch last sent anything.
     sent_at: Timestamp,
-    /// Facts of one kind arrive in their order.
+    /// When the last sent event arrives; later events arrive no sooner, so that they keep their order.
     last_at: Timestamp,
-    /// Until when it is late, and by how much.
+    /// The time until which the watch is late, and its delay.
     late: Option<(Timestamp, Duration)>,
     state: StreamState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum StreamState {
-    /// Not listed yet, or to be listed anew, from then on.
+    /// The watch lists its objects at this time, for the first time or anew.
     Unlisted(Timestamp),
     Live,
-    /// Broken; taken up where it was then.
+    /// The watch is broken and resumes at this time where it stopped.
     Broken(Timestamp),
-    /// Its server is out of date itself until then.
+    /// The server's cache is out of date until this time.
     Behind(Timestamp),
-    /// Only bookmarks come through until then.
+    /// The watch passes on only bookmarks until this time.
     Bookmarks(Timestamp),
-    /// The same, and the server goes on saying how far it has come: no further.
+    /// The watch stands still until this time: its bookmarks do not advance.
     Stuck(Timestamp),
 }
 
-/// What a watch needs to send events: the world, the network, and where they are put.
+/// The things that a watch needs to send events: the world, the network, and the list of sent events.
 pub(super) struct StreamContext<'a> {
     pub(super) world: &'a World,
     pub(super) api_client: &'a mut ApiClient,
@@ -95,7 +95,7 @@ impl Watches {
         Self { watches: kinds.map(watch).into(), followed: u64::MAX }
     }
 
-    /// When one of them does something although nothing changes in the world.
+    /// The next time at which a watch acts even if nothing changes in the world.
     pub(super) fn next_at(&self) -> Option<Timestamp> {
         let due = |watch: &AttackWatch| match watch.state {
             StreamState::Unlisted(at) | StreamState::Broken(at) | StreamState::Behind(at) => Some(at),
@@ -110,9 +110,9 @@ impl Watches {
         self.watches.iter_mut().find(|watch| watch.watched == watched && watch.state == StreamState::Live)
     }
 
-    /// Breaks one until then; says whether it was whole.
+    /// Breaks a watch until `until`. Returns whether it was live.
     ///
-    /// The process notices after everything that was sent before has arrived.
+    /// The process notices the break after all events that were sent before have arrived.
     pub(super) fn cut(
         &mut self,
         watched: Watched,
@@ -127,22 +127,22 @@ impl Watches {
         true
     }
 
-    /// Makes one late until then.
+    /// Makes a watch late by `by` until `until`. Returns whether it was live.
     pub(super) fn delay(&mut self, watched: Watched, by: Duration, until: Timestamp) -> bool {
         self.live(watched).map(|watch| watch.late = Some((until, by))).is_some()
     }
 
-    /// Has one let only bookmarks through until then.
+    /// Makes a watch pass on only bookmarks until `until`. Returns whether it was live.
     pub(super) fn bookmarks_only(&mut self, watched: Watched, until: Timestamp) -> bool {
         self.live(watched).map(|watch| watch.state = StreamState::Bookmarks(until)).is_some()
     }
 
-    /// Has one stand still until then; says whether it went on before.
+    /// Makes a watch stand still until `until`. Returns whether it was live.
     pub(super) fn stick(&mut self, watched: Watched, until: Timestamp) -> bool {
         self.live(watched).map(|watch| watch.state = StreamState::Stuck(until)).is_some()
     }
 
-    /// Takes one back by that many batches: it sends them again.
+    /// Makes a watch send this many batches again. Returns whether it could.
     pub(super) fn replay(&mut self, watched: Watched, back: usize) -> bool {
         let Some(watch) = self.live(watched) else { return false };
         let Some(known) = watch.back(back) else { return false };
@@ -151,7 +151,7 @@ impl Watches {
         true
     }
 
-    /// Lists one anew, from a cache that is that many batches behind and stays so until then.
+    /// Makes a watch list its objects anew from a cache that is `back` batches behind until `until`. Returns whether it could.
     pub(super) fn list_stale(
         &mut self,
         (watched, back): (Watched, usize),
@@ -168,8 +168,7 @@ impl Watches {
         true
     }
 
-    /// Sends what is new. Returns whether one resumed that was broken or whose server was behind: until its events have arrived, the
-    /// process is out of date.
+    /// Sends new events. Returns whether a watch resumed that was broken or behind: the process is out of date until its events have arrived.
     pub(super) fn follow(&mut self, context: &mut StreamContext<'_>) -> bool {
         let (now, revision) = (context.world.now(), context.world.store().revision());
         if self.followed == revision && self.next_at().is_none_or(|at| at > now) {
@@ -199,7 +198,7 @@ impl Watches {
                         watch.send(Event::Heard(watch.watched, Some(watch.known)), context);
                     }
                 }
-                // Its events are not sent; its bookmarks are, and name the server's present version.
+                // No events are sent, but bookmarks are, with the server's present version.
                 StreamState::Bookmarks(_) if watch.sent_at + BOOKMARK <= now => {
                     watch.send(Event::Heard(watch.watched, Some(revision)), context);
                 }
@@ -218,7 +217,7 @@ impl Watches {
 }
 
 impl AttackWatch {
-    /// The version up to which it had sent everything that many batches ago.
+    /// The version up to which the watch had sent everything this many batches ago.
     fn back(&self, batches: usize) -> Option<u64> {
         self.history.get(self.history.len().checked_sub(1)?.saturating_sub(batches)).copied()
     }
@@ -268,7 +267,7 @@ impl AttackWatch {
         self.known = world.store().revision();
     }
 
-    /// Sends an event; it arrives no sooner than those of its kind before it.
+    /// Sends an event, which arrives no sooner than earlier events of this watch.
     fn send(&mut self, event: Event, context: &mut StreamContext<'_>) {
         let now = context.world.now();
         let late = self.late.filter(|(until, _)| now < *until).map(|(_, by)| by).unwrap_or_default();
@@ -278,7 +277,7 @@ impl AttackWatch {
     }
 }
 
-/// All objects of a kind as they were at a version; `None` where the log does not reach back that far.
+/// All objects of a kind as they were at a version; `None` if the log does not reach back that far.
 fn as_of(world: &World, kind: Kind, version: u64) -> Option<Vec<std::sync::Arc<Object>>> {
     let mut objects: Vec<_> = world.store().list(kind).cloned().collect();
     let changes = world.store().changes_since(kind, version).ok()?;
@@ -289,7 +288,7 @@ fn as_of(world: &World, kind: Kind, version: u64) -> Option<Vec<std::sync::Arc<O
     Some(objects)
 }
 
-/// The event for a change; `None` where it is not about what is watched.
+/// The event for a change; `None` if the watch does not cover the object.
 fn fact_of(
     watched: Watched,
     (object, before): (&Object, Option<&Object>),
@@ -307,7 +306,7 @@ fn fact_of(
         Watched::Revisions if gone => Some(Event::RevisionGone(object.meta.name.clone())),
         Watched::Revisions => Some(Event::Revision(Box::new(object.revision_fact().filter(|_| here)?))),
         Watched::Pods if !here => None,
-        // What leaves the selector is gone on the watch, as of then; what never was in it is not told of.
+        // A pod that leaves the selector is gone for the watch from then on. A pod that never matched is not reported.
         Watched::Pods if !api_client.selects(object) && !before.is_some_and(|before| api_client.selects(before)) => {
             None
         }

@@ -12,28 +12,28 @@ use crate::engine::model::Str;
 /// The figures of one run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figures {
-    /// How it was rolled out.
+    /// The method of the rollout.
     pub method: Method,
-    /// From the first act until every node served the new image; `None`: it had to be given up.
+    /// From the operator's first act until every node served the new image; `None`: the run was given up.
     pub total: Option<Duration>,
     /// The most nodes without a ready pod at one instant.
     pub peak_offline: usize,
-    /// How long nodes were without a ready pod, all nodes together.
+    /// The time without a ready pod, summed over all nodes.
     pub offline: Duration,
     /// How often a node's Lease ran out.
     pub lease_losses: usize,
     /// The most images that came over each site's link at one instant.
     pub peak_pulls: BTreeMap<Str, usize>,
-    /// Why it halted, each time; the operator let it go on at once.
+    /// The reason of each halt; the operator resumed at once.
     pub halts: Vec<String>,
 }
 
-/// The least time that a rollout can take: that of its slowest site, with its link always full and nothing else.
+/// The least time that a rollout can take: the time in which the slowest site's link, always full, transfers all bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bound {
-    /// Its slowest site.
+    /// The slowest site.
     pub site: Str,
-    /// What its link takes for all bytes.
+    /// The time that its link takes for all bytes.
     pub span: Duration,
 }
 
@@ -44,13 +44,13 @@ pub struct MethodComparison {
     pub scenario: String,
     /// How many nodes run the DaemonSet.
     pub nodes: usize,
-    /// Their sites, in the scenario's order.
+    /// The nodes' sites, in the scenario's order.
     pub sites: Vec<Str>,
-    /// What each node has to pull.
+    /// The bytes that each node has to pull.
     pub bytes_per_node: u64,
-    /// The least time that it can take.
+    /// The least time that a rollout can take.
     pub bound: Bound,
-    /// What came of each method.
+    /// The figures of each method's run.
     pub runs: Vec<Figures>,
 }
 
@@ -60,7 +60,7 @@ impl MethodComparison {
         total.as_secs_f64() / self.bound.span.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// The same as a value for scripts.
+    /// The comparison as a JSON value for scripts.
     pub fn json(&self) -> impl Serialize {
         let run = |run: &Figures| RunJson {
             method: run.method.to_string(),
@@ -110,7 +110,7 @@ struct RunJson {
 }
 
 impl fmt::Display for MethodComparison {
-    /// One line per method, the bound above them, and below them what halted.
+    /// One line per method, with the bound above them and the halts below them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -158,7 +158,7 @@ fn line(f: &mut fmt::Formatter<'_>, cells: [&str; 7]) -> fmt::Result {
     writeln!(f, "{}", text.trim_end())
 }
 
-/// `5:20:07`.
+/// Hours, minutes and seconds: `5:20:07`.
 fn clock(span: Duration) -> String {
     let secs = span.as_secs();
     format!("{}:{:02}:{:02}", secs / 3600, secs / 60 % 60, secs % 60)

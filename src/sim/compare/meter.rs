@@ -14,22 +14,22 @@ use crate::sim::world::object::{Condition, Object, Pod, conditions};
 use crate::sim::world::scenario::RolloutPlan;
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
-/// What is known of a run so far.
+/// The state of a measurement.
 #[derive(Debug)]
 pub(super) struct Meter {
     /// The DaemonSet's uid.
     owner: Str,
     rollout: RolloutPlan,
-    /// Nodes that run the DaemonSet.
+    /// The nodes that run the DaemonSet.
     nodes: BTreeSet<Str>,
-    /// Ready pods that are not being deleted, by uid.
+    /// The ready pods that are not being deleted, by uid.
     serving: BTreeMap<Str, Serving>,
-    /// How many nodes serve the new images.
+    /// How many nodes have a ready pod with the new images.
     updated: usize,
-    /// The version up to which changes are read.
+    /// The resource version up to which changes are read.
     known: u64,
     began_at: Timestamp,
-    /// Up to when offline time is counted.
+    /// The instant up to which offline time is counted.
     counted_to: Timestamp,
     offline_now: usize,
     offline: Duration,
@@ -41,12 +41,12 @@ pub(super) struct Meter {
 #[derive(Debug)]
 struct Serving {
     node: Str,
-    /// It has the new images.
+    /// Whether the pod has the new images.
     updated: bool,
 }
 
 impl Meter {
-    /// A run that begins now; every node that has a ready pod now counts.
+    /// Begins to measure now; the nodes that have a ready pod now count.
     pub(super) fn new(world: &World, rollout: &RolloutPlan) -> Self {
         let (namespace, name) = &rollout.daemon_set;
         let owner = world.store().get(Kind::DaemonSet, namespace, name).map(|set| set.meta.uid.clone());
@@ -88,7 +88,7 @@ impl Meter {
         self.updated == self.nodes.len()
     }
 
-    /// Takes in what changed.
+    /// Takes in the changes since the last call.
     pub(super) fn follow(&mut self, world: &World) {
         for (site, pulls) in world.fleet().pulls_by_site() {
             match self.peak_pulls.get_mut(site) {
@@ -145,7 +145,7 @@ impl Meter {
         }
     }
 
-    /// How many nodes have such a pod.
+    /// How many nodes have a pod for which `is_such` is true.
     fn nodes_that(&self, is_such: impl Fn(&Serving) -> bool) -> usize {
         let nodes: BTreeSet<&Str> =
             self.serving.values().filter(|serving| is_such(serving)).map(|serving| &serving.node).collect();
@@ -165,7 +165,7 @@ pub(super) fn has_images(pod: &Pod, rollout: &RolloutPlan) -> bool {
     rollout.images.values().all(has)
 }
 
-/// Whether a node that was ready is not known to be any more: its Lease was silent for longer than its grace.
+/// Whether a node was ready and is not known to be ready any more, because its Lease was silent for longer than its grace.
 fn is_lease_loss(change: &StoreChange) -> bool {
     let ready = |object: &Object| object.node().map(|node| Condition::status(&node.conditions, conditions::READY));
     change.before.as_deref().and_then(ready) == Some(ConditionStatus::True)

@@ -9,21 +9,20 @@ use crate::engine::model::quantity::IntOrPercent;
 pub enum Method {
     /// The DaemonSet controller by itself, with this `maxUnavailable`.
     RollingUpdate(IntOrPercent),
-    /// `OnDelete`: somebody deletes so many pods, and the next ones as soon as their successors are ready.
+    /// `OnDelete`: an operator deletes this many pods, and the next ones as soon as their successors are ready.
     OnDelete(usize),
-    /// A StatefulSet of one pod per node, which are made one after the other, pulls the image; then a `RollingUpdate` with
-    /// this `maxUnavailable`.
+    /// A StatefulSet of one pod per node pulls the image, one pod after the other; then follows a `RollingUpdate` with this `maxUnavailable`.
     StatefulSet(IntOrPercent),
     /// rolldeck with its default settings; all nodes are allowed at once.
     Rolldeck,
-    /// The same, but rolldeck pre-warms all nodes, so many of each site at once, and updates a node only once it has its image.
+    /// rolldeck pre-warms all nodes, at most this many of each site at once, and updates a node only once it has its image.
     Prewarmed(u32),
-    /// The same with so many at most, and `--pace auto`: each site begins with one, and has more as long as its link bears them.
+    /// As `Prewarmed`, with `--pace auto`: each site begins with one pull at once, and has more, up to this many, as long as its link bears them.
     Paced(u32),
 }
 
 impl Method {
-    /// All that are compared.
+    /// All methods that are compared.
     pub const ALL: [Self; 7] = [
         Self::RollingUpdate(IntOrPercent::Int(2)),
         Self::RollingUpdate(IntOrPercent::Percent(10)),

@@ -1,4 +1,4 @@
-//! Who rolls out: one operator per method.
+//! The operators who roll out: one per method.
 
 pub(super) mod by_hand;
 pub(super) mod controller_alone;
@@ -10,17 +10,17 @@ use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::scenario::{ClusterFault, RolloutPlan};
 
-/// Somebody who rolls out.
+/// An operator who rolls out.
 pub(super) trait RolloutOperator {
-    /// Does what is to be done at the world's present time. `progress` is up to date.
+    /// Acts at the world's present time. `progress` is up to date.
     fn act(&mut self, world: &mut World, progress: &Meter);
 
-    /// When it has something to do next although nothing changes.
+    /// When the operator acts next, even if nothing changes until then.
     fn next_at(&self) -> Option<Timestamp> {
         None
     }
 
-    /// Why it halted, each time.
+    /// The reason of each halt.
     fn halts(self: Box<Self>) -> Vec<String> {
         Vec::new()
     }

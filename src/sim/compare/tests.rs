@@ -1,5 +1,5 @@
-//! How estimates of the time left compare with the time that was left, in rollouts of the factory. `cargo test --lib
-//! compare::tests -- --ignored --nocapture` prints one line for each way of rolling out.
+//! The estimates of the time left are compared with the time that was left, in rollouts of the factory.
+//! `cargo test --lib compare::tests -- --ignored --nocapture` prints one line for each way of rolling out.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -21,32 +21,32 @@ use crate::sim::world::scenario::{Scenario, built_in};
 
 /// How often the estimate is compared.
 const LOOK: Duration = Duration::from_secs(20);
-/// After this a rollout is given up.
+/// A rollout that takes longer is given up.
 const LIMIT: Duration = Duration::from_secs(12 * 3_600);
-/// An estimate is rounded; what is that close is right.
+/// Estimates are rounded: one that is wrong by no more than this counts as right.
 const TOLERANCE: Duration = Duration::from_secs(15);
 
-/// What an operator does in the middle of a rollout.
+/// The operator's act in the middle of a rollout.
 #[derive(Clone, Debug)]
 enum Midway {
     Nothing,
-    /// Pauses for so many minutes when so many nodes are updated.
+    /// Pauses for this many minutes (second) when this many nodes are updated (first).
     Pause(u32, u64),
-    /// Sets this when so many nodes are updated.
+    /// Changes these settings when this many nodes are updated.
     Set(u32, SettingValues),
 }
 
 /// A rollout from its beginning to its end.
 struct RolloutRun {
-    /// When, how many nodes were updated, what was estimated.
+    /// For each look: its time, the number of updated nodes, and the estimate.
     looks: Vec<(Timestamp, u32, RolloutEstimate)>,
     ended: Timestamp,
 }
 
-/// Settings, each as it would be typed.
+/// Settings with their values, as an operator would type them.
 type SettingValues = &'static [(Setting, &'static str)];
 
-/// A command, and when it is given.
+/// A command, with the condition under which it is given.
 type Scripted = (Box<dyn Fn(&Snapshot, Timestamp) -> bool>, Command);
 
 fn run_rollout(scenario: &Scenario, image: &str, settings: &[(Setting, &str)], midway: &Midway) -> RolloutRun {
@@ -127,7 +127,7 @@ fn run_rollout(scenario: &Scenario, image: &str, settings: &[(Setting, &str)], m
     RolloutRun { looks, ended: world.now() }
 }
 
-/// How many estimates were true, and how many too short or too long.
+/// How many estimates were right, and how many too short or too long.
 #[derive(Debug, Default)]
 struct EstimateStatistics {
     known: u32,
@@ -135,9 +135,9 @@ struct EstimateStatistics {
     short: u32,
     long: u32,
     none: u32,
-    /// What was left, in parts of the upper end.
+    /// The time left divided by the estimate's upper end.
     of_most: Vec<f64>,
-    /// The upper end, in parts of the lower one.
+    /// The estimate's upper end divided by its lower end.
     widths: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! A trial: what is rolled out, on which cluster; played once per method.
+//! A trial: a rollout on a scenario's cluster, played once per method.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use crate::engine::model::settings::{Limit, Pace};
 use crate::sim::world::World;
 use crate::sim::world::scenario::{DaemonSetPlan, RolloutPlan, Scenario};
 
-/// After this a run is given up.
+/// A run that takes longer is given up.
 const LIMIT: Duration = Duration::from_secs(3 * 24 * 3600);
 
-/// What is rolled out, on which cluster.
+/// A rollout on a scenario's cluster.
 #[derive(Clone, Debug)]
 pub struct Trial {
     scenario: Scenario,
@@ -29,13 +29,13 @@ pub struct Trial {
     seed: u64,
 }
 
-/// Why nothing can be compared.
+/// Why a scenario cannot be compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NotComparable {
     /// The scenario does not say what is rolled out.
     #[error("the scenario says of no rollout: it has no `[rollout]`")]
     NoRollout,
-    /// Every node has the images already, or there is none.
+    /// Every node has the images already, or no node runs the DaemonSet.
     #[error("no node has anything to pull for the scenario's rollout")]
     NothingToPull,
 }
@@ -44,13 +44,13 @@ impl Trial {
     /// The rollout that a scenario names. The scenario's faults are left out.
     ///
     /// # Errors
-    /// When there is none.
+    /// When the scenario names no rollout.
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Self, NotComparable> {
         let rollout = scenario.rollout.clone().ok_or(NotComparable::NoRollout)?;
         Ok(Self { scenario: Scenario { faults: Vec::new(), ..scenario.clone() }, rollout, seed })
     }
 
-    /// Rolls out once.
+    /// Plays the rollout once, with this method.
     pub fn run(&self, method: Method) -> Figures {
         let mut world = World::new(&self.scenario_for(method), self.seed);
         let mut operator = self.operator(method, &world);
@@ -60,7 +60,7 @@ impl Trial {
             operator.act(&mut world, &meter);
             let now = world.now();
             let next = operator.next_at().into_iter().chain(world.next_at()).min().unwrap_or(end);
-            // Time advances by a millisecond at least, so that the loop ends.
+            // Time advances by at least a millisecond, so that the loop ends.
             world.advance(next.max(now + Duration::from_millis(u64::from(next <= now))));
             meter.follow(&world);
         }
@@ -93,7 +93,7 @@ impl Trial {
         })
     }
 
-    /// What a node has to pull: the images of the rollout that the scenario does not begin with.
+    /// The bytes that a node has to pull: those of the rollout's images with which the scenario does not begin.
     fn bytes_per_node(&self) -> u64 {
         let there: Vec<&String> = self.scenario.daemon_sets.iter().flat_map(|plan| plan.images.values()).collect();
         let new = |name: &Str| {
@@ -102,7 +102,7 @@ impl Trial {
         self.scenario.images.iter().filter(|image| new(&image.name)).map(|image| image.bytes).sum()
     }
 
-    /// The scenario, with the DaemonSet's strategy as the method needs it.
+    /// The scenario, with the DaemonSet's strategy that the method needs.
     fn scenario_for(&self, method: Method) -> Scenario {
         let strategy = |plan: &mut DaemonSetPlan| match method {
             Method::RollingUpdate(limit) | Method::StatefulSet(limit) => {

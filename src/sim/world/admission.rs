@@ -1,4 +1,4 @@
-//! What an API server does to a write before it stores it: defaults, validation, counting generations.
+//! The API server's admission of a write before it is stored: defaults, validation, counting generations.
 //!
 //! The rules are those of `pkg/registry` and `pkg/apis` in Kubernetes, for the kinds whose spec a controller here reads.
 
@@ -42,7 +42,7 @@ pub(super) fn on_create(object: &mut Object, manager: &str) -> Result<(), ApiErr
     Ok(())
 }
 
-/// Completes and checks an object that is to replace `before`; the part that is not written is put back.
+/// Completes and checks an object that is to replace `before`; the part that is not written is restored.
 pub(super) fn on_update(before: &Object, after: &mut Object, part: Part, manager: &str) -> Result<(), ApiError> {
     after.meta.generation = before.meta.generation;
     if part != Part::Main {
@@ -100,7 +100,7 @@ pub(super) fn on_update(before: &Object, after: &mut Object, part: Part, manager
     Ok(())
 }
 
-/// A pod is bound once.
+/// A pod may be bound only once.
 fn bind(name: &str, old: &Pod, new: &mut Pod) -> Result<(), ApiError> {
     if let Some(node) = &old.node {
         let why = format!("pod {name} is already assigned to node \"{node}\"");
@@ -118,7 +118,7 @@ fn refuse(kind: Kind, name: &str, causes: Vec<FieldError>) -> Result<(), ApiErro
     if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid(kind, name, causes)) }
 }
 
-/// A strategy that does not say how many pods may be unavailable means one.
+/// A strategy without `maxUnavailable` gets 1.
 fn default_strategy(daemon_set: &mut DaemonSet) {
     let strategy = &daemon_set.spec.strategy;
     if strategy.kind == StrategyKind::RollingUpdate && strategy.max_unavailable.is_none() {
@@ -152,7 +152,7 @@ fn template_generation(object: &Object) -> i64 {
     object.meta.annotations.get(DAEMONSET_TEMPLATE_GENERATION).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// The count in the annotation is the server's: a client's own value does not stand.
+/// The server sets the count in the annotation: a client's value is overwritten.
 fn count_template(before: &Object, after: &mut Object, retemplated: bool) {
     let counted = template_generation(before) + i64::from(retemplated);
     if template_generation(after) != counted {
@@ -169,7 +169,7 @@ fn note_owners(old: &DaemonSet, new: &mut DaemonSet, manager: &str) {
     }
 }
 
-/// The rules of `legacyValidateEvent`: an event lies where its object does, and a dated one says who reports what.
+/// The rules of `legacyValidateEvent`: an event is in its object's namespace, and an event with `eventTime` names its reporter.
 fn event_causes(namespace: &str, event: &EventBody) -> Vec<FieldError> {
     let mut causes = Vec::new();
     let dated = event.rest["eventTime"].is_string();
@@ -253,7 +253,7 @@ fn daemon_set_causes(spec: &DaemonSetSpec) -> Vec<FieldError> {
     causes
 }
 
-/// Exactly one of `maxUnavailable` and `maxSurge` is to be non-zero.
+/// Exactly one of `maxUnavailable` and `maxSurge` must be non-zero.
 fn strategy_causes(spec: &DaemonSetSpec, causes: &mut Vec<FieldError>) {
     if spec.strategy.kind == StrategyKind::OnDelete {
         return;
@@ -278,7 +278,7 @@ fn daemon_set_update_causes(old: &DaemonSetSpec, new: &DaemonSetSpec) -> Vec<Fie
     causes
 }
 
-/// A pod's spec is fixed, but for its images, its deadline and a few more that nobody here reads.
+/// A pod's spec is fixed, except its images, its deadline and a few fields that this model does not read.
 fn pod_update_causes(old: &Pod, new: &Pod) -> Vec<FieldError> {
     const WORDS: &str = "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,\
         `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \

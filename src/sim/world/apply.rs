@@ -1,4 +1,4 @@
-//! What kubelets ask for and what scenarios make happen, carried out on the store.
+//! Carries out the kubelets' actions and the scenarios' faults on the store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,18 +20,17 @@ use super::scenario::{ClusterFault, Fault, FleetFault};
 use super::store::{DEFAULT_LOG, DeleteOptions, Propagation};
 use super::write::{Part, WriteOptions};
 
-/// A finalizer that somebody gives a DaemonSet.
+/// The finalizer by which somebody holds a DaemonSet.
 const HOLD: &str = "example.com/backup";
-/// When somebody tries again what was refused.
+/// The time until a refused write is tried again.
 const RETRY: Duration = Duration::from_secs(10);
 const KUBELET: WriteOptions<'static> = WriteOptions::named("kubelet");
 const SOMEBODY: WriteOptions<'static> = WriteOptions::named("kubectl");
-/// Who sets an update strategy back.
+/// The field manager that sets an update strategy back.
 const GITOPS: WriteOptions<'static> = WriteOptions::named("argocd-controller");
 
 impl World {
-    /// Carries out what a kubelet asked for. What the store refuses is lost, as it is for a real kubelet, which tries
-    /// again by itself.
+    /// Carries out a kubelet's action. An action that the store refuses is lost, as for a real kubelet, which tries again by itself.
     pub(super) fn apply(&mut self, action: KubeletAction) {
         let now = self.now;
         let _ = match action {
@@ -70,7 +69,7 @@ impl World {
         };
     }
 
-    /// A node that is known keeps what others gave it; what its kubelet says of it is written again.
+    /// Registers a node. A known node keeps the fields that others set; its kubelet's own fields are written again.
     fn register(&mut self, mut object: Object) -> Result<(), ApiError> {
         let (now, name) = (self.now, object.meta.name.clone());
         if let Body::Node(own) = &mut object.body {
@@ -137,7 +136,7 @@ impl World {
         }
     }
 
-    /// A machine that joins under a name that had pods finds them bound to it.
+    /// Tells a machine that joins of the pods that are bound to a node of its name.
     fn introduce_pods(&mut self, node: &Str) {
         for object in self.store.list(Kind::Pod) {
             if let Some(seen) = AssignedPod::of(object).filter(|seen| seen.node == *node) {
@@ -146,7 +145,7 @@ impl World {
         }
     }
 
-    /// A write that is refused (the object is gone by then) is simply not made.
+    /// Makes the writes of a fault; a refused write (the object may be gone) is left out.
     fn strike_cluster(&mut self, fault: &ClusterFault) {
         match fault {
             ClusterFault::Label { node, labels } => self.edit_node(node, |object| {
@@ -180,8 +179,8 @@ impl World {
                     let others = object.meta.finalizers.iter().filter(|finalizer| &***finalizer != HOLD).cloned();
                     object.meta.finalizers = others.chain(held.then(|| HOLD.into())).collect();
                 });
-                // Whoever owns a finalizer goes on trying to take it off, as controllers do: what a policy makes of the
-                // template may be refused in that write too.
+                // The finalizer's owner tries again until the finalizer is removed, as controllers do: a policy may refuse that write too, because it
+                // refuses the template.
                 if !held && done.is_err_and(|refused| refused.reason != Reason::NotFound) {
                     self.inject_at(self.now + RETRY, fault.clone());
                 }
@@ -204,7 +203,7 @@ impl World {
                 });
             }
             ClusterFault::RemoveFinalizer { daemon_set, node, finalizer } => {
-                // Also of pods that have no controller any more, or another DaemonSet's by now.
+                // Pods without a controller, or with another DaemonSet's by now, are included.
                 let namespace = daemon_set.split_once('/').map_or("", |(namespace, _)| namespace);
                 let held = self.store.list_in(Kind::Pod, namespace).filter(|object| {
                     object.meta.finalizers.contains(finalizer)
@@ -287,7 +286,7 @@ impl World {
         let of_it = |object: &&Arc<Object>| {
             let there =
                 &*object.meta.namespace == namespace && object.pod().is_some_and(|pod| pod.node.as_ref() == Some(node));
-            // Nobody makes a pod of the application out of one for pre-warming.
+            // A pod for pre-warming does not become a pod of the application.
             let application = object.meta.labels.get(PREWARM).is_none();
             there && application && object.meta.controller().is_none_or(|controller| Some(controller) == owner.as_ref())
         };
@@ -309,8 +308,8 @@ impl World {
         }
     }
 
-    /// Deletes the pods that have the container that was added to them; whether none is left that may not be deleted. Those for pre-warming
-    /// are not theirs.
+    /// Deletes the application's pods that have the injected container; returns whether all deletions were admitted. Pods for pre-warming are left
+    /// out.
     fn delete_injected(&mut self, namespace: &str) -> bool {
         let has_it = |object: &&Arc<Object>| {
             let of_application = object.meta.labels.get(PREWARM).is_none() && !object.meta.is_deleting();
@@ -353,7 +352,7 @@ fn set_unschedulable(object: &mut Object, cordon: Cordon) {
     }
 }
 
-/// The kubelet's conditions, then those that others keep.
+/// The kubelet's conditions, then the conditions that others set.
 fn merged(own: &Arc<[Condition]>, present: &[Condition]) -> Arc<[Condition]> {
     let others: Vec<&Condition> =
         present.iter().filter(|condition| Condition::find(own, &condition.kind).is_none()).collect();

@@ -1,4 +1,4 @@
-//! The controllers of the simulated cluster. Each sees changes, acts through the store, and says when it acts next.
+//! The controllers of the simulated cluster. Each observes changes, acts through the store, and tells when it acts next.
 //!
 //! ```text
 //!   store ──changes──→ observe ─┐
@@ -27,11 +27,11 @@ use super::write::WriteOptions;
 
 /// A controller, as the world drives it.
 pub(super) trait Controller {
-    /// Sees a change.
+    /// Takes in a change.
     fn observe(&mut self, change: &StoreChange, now: Timestamp);
-    /// When it acts next.
+    /// The instant at which the controller acts next.
     fn next_at(&self) -> Option<Timestamp>;
-    /// Acts on all that is due.
+    /// Does everything that is due.
     fn run(&mut self, store: &mut Store, now: Timestamp);
 }
 
@@ -64,7 +64,7 @@ pub(super) fn record(
         count: 1,
         ..EventBody::default()
     };
-    // The revision makes the name unique, as the nanoseconds do that Kubernetes takes.
+    // The store's revision makes the name unique; Kubernetes takes nanoseconds for that.
     let name = format!("{}.{:x}", meta.name, store.revision());
     let event = Object::new(&namespace, &name, Body::Event(body));
     // An event that cannot be recorded is lost, as everywhere in Kubernetes.

@@ -1,4 +1,4 @@
-//! What a Kubernetes API server answers when it refuses: a reason, its HTTP code, and Kubernetes' own message.
+//! The refusals of a Kubernetes API server: a reason, its HTTP code, and Kubernetes' own message.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use super::kind::Kind;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiError {
-    /// Why, as one of the API's reasons.
+    /// The API's reason.
     pub reason: Reason,
-    /// Why, as Kubernetes says it.
+    /// The message, in Kubernetes' words.
     pub message: String,
-    /// Which object it was about; its name is empty for requests about a whole kind.
+    /// The object that the request was about; its name is empty for requests about a whole kind.
     pub about: Option<(Kind, Str)>,
-    /// For [`Reason::Invalid`]: which fields, and what is wrong with each.
+    /// For [`Reason::Invalid`]: the fields that are wrong.
     pub causes: Vec<FieldError>,
-    /// For [`Reason::TooManyRequests`] and its like: seconds to wait.
+    /// For [`Reason::TooManyRequests`] and similar reasons: the seconds to wait.
     pub retry_after_secs: Option<u32>,
 }
 
@@ -29,7 +29,7 @@ pub struct FieldError {
     pub field: String,
     /// `FieldValueInvalid`, `FieldValueForbidden`, `FieldValueRequired`.
     pub reason: &'static str,
-    /// What is wrong with it.
+    /// The message about the field.
     pub message: String,
 }
 
@@ -46,11 +46,11 @@ pub enum Reason {
     NotFound,
     /// 405.
     MethodNotAllowed,
-    /// 409: there is one of that name.
+    /// 409: an object of that name exists already.
     AlreadyExists,
-    /// 409: it changed, or a precondition does not hold.
+    /// 409: the object changed, or a precondition does not hold.
     Conflict,
-    /// 410: the resource version is older than what is kept.
+    /// 410: the resource version is older than the oldest kept change.
     Expired,
     /// 422.
     Invalid,
@@ -100,17 +100,17 @@ impl ApiError {
         Self { about: Some((kind, name.into())), ..Self::new(reason, message) }
     }
 
-    /// There is no such object.
+    /// No object has this name.
     pub fn not_found(kind: Kind, name: &str) -> Self {
         Self::about(Reason::NotFound, kind, name, format!("{kind} \"{name}\" not found"))
     }
 
-    /// There is one of that name.
+    /// An object has this name already.
     pub fn already_exists(kind: Kind, name: &str) -> Self {
         Self::about(Reason::AlreadyExists, kind, name, format!("{kind} \"{name}\" already exists"))
     }
 
-    /// It is not at the resource version that the writer had seen.
+    /// The object's resource version is not the one that the writer had read.
     pub fn modified(kind: Kind, name: &str) -> Self {
         Self::conflict(
             kind,
@@ -119,18 +119,18 @@ impl ApiError {
         )
     }
 
-    /// It cannot be done to the object as it is.
+    /// The request cannot be carried out on the object in its present state.
     pub fn conflict(kind: Kind, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {kind} \"{name}\": {why}");
         Self::about(Reason::Conflict, kind, name, message)
     }
 
-    /// Not permitted.
+    /// The request is forbidden.
     pub fn forbidden(kind: Kind, name: &str, why: &str) -> Self {
         Self::about(Reason::Forbidden, kind, name, format!("{kind} \"{name}\" is forbidden: {why}"))
     }
 
-    /// Fields that do not make sense.
+    /// Fields of the object are invalid.
     pub fn invalid(kind: Kind, name: &str, causes: Vec<FieldError>) -> Self {
         let words = kind.words();
         let listed: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
@@ -140,12 +140,12 @@ impl ApiError {
         Self { causes, ..Self::about(Reason::Invalid, kind, name, message) }
     }
 
-    /// The log no longer reaches back to `asked`; `oldest` is as far as it goes.
+    /// The version `asked` is older than `oldest`, the oldest one that the log still reaches.
     pub fn expired(asked: u64, oldest: u64) -> Self {
         Self::new(Reason::Expired, format!("too old resource version: {asked} ({oldest})"))
     }
 
-    /// Come back later.
+    /// The client should try again later.
     pub fn too_many_requests(retry_after_secs: u32) -> Self {
         let message = "the server has received too many requests and has asked us to try again later";
         Self { retry_after_secs: Some(retry_after_secs), ..Self::new(Reason::TooManyRequests, message) }
@@ -153,12 +153,12 @@ impl ApiError {
 }
 
 impl FieldError {
-    /// The field's value makes no sense.
+    /// The field's value is invalid.
     pub fn invalid(field: &str, message: impl Into<String>) -> Self {
         Self { field: field.into(), reason: "FieldValueInvalid", message: message.into() }
     }
 
-    /// The field may not be set like that.
+    /// The field may not have this value.
     pub fn forbidden(field: &str, message: impl Into<String>) -> Self {
         Self { field: field.into(), reason: "FieldValueForbidden", message: message.into() }
     }

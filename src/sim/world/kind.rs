@@ -32,7 +32,7 @@ pub enum Kind {
 /// Whether objects of a kind live in namespaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResourceScope {
-    /// They do.
+    /// They live in namespaces.
     Namespaced,
     /// They belong to the cluster as a whole.
     Cluster,
@@ -53,7 +53,7 @@ pub struct Words {
     pub singular: &'static str,
     /// Short names, as in `kubectl get ds`.
     pub short: &'static [&'static str],
-    /// Where its objects live.
+    /// Whether its objects live in namespaces.
     pub scope: ResourceScope,
 }
 
@@ -73,7 +73,7 @@ impl Kind {
         Self::StatefulSet,
     ];
 
-    /// Its names in the API.
+    /// The kind's names in the API.
     pub const fn words(self) -> Words {
         use ResourceScope::{Cluster, Namespaced};
         const fn words(
@@ -114,7 +114,7 @@ impl Kind {
         }
     }
 
-    /// Its place in tables indexed by kind.
+    /// The kind's index in tables.
     pub(super) const fn index(self) -> usize {
         self as usize
     }

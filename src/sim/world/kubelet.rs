@@ -7,16 +7,14 @@
 //!                              └─────────────────────────────────────────────┘
 //! ```
 //!
-//! The simulated world applies the actions to its store; hollow nodes send the very same actions to a real API server.
-//! So nothing here assumes that a write is seen at once, or at all: whatever is not confirmed is tried again on a later
-//! heartbeat.
+//! The simulated world applies the actions to its store; hollow nodes send the same actions to a real API server. So nothing here assumes that a
+//! write is seen at once, or at all: an unconfirmed write is tried again on a later heartbeat.
 //!
-//! A site's link is shared by all that its nodes pull at one moment. When each pull gets less than the link's floor,
-//! requests get lost in proportion: Leases are not renewed, nodes turn unknown, and what follows from that follows by
-//! itself.
+//! All pulls of a site's nodes share the site's link. When each pull gets less than the link's floor, requests get lost in proportion: Leases are not
+//! renewed, and nodes turn unknown with all consequences.
 //!
-//! A disk that is full makes room: images that no container uses go. A pod that has ended for good uses none then, as
-//! its containers go first; a container that waits for its restart keeps its image.
+//! A full disk makes room by removing images that no container uses. A pod that has ended for good uses no image then, as its containers are removed
+//! first; a container that waits for its restart keeps its image.
 
 mod container_log;
 mod ending;
@@ -53,9 +51,9 @@ use machine::Kubelet;
 
 /// The namespace that nodes keep their Leases in.
 pub const LEASE_NAMESPACE: &str = "kube-node-lease";
-/// How long a node's Lease says it is good for.
+/// The duration of a node's Lease, in seconds.
 pub const LEASE_SECS: u32 = 40;
-/// The label that tells a node's name.
+/// The label with a node's name.
 pub const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
 /// A pod as a kubelet sees it through its watch.
@@ -71,14 +69,14 @@ pub struct AssignedPod {
     pub node: Str,
     /// Its template: what to run.
     pub template: Template,
-    /// Set once it is to end.
+    /// The deletion's time and grace, once the pod is being deleted.
     pub deletion: Option<DeletionMark>,
-    /// Whether the API server has it as ready, which somebody else may have changed.
+    /// Whether the API server has the pod as ready; other writers may have changed that.
     pub ready: bool,
 }
 
 impl AssignedPod {
-    /// What a kubelet sees of this object; `None` when it is no pod, or not bound to a node.
+    /// The pod as its kubelet sees it; `None` when the object is no pod, or is not bound to a node.
     pub fn of(object: &Object) -> Option<Self> {
         let pod = object.pod()?;
         Some(Self {
@@ -93,14 +91,14 @@ impl AssignedPod {
     }
 }
 
-/// Something that a kubelet asks of the API server.
+/// A write that a kubelet asks of the API server.
 #[derive(Clone, PartialEq, Debug)]
 pub enum KubeletAction {
-    /// Create a node, with all it says of itself.
+    /// Create a node with its kubelet's own fields.
     Register(Box<Object>),
-    /// Write a node's own conditions and images; conditions of other types are left as they are.
+    /// Write a node's own conditions and images; conditions of other types stay.
     NodeStatus {
-        /// Which node.
+        /// The node's name.
         node: Str,
         /// `Ready` and the pressures.
         conditions: Arc<[Condition]>,
@@ -109,12 +107,12 @@ pub enum KubeletAction {
     },
     /// Renew a node's Lease in [`LEASE_NAMESPACE`], or create it.
     RenewLease {
-        /// Which node: its Lease has its name, and the node is its holder and its owner.
+        /// The node's name, which is also its Lease's name; the node is the Lease's holder and owner.
         node: Str,
         /// `renewTime`.
         at: Timestamp,
     },
-    /// Write a pod's status, if it still has this uid; conditions of other types are left as they are.
+    /// Write a pod's status, if the pod still has this uid; conditions of other types stay.
     PodStatus {
         /// Its namespace.
         namespace: Str,
@@ -125,7 +123,7 @@ pub enum KubeletAction {
         /// The status.
         status: Box<PodStatus>,
     },
-    /// Delete a pod with grace 0 and its uid as precondition: its containers have ended.
+    /// Delete a pod whose containers have ended, with grace 0 and its uid as precondition.
     RemovePod {
         /// Its namespace.
         namespace: Str,
@@ -134,13 +132,13 @@ pub enum KubeletAction {
         /// Its uid.
         uid: Str,
     },
-    /// Create an event, or bring one up to date (`count` is not 1).
+    /// Create an event, or update one (when `count` is not 1).
     Event {
         /// Its namespace.
         namespace: Str,
         /// Its name.
         name: Str,
-        /// What it says.
+        /// The event's content.
         body: Box<EventBody>,
     },
 }
@@ -154,12 +152,12 @@ pub struct Kubelets {
 }
 
 impl Kubelets {
-    /// A fleet without nodes. The same seed and the same inputs give the same actions.
+    /// A fleet without nodes. The same seed and the same inputs lead to the same actions.
     pub fn new(sites: &[Site], images: &[RegistryImage], seed: u64, now: Timestamp) -> Self {
         Self { nodes: Vec::new(), by_name: BTreeMap::new(), env: Env::new(sites, images, seed, now) }
     }
 
-    /// A scenario's fleet, with all its nodes. Images that DaemonSets run at the beginning are on every disk.
+    /// A scenario's fleet with all its nodes. Every disk holds the images that DaemonSets run at the beginning.
     pub fn of(scenario: &Scenario, seed: u64, now: Timestamp) -> Self {
         let mut fleet = Self::new(&scenario.sites, &scenario.images, seed, now);
         for setup in setups(scenario) {
@@ -168,7 +166,7 @@ impl Kubelets {
         fleet
     }
 
-    /// A machine joins: it registers, and renews its Lease from now on.
+    /// Adds a machine: it registers, and renews its Lease from now on.
     pub fn join(&mut self, setup: &NodeSetup, now: Timestamp) {
         self.env.now = now;
         let index = self.nodes.len();
@@ -179,7 +177,7 @@ impl Kubelets {
         self.nodes.push(kubelet);
     }
 
-    /// Tells of a pod that was added or changed.
+    /// Takes in that a pod was added or changed.
     pub fn pod_changed(&mut self, seen: AssignedPod, now: Timestamp) {
         self.env.now = now;
         if let Some(kubelet) = self.by_name.get(&seen.node).and_then(|index| self.nodes.get_mut(*index)) {
@@ -187,7 +185,7 @@ impl Kubelets {
         }
     }
 
-    /// Tells that a pod of this node is gone from the API server.
+    /// Takes in that a pod of this node is gone from the API server.
     pub fn pod_gone(&mut self, node: &str, uid: &Str, now: Timestamp) {
         self.env.now = now;
         if let Some(kubelet) = self.by_name.get(node).and_then(|index| self.nodes.get_mut(*index)) {
@@ -195,14 +193,14 @@ impl Kubelets {
         }
     }
 
-    /// Tells how the API server has a node's `Ready` condition; a kubelet that is well sets it right again.
+    /// Takes in a node's `Ready` condition from the API server; a healthy kubelet corrects a wrong one.
     pub fn node_seen(&mut self, node: &str, ready: ConditionStatus) {
         if let Some(kubelet) = self.by_name.get(node).and_then(|index| self.nodes.get_mut(*index)) {
             kubelet.seen_ready = ready;
         }
     }
 
-    /// Makes something happen.
+    /// Makes a fault happen.
     pub fn inject(&mut self, fault: &FleetFault, now: Timestamp) {
         self.env.now = now;
         match fault {
@@ -229,7 +227,7 @@ impl Kubelets {
         }
     }
 
-    /// When something happens next.
+    /// The next instant at which something happens.
     pub fn next_at(&self) -> Option<Timestamp> {
         self.env.next_at()
     }
@@ -245,7 +243,7 @@ impl Kubelets {
         self.env.now = self.env.now.max(to);
     }
 
-    /// Takes what the kubelets asked for since the last call, in order.
+    /// Takes the actions since the last call, in order.
     pub fn take_actions(&mut self) -> Vec<KubeletAction> {
         std::mem::take(&mut self.env.actions)
     }
@@ -265,15 +263,14 @@ impl Kubelets {
         self.by_name.get(node).and_then(|index| self.nodes.get(*index)).is_some_and(|kubelet| kubelet.has(image))
     }
 
-    /// Whether it is there as the registry has it now: nothing of it would be transferred.
+    /// Whether a node has the image that the registry now serves under this name: a pull would transfer nothing.
     pub fn has_current_image(&self, node: &str, image: &str) -> bool {
         let kubelet = self.by_name.get(node).and_then(|index| self.nodes.get(*index));
         let there = kubelet.and_then(|kubelet| kubelet.image_id(image));
         there.is_some() && there == self.env.id_of(image).as_ref()
     }
 
-    /// Whether a pod of that name serves on its machine, whatever the API server believes: on a node that is merely cut
-    /// off it still does.
+    /// Whether the pod of this name serves on its machine, whatever the API server believes: on a node that is only cut off it still does.
     pub fn serves(&self, pod: &str) -> bool {
         self.nodes.iter().any(|kubelet| kubelet.serves(pod))
     }
@@ -289,13 +286,13 @@ pub fn setups(scenario: &Scenario) -> Vec<NodeSetup> {
 
 /// How often a kubelet renews its Lease and looks at its node's status.
 const HEARTBEAT: Duration = Duration::from_secs(10);
-/// How often a node status is posted although nothing changed.
+/// How often a node's status is written although nothing changed.
 const STATUS_AT_LEAST: Duration = Duration::from_secs(300);
-/// From power to a running kubelet.
+/// The time from power-on to a running kubelet.
 const BOOT: Duration = Duration::from_secs(20);
 /// The first back-off after a failed pull or a crash, and the longest.
 const BACK_OFF: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
-/// A container that ran this long starts its crash back-off anew.
+/// The crash back-off begins anew after a container has run for this long.
 const BACK_OFF_RESET: Duration = Duration::from_secs(600);
 
 #[cfg(test)]

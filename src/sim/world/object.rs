@@ -1,4 +1,4 @@
-//! The world's objects: typed where its controllers read them, verbatim where only a client does.
+//! The world's objects: typed where the world's controllers read them, verbatim where only a client does.
 //!
 //! ```text
 //!   Object ── meta: Meta                     name, uid, resourceVersion, labels, owners, deletion …
@@ -41,9 +41,9 @@ pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration
 /// Any object.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Object {
-    /// What all objects have.
+    /// The metadata that all objects have.
     pub meta: Meta,
-    /// What this kind has.
+    /// The content that depends on the kind.
     pub body: Body,
 }
 
@@ -64,7 +64,7 @@ pub struct Meta {
     pub generation: i64,
     /// `creationTimestamp`.
     pub created_at: Timestamp,
-    /// Set once it is being deleted.
+    /// The deletion's time and grace, once the object is being deleted.
     pub deletion: Option<DeletionMark>,
     /// Its labels.
     pub labels: Labels,
@@ -94,9 +94,9 @@ pub struct Owner {
     pub kind: Str,
     /// Its name.
     pub name: Str,
-    /// Its uid: what counts.
+    /// Its uid, which alone identifies it.
     pub uid: Str,
-    /// Whether it is the one that controls the object.
+    /// Whether the owner controls the object.
     pub controller: bool,
     /// `blockOwnerDeletion`.
     pub block_owner_deletion: bool,
@@ -140,37 +140,37 @@ impl Object {
         }
     }
 
-    /// The node that it is.
+    /// The node, if the object is one.
     pub fn node(&self) -> Option<&Node> {
         if let Body::Node(node) = &self.body { Some(node) } else { None }
     }
 
-    /// The pod that it is.
+    /// The pod, if the object is one.
     pub fn pod(&self) -> Option<&Pod> {
         if let Body::Pod(pod) = &self.body { Some(pod) } else { None }
     }
 
-    /// The DaemonSet that it is.
+    /// The DaemonSet, if the object is one.
     pub fn daemon_set(&self) -> Option<&DaemonSet> {
         if let Body::DaemonSet(daemon_set) = &self.body { Some(daemon_set) } else { None }
     }
 
-    /// The ControllerRevision that it is.
+    /// The ControllerRevision, if the object is one.
     pub fn revision(&self) -> Option<&ControllerRevision> {
         if let Body::ControllerRevision(revision) = &self.body { Some(revision) } else { None }
     }
 
-    /// The Lease that it is.
+    /// The Lease, if the object is one.
     pub fn lease(&self) -> Option<&Lease> {
         if let Body::Lease(lease) = &self.body { Some(lease) } else { None }
     }
 
-    /// The event that it is.
+    /// The event, if the object is one.
     pub fn event(&self) -> Option<&EventBody> {
         if let Body::Event(event) = &self.body { Some(event) } else { None }
     }
 
-    /// An owner reference to this object, as its controller.
+    /// An owner reference to this object that marks it as the controller.
     pub fn as_controller(&self) -> Owner {
         Owner {
             api_version: self.kind().api_version().into(),
@@ -184,7 +184,7 @@ impl Object {
 }
 
 impl Meta {
-    /// The uid of the owner that controls it.
+    /// The uid of the owner that controls the object.
     pub fn controller(&self) -> Option<&Str> {
         self.owners.iter().find(|owner| owner.controller).map(|owner| &owner.uid)
     }
@@ -194,7 +194,7 @@ impl Meta {
         self.deletion.is_some()
     }
 
-    /// The revision it belongs to.
+    /// The hash of the revision that the object belongs to.
     pub fn revision_hash(&self) -> Option<&Str> {
         self.labels.get(REVISION_HASH)
     }

@@ -1,6 +1,6 @@
-//! Admission policies on DaemonSets: one that refuses images in templates (a ValidatingAdmissionPolicy, a webhook), one that writes
-//! digests for tags (a MutatingAdmissionPolicy, as image policies do), and one that sets the update strategy. And two on pods: the plugin
-//! `AlwaysPullImages`, and one that adds a container, as webhooks of meshes do.
+//! Admission policies. Three are on DaemonSets: one refuses images in templates (a ValidatingAdmissionPolicy, a webhook), one writes digests for tags
+//! (a MutatingAdmissionPolicy, as image policies do), and one sets the update strategy. Two are on pods: the plugin `AlwaysPullImages`, and one that
+//! adds a container, as webhooks of meshes do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use super::error::{ApiError, Reason};
 use super::kind::Kind;
 use super::object::{Body, DaemonSet, Object};
 
-/// The container that a policy adds to new pods.
+/// The name of the container that a policy adds to new pods.
 pub const INJECTED: &str = "mesh-proxy";
 
 /// The policies that are in force, by namespace.
 #[derive(Debug, Default)]
 pub(super) struct AdmissionPolicies {
-    /// Which image no template may have (`None`: no template may change), and what is said of it.
+    /// The image that no template may have (`None`: no template may change), and the message of the refusal.
     refused: BTreeMap<Str, (Option<Str>, Str)>,
     pinned: BTreeSet<Str>,
-    /// Where a DaemonSet is `RollingUpdate`, whatever is written.
+    /// The namespaces in which every written DaemonSet becomes `RollingUpdate`.
     rolling_only: BTreeSet<Str>,
-    /// With which image a container is added to new pods.
+    /// The image of the container that is added to new pods.
     injected: BTreeMap<Str, Str>,
-    /// New pods get the pull policy `Always`.
+    /// Whether new pods get the pull policy `Always`.
     pub(super) always_pull_images: bool,
 }
 
@@ -65,7 +65,7 @@ impl AdmissionPolicies {
         self.injected.remove(namespace);
     }
 
-    /// Rewrites what is written, whoever writes it: also a template or a strategy that nobody meant to change.
+    /// Rewrites an object that is updated, whoever writes it: also a template or a strategy that the writer did not mean to change.
     pub(super) fn mutate(&self, object: &mut Object) {
         let Body::DaemonSet(set) = &mut object.body else { return };
         if self.pinned.contains(&object.meta.namespace) {
@@ -76,7 +76,7 @@ impl AdmissionPolicies {
         }
     }
 
-    /// Rewrites what is created.
+    /// Rewrites a new object.
     pub(super) fn mutate_new(&self, object: &mut Object) {
         match &mut object.body {
             Body::Pod(pod) => {
@@ -92,7 +92,7 @@ impl AdmissionPolicies {
         }
     }
 
-    /// Judges what is about to be stored.
+    /// Refuses an object that a policy forbids, before it is stored.
     pub(super) fn validate(&self, before: &Object, after: &Object) -> Result<(), ApiError> {
         let Some((image, why)) = self.refused.get(&after.meta.namespace) else { return Ok(()) };
         let (Body::DaemonSet(old), Body::DaemonSet(new)) = (&before.body, &after.body) else { return Ok(()) };
@@ -124,7 +124,7 @@ fn pin(set: &mut DaemonSet) {
     }
 }
 
-/// Sets `RollingUpdate` for another update strategy; what stands beside its type stays.
+/// Sets the type `RollingUpdate` instead of another one; the strategy's other fields stay.
 fn set_rolling(set: &mut DaemonSet) {
     if set.spec.strategy.kind != StrategyKind::RollingUpdate {
         let mut raw = set.spec.strategy.raw.clone();
@@ -133,7 +133,7 @@ fn set_rolling(set: &mut DaemonSet) {
     }
 }
 
-/// The template with one container more.
+/// The template with the injected container.
 fn with_injected(template: &Template, image: &str) -> Template {
     let mut json = template.json().clone();
     if let Some(containers) = json["spec"]["containers"].as_array_mut() {
@@ -159,7 +159,7 @@ fn always_pulled(template: &Template) -> Template {
     Template::from_json(json)
 }
 
-/// An image by its tag, with the digest that it has here: `agent:v2@sha256:…`.
+/// An image by its tag, with the digest that it has in this world: `agent:v2@sha256:…`.
 pub fn with_digest(image: &str) -> String {
     let digest = image
         .bytes()
@@ -167,7 +167,7 @@ pub fn with_digest(image: &str) -> String {
     format!("{image}@sha256:{digest:064x}")
 }
 
-/// An image without its digest.
+/// The image without its digest.
 pub fn tag_of(image: &str) -> &str {
     image.split_once('@').map_or(image, |(tag, _)| tag)
 }

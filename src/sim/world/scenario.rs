@@ -1,6 +1,6 @@
-//! Scenarios: what a world consists of, and what happens in it when.
+//! Scenarios: a world's parts, and the faults that happen in it with their times.
 //!
-//! They are read from TOML files, or put together in code:
+//! Scenarios are read from TOML files, or put together in code:
 //!
 //! ```toml
 //! name = "two halls"
@@ -52,21 +52,21 @@ use crate::engine::model::labels::Labels;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::time::Timestamp;
 
-/// The label that every node of a site carries: its site.
+/// The label of every node with the name of its site.
 pub const SITE_LABEL: &str = "topology.kubernetes.io/zone";
 
-/// What a world consists of, and what happens in it when.
+/// A world's parts, and the faults that happen in it with their times.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
     /// Its name.
     pub name: String,
-    /// What it is about, in a sentence.
+    /// The scenario's subject, in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
-    /// When it begins. What is said to be there at the beginning was set up a few minutes before.
+    /// The instant at which the scenario begins. Objects that exist at the beginning were set up a few minutes before.
     pub start: Timestamp,
-    /// Which version of the DaemonSet controller runs.
+    /// The generation of the DaemonSet controller.
     pub controller: ControllerVariant,
     /// How long a node's Lease may be silent before the node counts as unknown.
     #[serde(with = "seconds")]
@@ -74,18 +74,18 @@ pub struct Scenario {
     /// Whether the admission plugin `AlwaysPullImages` gives every new pod the pull policy `Always`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub always_pull_images: bool,
-    /// Places whose nodes share a link.
+    /// The sites: nodes of one site share a link.
     pub sites: Vec<Site>,
     /// All nodes.
     pub nodes: Vec<NodeSpec>,
-    /// What the registry has.
+    /// The images in the registry.
     pub images: Vec<RegistryImage>,
     /// The DaemonSets that run at the beginning.
     pub daemon_sets: Vec<DaemonSetPlan>,
-    /// What happens, with how long after the beginning, in order.
+    /// The faults in order, each with its time after the beginning.
     #[serde(with = "seconds::timeline")]
     pub faults: Vec<(Duration, Fault)>,
-    /// What `rolldeck simulate --compare` rolls out. Nothing happens of it by itself.
+    /// The rollout for `rolldeck simulate --compare`. It does not happen by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<RolloutPlan>,
 }
@@ -106,7 +106,7 @@ pub enum ControllerVariant {
 }
 
 impl ControllerVariant {
-    /// How long that generation lets a node's Lease be silent.
+    /// How long a node's Lease may be silent in that generation.
     pub const fn node_grace(self) -> Duration {
         match self {
             Self::V1_20 | Self::V1_21Bug => Duration::from_secs(40),
@@ -123,8 +123,8 @@ pub struct Site {
     pub name: Str,
     /// The link's capacity, in bytes a second.
     pub bytes_per_sec: u64,
-    /// What one pull must get for the link to count as free, in bytes a second. Below that, requests to the API server get
-    /// lost, the more the less each pull gets: that is how a rollout starves Lease renewals.
+    /// The least capacity per pull at which the link counts as free, in bytes a second. Below that, requests to the API server get lost, the more the
+    /// less each pull gets: so a rollout starves Lease renewals.
     pub floor_per_pull: u64,
 }
 
@@ -142,18 +142,17 @@ pub struct NodeSpec {
     /// Its taints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
-    /// How many images its kubelet pulls at once: `serializeImagePulls: false` with this `maxParallelImagePulls`. One after the
-    /// other unless set.
+    /// The most images that its kubelet pulls at once: `serializeImagePulls: false` with this `maxParallelImagePulls`. One at a time unless set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel_pulls: Option<NonZeroU8>,
 }
 
-/// A machine that joins, with the images that are on its disk.
+/// A machine that joins, with the images on its disk.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct NodeSetup {
-    /// What it is.
+    /// The node.
     pub spec: NodeSpec,
-    /// Images that it has from the beginning.
+    /// The images that the disk holds from the beginning.
     pub images: Vec<Str>,
 }
 
@@ -163,30 +162,30 @@ pub struct NodeSetup {
 pub struct RegistryImage {
     /// Its reference.
     pub name: Str,
-    /// What a node has to pull, in bytes.
+    /// The bytes that a node has to pull.
     pub bytes: u64,
-    /// From "image is there" to "process runs".
+    /// The time from "image is there" to "process runs".
     #[serde(with = "seconds")]
     pub starts_in: Duration,
-    /// From "process runs" to "ready".
+    /// The time from "process runs" to "ready".
     #[serde(with = "seconds")]
     pub ready_in: Duration,
-    /// From SIGTERM to its end, if it is given that long.
+    /// The time from SIGTERM to the end of the process, if its grace is that long.
     #[serde(with = "seconds")]
     pub stops_in: Duration,
-    /// It crashes this long after each start.
+    /// The process crashes this long after each start.
     #[serde(default, with = "seconds::option", skip_serializing_if = "Option::is_none")]
     pub crashes_after: Option<Duration>,
-    /// It has no shell and no other programs: no `command` but its own can be started.
+    /// The image has no shell and no other programs: only its own `command` can be started.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub distroless: bool,
-    /// The registry refuses it.
+    /// The registry's refusal of pulls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<PullError>,
 }
 
 impl RegistryImage {
-    /// An image that behaves: starts in half a second, is ready after two more, stops in one.
+    /// An image without faults: its process starts in half a second, is ready after two more, and stops in one.
     pub fn new(name: &str, bytes: u64) -> Self {
         Self {
             name: name.into(),
@@ -205,7 +204,7 @@ impl RegistryImage {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PullError {
-    /// There is none of that name.
+    /// The registry has no image of that name.
     NotFound,
     /// The registry asks for credentials.
     Denied,
@@ -213,17 +212,17 @@ pub enum PullError {
     Network,
     /// The registry was asked too often.
     RateLimit,
-    /// The registry counts pulls, and there were too many.
+    /// The registry counts pulls, and its limit is reached.
     PullQuota,
 }
 
-/// So many pulls does a registry serve in any span of so long.
+/// The number of pulls that a registry serves in any span of a given length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PullQuota {
-    /// How many.
+    /// The number of pulls.
     pub pulls: u32,
-    /// In how long.
+    /// The length of the span.
     #[serde(with = "seconds")]
     pub per: Duration,
 }
@@ -238,14 +237,14 @@ pub struct DaemonSetPlan {
     pub name: Str,
     /// Its containers' images, by container name; `volume/NAME` is an image volume that every container mounts at `/NAME`.
     pub images: BTreeMap<String, String>,
-    /// Images that it had before, oldest first: each is a revision to roll back to.
+    /// The images of its earlier revisions, oldest first; a roll back can lead to each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<BTreeMap<String, String>>,
-    /// How its controller replaces pods.
+    /// Its update strategy.
     pub strategy: StrategyKind,
-    /// `maxUnavailable`; 0 where it surges.
+    /// `maxUnavailable`; 0 if the DaemonSet surges.
     pub max_unavailable: IntOrPercent,
-    /// `maxSurge`; 0 where it does not surge.
+    /// `maxSurge`; 0 if the DaemonSet does not surge.
     #[serde(default = "none", skip_serializing_if = "is_none")]
     pub max_surge: IntOrPercent,
     /// `minReadySeconds`.
@@ -254,18 +253,18 @@ pub struct DaemonSetPlan {
     pub history_limit: u32,
     /// `terminationGracePeriodSeconds`.
     pub grace_secs: u32,
-    /// Which nodes it runs on, by label.
+    /// The labels of the nodes that it runs on.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: BTreeMap<String, String>,
-    /// Which taints it tolerates besides the automatic ones.
+    /// The taints that it tolerates besides the automatic ones.
     pub tolerates: Tolerates,
-    /// Each container asks the registry for its image whenever it starts (`imagePullPolicy` Always): a tag may have moved.
+    /// Whether each container asks the registry for its image at each start (`imagePullPolicy` Always), because a tag may have moved.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pulls_always: bool,
 }
 
 impl DaemonSetPlan {
-    /// A DaemonSet with one container, called as the DaemonSet is.
+    /// A DaemonSet with one container, which has the DaemonSet's name.
     pub fn new(namespace: &str, name: &str, image: &str) -> Self {
         Self {
             namespace: namespace.into(),
@@ -285,13 +284,13 @@ impl DaemonSetPlan {
     }
 }
 
-/// A rollout that different ways of rolling out are compared by.
+/// A rollout for the comparison of methods.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RolloutPlan {
     /// Namespace and name of the DaemonSet.
     pub daemon_set: (Str, Str),
-    /// The images that it is given, by container name.
+    /// The new images, by container name.
     pub images: BTreeMap<String, String>,
 }
 
@@ -304,24 +303,24 @@ fn is_none(limit: &IntOrPercent) -> bool {
     *limit == none()
 }
 
-/// What a DaemonSet of a scenario tolerates besides the automatic tolerations.
+/// A DaemonSet's tolerations besides the automatic ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tolerates {
-    /// Nothing more: on a node that is not ready it is not wanted any more.
+    /// No more tolerations: the DaemonSet's pod is not wanted on a node that is not ready.
     #[default]
     Nothing,
     /// Everything, as agents on every node usually do.
     Everything,
 }
 
-/// What is wrong with a scenario file, and where.
+/// An error in a scenario file.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("scenario {file}: {message}")]
 pub struct ScenarioError {
     /// The file's name.
     pub file: String,
-    /// The line, and what is wrong there.
+    /// The line, and the error in it.
     pub message: String,
 }
 
@@ -331,7 +330,7 @@ impl Scenario {
         Self {
             name: name.to_owned(),
             about: String::new(),
-            // 2026-03-02T06:00:00Z: a fixed instant, so that runs can be compared.
+            // 2026-03-02T06:00:00Z: the instant is fixed, so that runs can be compared.
             start: Timestamp::from_millis(1_772_431_200_000),
             controller: ControllerVariant::Current,
             node_grace: ControllerVariant::Current.node_grace(),
@@ -345,7 +344,7 @@ impl Scenario {
         }
     }
 
-    /// With this generation of controllers, and its grace for silent nodes.
+    /// The scenario with this generation of the controller, and that generation's grace for silent nodes.
     #[must_use]
     pub fn with_controller(mut self, variant: ControllerVariant) -> Self {
         self.controller = variant;
@@ -353,7 +352,7 @@ impl Scenario {
         self
     }
 
-    /// With a site of `count` nodes called `<prefix>01`, `<prefix>02`, ….
+    /// The scenario with another site, which has `count` nodes called `<prefix>01`, `<prefix>02`, ….
     #[must_use]
     pub fn with_site(mut self, name: &str, bytes_per_sec: u64, prefix: &str, count: usize) -> Self {
         self.sites.push(Site { name: name.into(), bytes_per_sec, floor_per_pull: DEFAULT_FLOOR });
@@ -362,21 +361,21 @@ impl Scenario {
         self
     }
 
-    /// With this image in the registry.
+    /// The scenario with this image in the registry.
     #[must_use]
     pub fn with_image(mut self, image: RegistryImage) -> Self {
         self.images.push(image);
         self
     }
 
-    /// With this DaemonSet running at the beginning.
+    /// The scenario with this DaemonSet running at the beginning.
     #[must_use]
     pub fn with_daemon_set(mut self, plan: DaemonSetPlan) -> Self {
         self.daemon_sets.push(plan);
         self
     }
 
-    /// With this fault that long after the beginning.
+    /// The scenario with this fault, `at` after the beginning.
     #[must_use]
     pub fn with_fault(mut self, at: Duration, fault: impl Into<Fault>) -> Self {
         self.faults.push((at, fault.into()));
@@ -387,7 +386,7 @@ impl Scenario {
     /// Reads a scenario; `file` names it in errors.
     ///
     /// # Errors
-    /// Says in which line what is wrong.
+    /// The first error, with its line.
     pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
         file::parse(text).map_err(|message| ScenarioError { file: file.to_owned(), message })
     }

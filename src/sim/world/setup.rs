@@ -1,7 +1,7 @@
-//! How a scenario's cluster comes about: it is set up a few minutes before the scenario begins, by the same machinery.
+//! Sets a scenario's cluster up: a few minutes before the scenario begins, the same controllers and kubelets build it.
 //!
-//! A DaemonSet first has the templates of its history, one after the other and without any node, so that each leaves a
-//! ControllerRevision; then the nodes join, with its images on their disks, and its pods start.
+//! A DaemonSet first gets the templates of its history, one after the other and without any node, so that each leaves a ControllerRevision. Then the
+//! nodes join, with the DaemonSet's images on their disks, and its pods start.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use super::store::Store;
 use super::write::{Part, WriteOptions};
 
 const DEPLOY: WriteOptions<'static> = WriteOptions::named("kubectl-client-side-apply");
-/// How long before its beginning a scenario's cluster is set up.
+/// How long before the scenario's beginning its cluster is set up.
 const BEFORE: Duration = Duration::from_secs(180);
 /// How long each template of a history is the current one.
 const REVISION: Duration = Duration::from_secs(1);
@@ -71,7 +71,7 @@ fn add_namespaces(world: &mut World, scenario: &Scenario) {
             let body = json!({"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}});
             let mut namespace = Object::new("", name, Body::Other(Kind::Namespace, Arc::new(body)));
             namespace.meta.set_label("kubernetes.io/metadata.name", Some(name));
-            // The names are fixed and distinct: there is nothing to refuse.
+            // The names are fixed and distinct, so nothing refuses the namespaces.
             let _ = world.create(namespace, DEPLOY);
         }
     }
@@ -104,7 +104,7 @@ fn retemplate(world: &mut World, plan: &DaemonSetPlan, images: &BTreeMap<String,
 }
 
 impl DaemonSetPlan {
-    /// The DaemonSet object, as somebody would apply it.
+    /// The DaemonSet object, as a user would apply it.
     pub fn object(&self, images: &BTreeMap<String, String>) -> Object {
         let selector_json = json!({"matchLabels": {"app": &*self.name}});
         let strategy = UpdateStrategy {
@@ -128,7 +128,7 @@ impl DaemonSetPlan {
         object
     }
 
-    /// Its pod template with these images.
+    /// The DaemonSet's pod template with these images.
     pub fn template(&self, images: &BTreeMap<String, String>) -> Template {
         let policy = if self.pulls_always { "Always" } else { "IfNotPresent" };
         let volumes: Vec<(&str, &String)> =

@@ -1,4 +1,4 @@
-//! The store: all objects, one counter of versions, and a log of changes, with an API server's semantics.
+//! The store: all objects, one counter of versions, and logs of changes, with an API server's semantics.
 //!
 //! ```text
 //!   create / update / delete ── admission (defaults, validation, generation) ── tables ── log of changes per kind
@@ -34,7 +34,7 @@ use super::write::{Mode, Part, WriteOptions};
 
 use log::ChangeLog;
 
-/// How many changes of each kind are kept unless [`Store::keep`] says otherwise.
+/// The default number of changes that each kind's log keeps; see [`Store::keep`].
 pub const DEFAULT_LOG: usize = 4096;
 
 type StoreTable = BTreeMap<Str, BTreeMap<Str, Arc<Object>>>;
@@ -46,18 +46,18 @@ pub struct Store {
     tables: [StoreTable; Kind::ALL.len()],
     logs: [ChangeLog; Kind::ALL.len()],
     rng: fastrand::Rng,
-    /// Namespaces in which no pod is admitted, and what is said of it.
+    /// The namespaces in which no pod is admitted, with the message of the refusal.
     refused: BTreeMap<Str, Str>,
-    /// What is admitted of DaemonSets.
+    /// The admission policies on DaemonSets and pods.
     pub(super) policies: AdmissionPolicies,
-    /// Why pods may not be deleted, by namespace and node.
+    /// The pods that may not be deleted, by namespace and node, with the message of the refusal.
     undeletable: BTreeMap<(Str, Str), Str>,
     /// Changes that the world has still to pass on to its controllers; `None` for a store on its own.
     fresh: Option<Vec<StoreChange>>,
 }
 
 impl Store {
-    /// An empty store; `seed` decides over uids and generated names.
+    /// An empty store; `seed` determines uids and generated names.
     pub fn new(seed: u64) -> Self {
         Self {
             revision: 0,
@@ -76,12 +76,12 @@ impl Store {
         self.fresh = Some(Vec::new());
     }
 
-    /// Takes the changes since the last call; the next ones go into `spare`.
+    /// Takes the changes since the last call; later changes go into `spare`.
     pub(super) fn take_fresh(&mut self, spare: Vec<StoreChange>) -> Vec<StoreChange> {
         self.fresh.as_mut().map(|fresh| std::mem::replace(fresh, spare)).unwrap_or_default()
     }
 
-    /// The version of the newest change; what a list carries.
+    /// The version of the newest change, which a list carries.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -109,20 +109,20 @@ impl Store {
         self.tables[kind.index()].get(namespace).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// How many objects of a kind there are.
+    /// The number of objects of a kind.
     pub fn count(&self, kind: Kind) -> usize {
         self.tables[kind.index()].values().map(BTreeMap::len).sum()
     }
 
-    /// What changed in a kind after version `since`, oldest first.
+    /// The changes of a kind after version `since`, oldest first.
     ///
     /// # Errors
-    /// `Expired` when the log no longer reaches back that far.
+    /// `Expired` when the log does not reach back that far any more.
     pub fn changes_since(&self, kind: Kind, since: u64) -> Result<Changes<'_>, ApiError> {
         self.logs[kind.index()].since(since)
     }
 
-    /// Keeps at most this many changes of each kind from now on; 0 forgets all there are, so that watches expire.
+    /// Keeps at most this many changes of each kind from now on; 0 forgets all present changes, so that watches expire.
     pub fn keep(&mut self, changes: usize) {
         for log in &mut self.logs {
             log.keep(changes);
@@ -142,7 +142,7 @@ impl Store {
         }
     }
 
-    /// Refuses to delete the pods on a node from now on, or no longer.
+    /// Refuses to delete the pods on a node from now on, or admits it again.
     pub(super) fn refuse_deletion(&mut self, namespace: &Str, node: &Str, why: Option<Str>) {
         let key = (namespace.clone(), node.clone());
         match why {
@@ -151,7 +151,7 @@ impl Store {
         }
     }
 
-    /// On how many nodes pods may not be deleted.
+    /// The number of nodes whose pods may not be deleted.
     pub fn undeletable(&self) -> usize {
         self.undeletable.len()
     }
@@ -188,7 +188,7 @@ impl Store {
             return Err(ApiError::already_exists(kind, &object.meta.name));
         }
         object.meta.uid = names::uid(&mut self.rng);
-        // Kubernetes keeps whole seconds; the millisecond would break ties that a real cluster does not break.
+        // Kubernetes keeps whole seconds; milliseconds would break ties that a real cluster does not break.
         object.meta.created_at = Timestamp::from_millis(now.secs() * 1000);
         object.meta.deletion = None;
         object.meta.resource_version = self.revision + 1;
@@ -199,10 +199,10 @@ impl Store {
         Ok(object)
     }
 
-    /// Replaces one part of an object: the other part is kept as it is.
+    /// Replaces one part of an object; the other part stays.
     ///
-    /// `meta.resource_version` 0 and an empty `meta.uid` are no preconditions. A write that changes nothing answers the
-    /// object as it is. Removing the last finalizer of an object whose grace is over removes the object.
+    /// `meta.resource_version` 0 and an empty `meta.uid` are no preconditions. A write that changes nothing returns the object as it is. Removing the
+    /// last finalizer of an object whose grace is over removes the object.
     ///
     /// # Errors
     /// `NotFound`, `Conflict`, `Invalid`.
@@ -293,7 +293,7 @@ impl Store {
             let cause = FieldError::required("metadata.name", "Required value: name or generateName is required");
             return Err(ApiError::invalid(kind, "", vec![cause]));
         };
-        // Like the API server, try again a few times before giving up: clashes are one in 14 million.
+        // Like the API server, the store tries a few names before it gives up: one in 14 million clashes.
         for _ in 0..8 {
             object.meta.name = names::generated(&base, &mut self.rng);
             if self.get(kind, &object.meta.namespace, &object.meta.name).is_none() {
@@ -330,7 +330,7 @@ impl Store {
     }
 }
 
-/// Whether an object is a bound pod that has not ended: only such a pod is given time to end.
+/// Whether an object is a bound pod that has not ended: only such a pod gets a grace period.
 fn ends_gracefully(object: &Object) -> bool {
     use crate::engine::model::facts::PodPhase::{Failed, Succeeded};
     match &object.body {

@@ -1,4 +1,4 @@
-//! Whole clusters in virtual time: how they begin, fail, recover and replay. What other tests of clusters need is here too.
+//! Whole clusters in virtual time: how they begin, fail, recover and replay. Helpers of other tests of clusters are here too.
 
 mod misfortune;
 
@@ -39,7 +39,7 @@ pub(super) fn counters(world: &World) -> DaemonSetCounters {
     world.store().find(AGENT.0, AGENT.1, AGENT.2).unwrap().daemon_set().unwrap().status.counters
 }
 
-/// Hash and uid of the pod on each node; terminating ones left out.
+/// The hash and the uid of each node's pod, without terminating pods.
 pub(super) fn pods(world: &World) -> BTreeMap<Str, (Str, Str)> {
     let live = |pods: Vec<Arc<Object>>| pods.into_iter().find(|pod| !pod.meta.is_deleting());
     let of = |pod: Arc<Object>| (pod.meta.revision_hash().unwrap().clone(), pod.meta.uid.clone());
@@ -60,7 +60,7 @@ pub(super) fn run(world: &mut World, minutes: u32) {
     world.advance_by(MINUTE * minutes);
 }
 
-/// Lets time pass, and says how many nodes were not serving at worst.
+/// Lets time pass, and returns the greatest number of nodes that did not serve at one instant.
 pub(super) fn worst(world: &mut World, span: Duration) -> usize {
     let mut worst = 0;
     let nodes = world.store().count(Kind::Node);
@@ -143,7 +143,7 @@ fn power_and_network_may_come_and_go_in_any_order() {
     let mut world = small();
     let node: Str = "node-a-02".into();
     let ready = |world: &World| world.store().find(Kind::Node, "", &node).unwrap().node_fact().unwrap().ready;
-    // The network comes back while it boots.
+    // The network comes back while the node boots.
     for fault in [FleetFault::Cut(node.clone()), FleetFault::PowerOff(node.clone())] {
         world.inject(&fault.into());
     }
@@ -153,7 +153,7 @@ fn power_and_network_may_come_and_go_in_any_order() {
     world.inject(&FleetFault::Restore(node.clone()).into());
     run(&mut world, 2);
     assert_eq!((ready(&world), world.serving("edge", "agent")), (ConditionStatus::True, 20));
-    // It loses power again while it boots.
+    // The node loses power again while it boots.
     world.inject(&FleetFault::PowerOff(node.clone()).into());
     run(&mut world, 2);
     world.inject(&FleetFault::PowerOn(node.clone()).into());
@@ -244,7 +244,7 @@ fn how_time_is_cut_makes_no_difference() {
     assert_eq!(in_one.digest(), in_many.digest());
 }
 
-/// Whatever happens to machines, network, disks and objects: once it is over, everything runs again.
+/// After any faults of machines, network, disks and objects are over, everything runs again.
 #[test]
 fn every_world_recovers() {
     for seed in 0..18 {
@@ -279,7 +279,7 @@ fn every_world_recovers() {
     }
 }
 
-/// A pod that a client made by itself, as for pulling an image beforehand: bound from the beginning, and no controller's.
+/// A pod that a client created itself, as for pulling an image beforehand: bound from the beginning, and without a controller.
 fn bound_pod(world: &World, name: &str, node: &str, spec: &Value) -> Object {
     let set = world.store().find(AGENT.0, AGENT.1, AGENT.2).unwrap();
     let template = Template::from_json(json!({"metadata": {"labels": {"app": "other"}}, "spec": spec}));
@@ -300,7 +300,7 @@ fn a_pod_without_a_controller_runs_where_it_is_bound() {
     let spec = json!({"containers": [{"name": "pull", "image": V2}]});
     let (mut world, node) = (small(), "node-a-02");
     let before = pods(&world);
-    // Neither a cordon nor a NoSchedule taint is in the way of a pod that no scheduler places.
+    // Neither a cordon nor a NoSchedule taint keeps away a pod that no scheduler places.
     world.inject(&ClusterFault::Cordon(node.into()).into());
     world.create(bound_pod(&world, "pull-1", node, &spec), BY).unwrap();
     run(&mut world, 2);
@@ -317,7 +317,7 @@ fn a_pod_without_a_controller_runs_where_it_is_bound() {
     assert!(world.store().get(Kind::Pod, "edge", "pull-1").is_none());
     assert!(world.fleet().has_image(node, V2), "its image stays");
 
-    // It goes with the DaemonSet that owns it, although that does not control it.
+    // The pod is deleted with the DaemonSet that owns it, although the DaemonSet is not its controller.
     world.create(bound_pod(&world, "pull-2", node, &spec), BY).unwrap();
     run(&mut world, 1);
     world.delete(AGENT, &DeleteOptions::default(), BY).unwrap();
@@ -334,7 +334,7 @@ fn a_pod_on_a_node_that_is_not_there_is_collected() {
     assert!(world.store().get(Kind::Pod, "edge", "pull-1").is_none());
 }
 
-/// An operator who practises on it sees pulls refused, and all of them served in the end.
+/// An operator who practises on this scenario sees the registry refuse pulls, and all of them served in the end.
 #[test]
 fn the_registry_of_the_built_in_scenario_refuses_pulls_and_serves_them_later() {
     let mut world = World::new(&built_in("registry").unwrap(), 1);

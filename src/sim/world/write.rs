@@ -1,32 +1,32 @@
-//! Which part of an object a write is for, in whose name, and whether it is carried out.
+//! The parts of an object that a write may be for, the writer's name, and whether the write is carried out.
 
 /// Whether a write is carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
-    /// It is.
+    /// The write is carried out.
     #[default]
     Commit,
-    /// It is checked and answered, but nothing is stored (`dryRun=All`).
+    /// The write is checked and answered, but nothing is stored (`dryRun=All`).
     DryRun,
 }
 
-/// Which part of an object a write is for.
+/// The part of an object that a write is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// The object without its status: labels, annotations, spec.
     Main,
     /// The `status` subresource.
     Status,
-    /// The `binding` subresource of a pod: only the node it is bound to is taken over, once.
+    /// The `binding` subresource of a pod: only the node is taken over, and only once.
     Binding,
 }
 
-/// How a write is made, and by whom.
+/// The field manager and the mode of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions<'a> {
-    /// The field manager: who is named as having written which field.
+    /// The field manager, which is named for the fields that the write sets.
     pub manager: &'a str,
-    /// Whether it is carried out.
+    /// Whether the write is carried out.
     pub mode: Mode,
 }
 

@@ -1,4 +1,4 @@
-//! What fails while nobody drives: whoever looks is told, whoever drives halts, and whoever resumes accepts it.
+//! Pods fail while nobody drives: `status` says so, the next driver halts, and a resume accepts the failures.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::fixture::DS;
 use super::played::{PlayedNodes, V2};
 use crate::support::program::Driving;
 
-/// The kubelet of a pod's node cannot pull its image.
+/// Makes the image pull of a pod fail, as its node's kubelet would report it.
 fn fails(made: &PlayedNodes, pod: &str) {
     let message = format!("rpc error: code = NotFound desc = failed to pull and unpack image \"{V2}\": not found");
     let state = json!({"waiting": {"reason": "ErrImagePull", "message": message}});
@@ -19,7 +19,7 @@ fn fails(made: &PlayedNodes, pod: &str) {
     let (admin, path) = (made.sandbox.admin(), made.sandbox.path("pods", pod));
     let status = json!({"status": {"phase": "Pending", "containerStatuses": containers}});
     admin.patch(&format!("{path}/status"), &status).ok();
-    // Whoever looks for the first time knows by the Events for how long it has failed.
+    // By these Events a program that looks for the first time knows for how long the pull has failed.
     let seen = admin.get(&path).ok();
     let about = json!({"kind": "Pod", "apiVersion": "v1", "namespace": made.sandbox.namespace(), "name": pod,
         "uid": seen["metadata"]["uid"], "fieldPath": "spec.containers{agent}"});
@@ -36,7 +36,7 @@ fn fails(made: &PlayedNodes, pod: &str) {
     }
 }
 
-/// Two nodes have new pods, none of which is ready, and the driver goes on: the nodes, the pods.
+/// Two nodes have new pods that are not ready, and the driver goes on. Returns the driver, the nodes and the pods.
 fn two_new_pods(made: &PlayedNodes) -> (Driving, Vec<String>, [String; 2]) {
     let nodes: Vec<&str> = made.nodes.iter().map(String::as_str).collect();
     made.kubelet.sleep_on(&nodes);
@@ -88,7 +88,7 @@ fn what_failed_while_nobody_drove_is_accepted_by_who_resumes() {
     assert_ne!(status["phase"], "halted", "{status:#}\n{}", driver.seen());
 }
 
-/// A driver that is killed halts nothing: until somebody drives, whoever looks is told that, and how to go back.
+/// A killed driver cannot halt the rollout: until somebody drives, `status` says so and how to go back.
 #[test]
 fn what_fails_once_the_driver_is_killed_is_told_and_halts_who_drives_next() {
     let Some(made) = PlayedNodes::new("undriven", 4) else { return };

@@ -18,7 +18,7 @@ enum Events {
     Forbidden,
 }
 
-/// An operator with the rights of `deploy/rbac.yaml`, or with all but that on Events; and their token.
+/// An operator with the rights of `deploy/rbac.yaml`, or without the right to create Events; and the operator's token.
 fn operator(fixture: &RolloutFixture, name: &str, events: Events) -> (Operator, String) {
     let namespace = fixture.sandbox.namespace();
     let mut grants = grants(namespace).to_vec();
@@ -29,7 +29,7 @@ fn operator(fixture: &RolloutFixture, name: &str, events: Events) -> (Operator, 
     (Operator::new(user.kubeconfig(), namespace), user.token().to_owned())
 }
 
-/// An admission policy that refuses an image, and quotes the environment when it does; gone when dropped.
+/// An admission policy that refuses an image, and quotes the environment in the refusal; deleted when dropped.
 struct Denial<'a> {
     fixture: &'a RolloutFixture,
     name: String,
@@ -72,7 +72,7 @@ impl Drop for Denial<'_> {
     }
 }
 
-/// The Events of rolldecks about the DaemonSet, as the API server selects them.
+/// The Events that rolldeck wrote about the DaemonSet, as the API server selects them.
 fn printed(fixture: &RolloutFixture) -> Vec<Value> {
     let query = "fieldSelector=involvedObject.kind%3DDaemonSet%2CinvolvedObject.name%3Dagent%2Csource%3Drolldeck";
     let path = format!("{}?{query}", fixture.sandbox.path("events", ""));
@@ -175,7 +175,7 @@ fn an_interrupted_driver_logs_that_it_stopped_driving() {
     drive.until_updated(2);
     drive.signal(Signal::INT);
     assert_eq!(drive.end().code(), Some(130), "{}", drive.seen());
-    // A process that has ended has written all of its Events.
+    // A process has written all of its Events before it ends.
     assert_eq!(reasons(&printed(&fixture)).last(), Some(&"RolloutDriverLeft"));
     let log = operator.audit();
     let stop: Vec<_> = log.iter().filter(|line| line["event"] == "stopDriving").map(|line| &line["outcome"]).collect();
@@ -191,7 +191,7 @@ fn two_consoles_write_each_event_once_and_show_what_the_other_did() {
     let Some(fixture) = RolloutFixture::new("two") else { return };
     let (driver, _) = operator(&fixture, "alice", Events::Allowed);
     let (watcher, _) = operator(&fixture, "bob", Events::Allowed);
-    // Five nodes, because a whole rollout may be over before a key is pressed.
+    // The rollout goes only to five nodes, because a whole rollout may be over before a key is pressed.
     let mut drive = driver.drive(DS, &["--image", &format!("agent={}", GOOD[1]), "--to", "5"]);
     drive.until_updated(2);
     let Some(console) = Terminal::open(&watcher, &[DS], (120, 40)) else { return };
@@ -255,7 +255,7 @@ fn secrets_are_not_written_even_if_the_server_quotes_them() {
 
     let refused = operator.run(&["set-image", DS, &format!("agent={MISSING}"), "--yes"]);
     assert_ne!(refused.status.code(), Some(0), "{}", text(&refused));
-    // The refusal is kept in the record, which may not contain a secret either, and is shown from there.
+    // The refusal is shown from the record, where it is kept; the record may not contain a secret either.
     assert!(text(&refused).contains("the environment is ***"), "{}", text(&refused));
     assert!(!text(&refused).contains(secret), "{}", text(&refused));
     operator.ok(&["drive", DS, "--image", &format!("agent={}", GOOD[1]), "--to", "2", "--until", "held", "--yes"]);

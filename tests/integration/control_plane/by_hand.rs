@@ -1,4 +1,4 @@
-//! Objects of a rollout that somebody deletes or edits by hand in the middle of it.
+//! In the middle of a rollout somebody deletes or edits the rollout's objects by hand.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ fn strategy(made: &PlayedNodes) -> Value {
     made.sandbox.admin().get(&path).ok()["spec"]["updateStrategy"].clone()
 }
 
-/// P9: only the annotation with the original strategy goes, and `OnDelete` stays. What is restored is what was there before the adoption.
+/// P9: somebody removes only the annotation with the original strategy, and `OnDelete` stays. The release restores the strategy from before the
+/// adoption.
 #[test]
 fn the_original_strategy_outlives_its_annotation() {
     let Some(made) = PlayedNodes::new("by-hand-annotation", 5) else { return };
@@ -31,7 +32,7 @@ fn the_original_strategy_outlives_its_annotation() {
     assert_eq!(strategy(&made), before);
 }
 
-/// The Lease goes, and with it partition, budgets and gates: the driver says so and ends, and a record that others make is not gone on with by it.
+/// The Lease is deleted, and with it partition, budgets and gates. The driver says so and ends; it does not go on with a record that others make.
 #[test]
 fn a_driver_whose_lease_is_deleted_says_so_and_ends() {
     let Some(made) = PlayedNodes::new("by-hand-lease", 5) else { return };
@@ -44,14 +45,15 @@ fn a_driver_whose_lease_is_deleted_says_so_and_ends() {
     let status = made.said(&["status", DS]);
     println!("{status}");
     assert!(status.contains("the Lease was deleted, and with it what was asked for"), "{status}");
-    // A step records it anew, and whoever drives carries it out.
+    // A step makes a new record, and the next driver carries it out.
     made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
     let mut driver = made.drive();
     made.until("every node is updated", |made| made.kubelet.count(V2) == 5);
     assert!(driver.end().success(), "{}", driver.seen());
 }
 
-/// A deleted revision of the template is made again by the controller; one that only old pods have is gone, and a step says so.
+/// The controller creates the template's deleted revision again. A deleted revision that only old pods have is lost, and the preview of a step says
+/// so.
 #[test]
 fn revisions_that_are_deleted_hold_nothing_up() {
     let Some(made) = PlayedNodes::new("by-hand-revisions", 5) else { return };
@@ -64,7 +66,7 @@ fn revisions_that_are_deleted_hold_nothing_up() {
         let one = revisions.find(|revision| revision["revision"] == json!(number)).expect("the revision");
         let name = one["metadata"]["name"].as_str().expect("a name");
         made.sandbox.admin().delete(&made.sandbox.path("controllerrevisions.apps", name)).ok();
-        // Its number is one more than those that are left: the earlier one has to be there for as long.
+        // The new revision's number is one more than the greatest of the others, so the earlier revision has to be there until then.
         made.until_status("the revision of the template is there again", |status| status["to"]["number"] == json!(2));
     }
     let step = made.said(&["step", DS, "--to", "100%", "--dry-run"]);

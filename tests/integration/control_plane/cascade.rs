@@ -1,9 +1,8 @@
-//! The founding scenario (see `founding.rs`) with Kubernetes' own controllers: side by side on one control plane,
-//! twenty nodes each, with nobody but the DaemonSet controller, with its brake pressed when nodes are lost, and with
-//! `rolldeck drive`.
+//! The founding scenario (see `founding.rs`) with Kubernetes' own controllers, three times beside each other on one control plane with twenty nodes
+//! each: with nobody but the DaemonSet controller, with its brake pressed when nodes are lost, and with `rolldeck drive`.
 //!
-//! The kubelets' clock runs ten times as fast as the real one, and the control plane's grace for silent nodes is a tenth.
-//! Controllers and rolldeck live in real time: what takes rolldeck a second takes ten of the scenario's.
+//! The kubelets' clock runs ten times as fast as the real one, so the control plane's grace for silent nodes is a tenth. Controllers and rolldeck run
+//! in real time: a second of rolldeck's is ten of the scenario's.
 
 use std::time::{Duration, Instant};
 
@@ -17,15 +16,15 @@ use crate::support::figures::{Figures, MINUTES, NODES, table};
 use crate::support::program::Operator;
 
 const V2: &str = "agent=registry.example/agent:v2";
-/// The time from the alarm to the brake: ten seconds of the scenario.
+/// The operator presses the brake this long after the alarm: ten seconds of the scenario.
 const REACTION: Duration = Duration::from_secs(1);
 
-/// Who rolls out, and who watches.
+/// Who rolls out, and who intervenes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Driver {
     /// The DaemonSet controller, by itself.
     Controller,
-    /// The same, until an operator presses the brake because more nodes are lost than allowed.
+    /// The DaemonSet controller, until an operator presses the brake because more nodes are lost than allowed.
     Braked,
     /// rolldeck.
     Rolldeck,
@@ -34,7 +33,7 @@ enum Driver {
 impl Driver {
     const ALL: [Self; 3] = [Self::Controller, Self::Braked, Self::Rolldeck];
 
-    /// Its name; also that of its namespace.
+    /// The driver's name, which is also the name of its namespace.
     fn name(self) -> &'static str {
         match self {
             Self::Controller => "controller",
@@ -72,7 +71,7 @@ fn the_controller_loses_every_node_the_brake_saves_most_and_rolldeck_loses_two()
     let [native, braked, rolldeck] = &runs;
     assert_eq!((native.worst.lost, native.replaced), (NODES, NODES));
     assert_eq!(native.serving.last(), Some(&0));
-    // Those that were cut off when the brake was pressed, and the two before them.
+    // At most the six nodes that were cut off when the brake was pressed, and the two before them, are lost.
     assert!(braked.worst.lost <= BUDGET + 6, "{braked:?}");
     assert!((1..=BUDGET).contains(&rolldeck.replaced) && rolldeck.worst.lost <= BUDGET, "{rolldeck:?}");
     assert!(rolldeck.stopped_after.is_some(), "{rolldeck:?}");
@@ -92,7 +91,7 @@ fn says_why_where_and_what_next(said: &str) {
     }
 }
 
-/// One driver's nodes, and who watches them.
+/// One driver's run: its nodes, the witness of its pods, and its operator.
 struct Run<'a> {
     driver: Driver,
     plane: &'a ControlPlane,
@@ -102,7 +101,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Returns when all pods run.
+    /// Starts the nodes, and returns when all pods run.
     fn new(plane: &'a ControlPlane, driver: Driver) -> Self {
         let scenario = driver.scenario();
         let options = HollowOptions { speed: SPEED, workloads: Workloads::Create, ..HollowOptions::default() };
@@ -139,7 +138,7 @@ impl<'a> Run<'a> {
         Figures { driver: self.driver.name(), worst, replaced, stopped_after, serving, back_after }
     }
 
-    /// Rolls v2 out until it is stopped; returns whether it was.
+    /// Rolls v2 out until somebody stops it; returns whether somebody did.
     fn roll_out(&self) -> bool {
         match self.driver {
             Driver::Controller => {
@@ -167,8 +166,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// While nodes are down and their old pods are deleted outside of every budget, `status` says of each of them that its pod is
-    /// deleted, and does not call it down by itself.
+    /// The controller deletes old pods on nodes that are down, outside of every budget. `status` says of each of these nodes that its pod is deleted,
+    /// and blames the rollout for it.
     fn names_what_its_controller_took(&self) {
         let deleted = || -> Vec<String> {
             let pods = self.plane.admin().get(&format!("/api/v1/namespaces/{}/pods", self.driver.name())).ok();

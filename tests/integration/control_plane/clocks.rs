@@ -1,7 +1,7 @@
 //! Nodes whose clocks are wrong, under Kubernetes' own controllers.
 //!
-//! The DaemonSet controller compares its clock with the time at which a kubelet says that a pod became Ready. So a node
-//! whose clock is ahead holds up every rolling update with `minReadySeconds`, and one that is behind is counted too soon.
+//! The DaemonSet controller compares its clock with the time at which a pod became Ready by its kubelet's clock. So a node whose clock is ahead holds
+//! up every rolling update with `minReadySeconds`, and a node whose clock is behind is counted too soon.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use super::fixture::{DS, GOOD, RolloutFixture, SOON, scenario};
 use crate::support::control_plane::eventually;
 use crate::support::program::Operator;
 
-/// How far the clocks of two nodes are off.
+/// The error of the clocks of two nodes.
 const OFF: Duration = Duration::from_secs(40);
 const MIN_READY: u32 = 12;
 const FEW: usize = 6;
@@ -31,7 +31,7 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_not_rolldeck() {
     set_clock(&fixture, &ahead, 1);
     set_clock(&fixture, &behind, -1);
 
-    // Measured by a new console, from the heartbeats in `managedFields`.
+    // A new console measures the clocks from the heartbeats in `managedFields`.
     let set_at = Instant::now();
     let measured = eventually("both clocks are measured", SOON, || {
         let status = operator.status(DS).0;
@@ -47,7 +47,7 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_not_rolldeck() {
     println!("clocks: {}", status["clocks"]);
     assert!(status["clocks"]["nodesOff"].as_u64() >= Some(2), "{}", status["clocks"]);
     let others = |name: &String| *name != ahead && *name != behind;
-    // A heartbeat that waits on a machine under load makes its node's clock look behind by as much.
+    // On a busy machine a heartbeat may wait, which makes its node's clock look behind by that time.
     let right =
         |name: &String| node(&status, name)["clockSkewMillis"].as_i64().is_some_and(|millis| millis.abs() < 8_000);
     assert!(fixture.nodes.iter().filter(|name| others(name)).all(right), "{}", status["nodes"]);
@@ -59,7 +59,7 @@ fn a_clock_that_is_ahead_holds_up_the_controller_and_not_rolldeck() {
         let status = operator.status(DS).0;
         (node(&status, name)["state"].clone(), node(&status, name)["why"].to_string(), status["counts"].clone())
     };
-    // By its node's clock this pod has been ready for 40 s; in truth it just became ready.
+    // By its node's clock this pod has been ready for 40 s; in truth it has just become ready.
     let (early, _, counts) = state(&operator, &behind);
     assert!(ready.elapsed() < Duration::from_secs(8), "too slow to tell: {:?}", ready.elapsed());
     assert_eq!(early, "soaking", "{counts}");

@@ -1,4 +1,4 @@
-//! The real API server compresses the pages of a list, and no streamed list; the adapter reads the same of both.
+//! The real API server compresses the pages of a list, but not a streamed list; the adapter reads the same objects from both.
 
 use rolldeck::cluster::ServerPath;
 use serde_json::json;
@@ -11,7 +11,7 @@ const NODES: usize = 60;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_that_is_asked_for_compressed_comes_compressed_and_is_read_correctly() {
     let Some(sandbox) = sandbox("compressed") else { return };
-    // As large as nodes are, in what the adapter does not read.
+    // The annotation makes the nodes as large as real ones, by a field that the adapter does not read.
     let merge =
         json!({"metadata": {"annotations": {"test.rolldeck.io/filler": "what it takes to be large ".repeat(300)}}});
     for node in sandbox.nodes(NODES) {
@@ -33,6 +33,6 @@ async fn a_list_that_is_asked_for_compressed_comes_compressed_and_is_read_correc
     // The annotations alone are this long.
     let filler = NODES as u64 * 7_500;
     assert!(streamed.traffic.streamed > filler, "{:?}", streamed.traffic);
-    // Other tests' nodes are listed too, and what changes meanwhile is streamed: only what lists brought is compared.
+    // Other tests' nodes are listed too, and changes meanwhile are streamed: so only the bytes of lists are compared.
     assert!(paged.traffic.answered < streamed.traffic.streamed / 2, "{:?}", paged.traffic);
 }

@@ -1,4 +1,4 @@
-//! The promises of `judge.rs`, at the console: by keys in a terminal.
+//! The tests check the promises of `judge.rs` at the console: an operator presses keys in a terminal.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -102,7 +102,7 @@ fn a_second_console_observes_pauses_and_takes_over() {
     assert_eq!(fixture.witness.deletes_since(began).len(), NODES, "nothing was deleted twice");
 }
 
-/// A canary selector by keys, then none; in the end the update strategy is what it was, to the byte.
+/// The operator sets a canary selector by keys, then none. At the end the DaemonSet's update strategy is what it was, to the byte.
 #[test]
 fn a_canary_selector_by_keys_keeps_all_others_as_they_are() {
     let Some(fixture) = RolloutFixture::new("console-canary") else { return };
@@ -133,7 +133,7 @@ fn a_canary_selector_by_keys_keeps_all_others_as_they_are() {
     assert_within_budget(&fixture, began);
 }
 
-/// A roll back by keys, in the middle: what never left the old revision keeps its pod.
+/// The operator rolls back by keys, in the middle of a rollout. Nodes that never left the old revision keep their pods.
 #[test]
 fn a_roll_back_by_keys_replaces_only_pods_that_left_the_old_revision() {
     let Some(fixture) = RolloutFixture::new("console-undo") else { return };
@@ -152,7 +152,7 @@ fn a_roll_back_by_keys_replaces_only_pods_that_left_the_old_revision() {
     assert_within_budget(&fixture, began);
 }
 
-/// `kill -9` of the console in the middle: nothing more is taken down, and the next console carries on where it stood.
+/// A console is killed (`kill -9`) in the middle of a rollout. No further pod is deleted, and the next console carries on where the rollout stood.
 #[test]
 fn a_killed_console_deletes_nothing_more_and_the_next_one_carries_on() {
     let Some(fixture) = RolloutFixture::new("console-killed") else { return };
@@ -164,7 +164,7 @@ fn a_killed_console_deletes_nothing_more_and_the_next_one_carries_on() {
     fixture.until("four nodes serve v2", |witness| witness.serving(":v2").len() >= 4);
     first.kill();
     let killed = Instant::now();
-    // A request that was sent before the end may be seen after it.
+    // The witness may see a deletion after the kill that the console sent before it.
     fixture.until("all serve again", |witness| witness.unavailable() == 0);
     std::thread::sleep(QUIET);
     assert!(fixture.witness.deletes_since(killed).len() <= BUDGET, "only what was on its way");

@@ -1,8 +1,8 @@
-//! `rolldeck diagnose`: two dozen nodes with a cause each on one DaemonSet, each found with its evidence, beside what `kubectl describe`
-//! says.
+//! `rolldeck diagnose`: one DaemonSet on two dozen nodes, each node with a cause of its own. Every cause is found with its evidence, and `kubectl
+//! describe` shows the same.
 //!
-//! The scheduler, the DaemonSet controller, quota, finalizers and rights are the real ones; what only a kubelet can say, in statuses and in
-//! Events, is written as a kubelet writes it.
+//! The scheduler, the DaemonSet controller, quota, finalizers and rights are the real ones. The test writes those statuses and Events that only a
+//! kubelet can write.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use super::fixture::{grants, operator};
 use crate::support::control_plane::{Grant, Sandbox, daemon_set, sandbox};
 use crate::support::program::{Operator, text};
 
-/// A pod that does not go away counts as stuck 45 s past its grace.
+/// `rolldeck diagnose` counts a pod as stuck once it is still there 45 s after its grace period.
 const SOON: Duration = Duration::from_secs(120);
 const IMAGE: &str = "registry.test/agent:v9";
 
-/// What a kubelet writes of a container: its state, how it ended before, and how often it was started again.
+/// The status of a container as a kubelet writes it: its state, how it ended before, and how often it was restarted.
 fn status_of(name: &str, state: &Value, last: Option<&Value>, restarts: u32) -> Value {
     json!([{
         "name": name, "image": IMAGE, "imageID": "", "ready": false, "started": false, "restartCount": restarts,
@@ -43,19 +43,21 @@ fn crashed(reason: &str, code: i32) -> Value {
     container(&json!({"waiting": {"reason": "CrashLoopBackOff", "message": message}}), Some(&ended(reason, code)), 4)
 }
 
-/// What is wrong on a node: the cause that has to be found, what the kubelet says, and what both we and kubectl have to tell of it.
+/// One node's fault: the cause that `rolldeck diagnose` has to find, the statuses that the kubelet writes, and the words that the evidence has to
+/// contain.
 struct Case {
     cause: &'static str,
     containers: Value,
-    /// Of the init container `setup`; `None`: it ended well.
+    /// The status of the init container `setup`; `None`: it ended well.
     init: Option<Value>,
-    /// A Warning on the pod: reason and message.
+    /// The reason and the message of a Warning about the pod.
     event: Option<(&'static str, &'static str)>,
     words: &'static str,
 }
 
 impl Case {
-    /// What kubectl shows of it: a reason, since it leaves the messages of statuses out; of an Event the message.
+    /// The words by which `kubectl describe` shows the fault: the message of the Event, or else the reason in the status, whose message kubectl
+    /// leaves out.
     fn shown_by_kubectl(&self) -> &str {
         let init = self.init.as_ref().filter(|_| self.event.is_none());
         match self.event {
@@ -75,7 +77,7 @@ fn init(state: &Value, last: Option<&Value>, restarts: u32, words: &'static str)
     Case { cause: "init container fails: setup", containers: waiting("PodInitializing", ""), init, event: None, words }
 }
 
-/// A pod of which its kubelet says in an Event why it does not start.
+/// A pod whose kubelet says in an Event why the pod does not start.
 fn told(cause: &'static str, reason: &'static str, words: &'static str) -> Case {
     let init = Some(status_of("setup", &json!({"waiting": {"reason": "PodInitializing"}}), None, 0));
     Case { cause, containers: waiting("PodInitializing", ""), init, event: Some((reason, words)), words }
@@ -160,7 +162,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// What is wrong on the nodes after those, where no container says anything.
+/// The causes on the nodes after those of [`Case`], where no container's status names a cause.
 const OF_NO_KUBELET: [&str; 8] = [
     "unschedulable",
     "unschedulable",
@@ -172,7 +174,7 @@ const OF_NO_KUBELET: [&str; 8] = [
     "readiness gate not met",
 ];
 
-/// Why no node here has this cause; `None`: one has.
+/// Why no node in this test has the cause; `None`: a node has it.
 fn not_here(cause: CauseKind) -> Option<&'static str> {
     match cause {
         CauseKind::ImageNotFound
@@ -230,7 +232,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// The pods by their nodes: by affinity where they are not bound.
+/// The pods by node; a pod that is not bound belongs to the node that its affinity names.
 fn pods(sandbox: &Sandbox) -> BTreeMap<String, String> {
     let term = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0";
     let pod = |pod: &Value| {
@@ -240,7 +242,7 @@ fn pods(sandbox: &Sandbox) -> BTreeMap<String, String> {
     sandbox.pods().iter().filter_map(pod).collect()
 }
 
-/// A pod of somebody else that holds all it can of a node.
+/// Another owner's pod, which takes room on a node.
 fn hog(name: &str, node: &str, class: &str, requests: &Value) -> Value {
     let containers = json!([{"name": "hog", "image": IMAGE, "resources": {"requests": requests}}]);
     json!({"metadata": {"name": name}, "spec": {"nodeName": node, "priorityClassName": class, "containers": containers}})
@@ -256,7 +258,7 @@ fn every_cause_is_found_with_its_evidence() {
     let Some(sandbox) = sandbox("diagnose") else { return };
     let (admin, namespace) = (sandbox.admin(), sandbox.namespace().to_owned());
     let cases = cases();
-    // Beyond those of the kubelets.
+    // Nine nodes more than there are kubelet cases.
     let nodes = sandbox.nodes(cases.len() + 9);
     let [small, full, crowded, down, unmade, held, stuck, well, gated] = nodes[cases.len()..].as_array::<9>().unwrap();
     let allocatable = |node: &str, amounts: Value| {
@@ -291,7 +293,7 @@ fn every_cause_is_found_with_its_evidence() {
     let finalizers = |names: Value| admin.patch(&path(held), &json!({"metadata": {"finalizers": names}})).ok();
     finalizers(json!(["example.com/unmount", "hooks.example.org/drain"]));
     delete(held, 0);
-    // No kubelet ends this one.
+    // No kubelet runs here, so this pod stays.
     delete(stuck, 1);
     let status = |node: &str, status: Value| {
         admin.patch(&format!("{}/status", path(node)), &json!({"status": status})).ok();
@@ -329,7 +331,7 @@ fn every_cause_is_found_with_its_evidence() {
     let unready =
         json!([{"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": "PLEG is not healthy"}]);
     admin.patch(&format!("/api/v1/nodes/{down}/status"), &json!({"status": {"conditions": unready}})).ok();
-    // No pod more: one that goes does not come back. The quota controller does not run here, so the test writes the count.
+    // The quota allows no further pod, so a deleted pod is not replaced. The quota controller does not run here, so the test writes the count.
     let (quotas, hard) = (sandbox.path("resourcequotas", ""), json!({"pods": "0"}));
     admin.post(&quotas, &json!({"metadata": {"name": "full"}, "spec": {"hard": hard}})).ok();
     admin.patch(&format!("{quotas}/full/status"), &json!({"status": {"hard": hard, "used": hard}})).ok();
@@ -343,7 +345,7 @@ fn every_cause_is_found_with_its_evidence() {
     let diagnosis = until("every cause is found", || {
         let output = operator.run(&["diagnose", "ds/agent", "-o", "json"]);
         let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
-        // As of `status`: not complete, or something failed.
+        // The exit codes are those of `status`: not complete (3), or something failed (4).
         assert!(matches!(output.status.code(), Some(3 | 4)), "{:?}", output.status);
         let says = |(node, cause): (&&String, &&str)| {
             let of_node = finding(&found, node);
@@ -389,7 +391,7 @@ fn every_cause_is_found_with_its_evidence() {
         assert!(words.contains(name), "{name}: {words}");
     }
 
-    // Commands that are offered do what they say. Nobody answers for logs here, so that one is only compared.
+    // A command that a finding offers does what it says. No kubelet serves logs here, so the log command is only compared.
     let offered = |node: &str| of(node)["commands"][0]["command"].as_str().unwrap().to_owned();
     let log = offered(&nodes[cases.iter().position(|case| case.cause.starts_with("init")).unwrap()]);
     assert!(log.starts_with("kubectl ") && log.contains(" logs ") && log.contains(" -c setup"), "{log}");
@@ -397,7 +399,8 @@ fn every_cause_is_found_with_its_evidence() {
     let patch = shlex::split(&patch).unwrap();
     let begins = patch.iter().position(|word| word == "patch").unwrap();
 
-    // Which pods hold what is scarce: the rights that a rollout needs do not tell, and then it is said which would.
+    // The diagnosis names the pods that hold a scarce resource only for users who may list pods in all namespaces. A user with no more than the
+    // rights for a rollout is told which right is missing.
     let text_of = |operator: &Operator| operator.ok_or_not(&["diagnose", "ds/agent"]);
     let no = text_of(&operator);
     for words in ["takes the right to list pods in all namespaces", &format!("describe node {full}")] {

@@ -1,15 +1,14 @@
-//! The same scenario in two worlds: with the modelled controllers under a virtual clock, and with Kubernetes' own in real
-//! time on hollow nodes. What happened to each node, in order, has to be the same; where it is not, the model is wrong.
+//! Each test plays the same scenario in two worlds: with the modelled controllers under a virtual clock, and with Kubernetes' own controllers in real
+//! time on hollow nodes. The order of events on each node has to be the same in both; where it differs, the model is wrong.
 //!
 //! ```text
 //!   scenarios/x.toml ──┬──→ World (virtual time) ───────────────────────┐
 //!                      └──→ Hollow ──→ kube-apiserver, controllers … ───┴──→ Ledger = Ledger ?
 //! ```
 //!
-//! Which of several nodes goes first is chance in Kubernetes; there, what is compared is how many nodes went through
-//! each story. Instants and names of pods are not compared. Nor is how many nodes were down at once where the controller
-//! replaces one pod after the other: Kubernetes takes the end of one for the deletion of the next now and then, and
-//! overspends its budget.
+//! Where chance decides in Kubernetes which of several nodes goes first, the test compares how many nodes went through each story. It does not
+//! compare instants and names of pods. Where the controller replaces one pod after the other, it does not compare how many nodes were down at once
+//! either: now and then Kubernetes takes the end of one pod for the deletion of the next, and exceeds its budget.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -22,9 +21,9 @@ use super::fixture::SPEED;
 use crate::support::control_plane::{ControlPlane, Ledger, Options, Sandbox, Step, Witness, sandbox};
 use crate::support::modelled::{follow, ledger_of};
 
-/// Within this the real world must have come as far as the modelled one.
+/// The real world must reach the modelled world's end within this time.
 const SOON: Duration = Duration::from_secs(90);
-/// The seeds with which the model is played.
+/// The model is played once with each of these seeds.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=5;
 
 #[test]
@@ -151,7 +150,7 @@ fn nodes_that_fall_silent_in_the_middle_of_an_update() {
     });
 }
 
-/// The founding scenario. Which two nodes go first is chance, and so when each of the others falls; that all do is not.
+/// The founding scenario. Chance decides which two nodes go first and when each other node falls, but all nodes fall.
 #[test]
 fn the_founding_scenario_goes_as_in_the_simulation() {
     agree(&Case {
@@ -169,17 +168,17 @@ fn the_founding_scenario_goes_as_in_the_simulation() {
     });
 }
 
-/// A scenario to be played twice.
+/// A scenario that is played in both worlds.
 struct Case {
     text: &'static str,
-    /// How long it is played at least, by the scenario's clock.
+    /// The scenario is played for at least this long, by its own clock.
     lasts: Duration,
     nodes: Nodes,
     worst: Worst,
     silence: Silence,
-    /// What the end has to look like.
+    /// Whether the scenario has reached its end.
     done: fn(&Ledger) -> bool,
-    /// What happened, in words.
+    /// The lines that [`in_words`] has to give in both worlds.
     tells: &'static [&'static str],
 }
 
@@ -197,7 +196,7 @@ enum Worst {
     ByChance,
 }
 
-/// Whether nodes fall silent. If so, a control plane of its own notices it within the scenario's grace period.
+/// Whether nodes fall silent. If so, a control plane of its own is started that notices silent nodes within the scenario's grace period.
 #[derive(Clone, Copy, PartialEq)]
 enum Silence {
     Noticed,
@@ -222,7 +221,7 @@ fn agree(case: &Case) {
     assert_eq!(real, case.tells, "the real one, which is right by definition");
 }
 
-/// Which nodes, or how many of them, went through which story, and how many were down at once.
+/// One line for each story, with the nodes that went through it or their number; then, if it is compared, how many nodes were down at once.
 fn in_words(ledger: &Ledger, case: &Case, worst: usize) -> Vec<String> {
     let mut stories: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for node in ledger.nodes() {
@@ -261,7 +260,7 @@ fn tag_of(image: &str) -> &str {
     image.rsplit_once(':').map_or(image, |(_, tag)| tag)
 }
 
-/// In the modelled world, under its virtual clock.
+/// Plays the case in the modelled world, under its virtual clock.
 fn modelled(case: &Case, scenario: &Scenario, seed: u64) -> Vec<String> {
     let mut world = World::new(scenario, seed);
     let mut ledger = ledger_of(&world, scenario);
@@ -278,7 +277,7 @@ fn modelled(case: &Case, scenario: &Scenario, seed: u64) -> Vec<String> {
     in_words(&ledger, case, worst)
 }
 
-/// The shared control plane, or one of its own.
+/// The shared control plane, or one that this case started for itself.
 enum Plane {
     Shared(Sandbox),
     Own(Box<ControlPlane>),
@@ -305,7 +304,7 @@ impl Plane {
     }
 }
 
-/// With Kubernetes' own controllers, in real time but for the kubelets', whose clock runs as fast as the scenario's.
+/// Plays the case with Kubernetes' own controllers in real time; the kubelets' clock runs [`SPEED`] times as fast.
 fn really(case: &Case, scenario: &Scenario) -> Option<Vec<String>> {
     let plane = Plane::of(case, scenario)?;
     let plane = plane.plane();

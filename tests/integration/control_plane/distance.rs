@@ -1,4 +1,4 @@
-//! Rollouts over long lines: the API server answers after 0.6, 1 or 2 s, or too late for anything to be started.
+//! Rollouts over long lines: the API server answers after 0.6, 1 or 2 s, or so late that the driver starts nothing.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use super::fixture::{DS, GOOD, NODES, RolloutFixture, assert_within_budget};
 use crate::support::line::{Line, server_of};
 use crate::support::program::Operator;
 
-/// A fixture, and an operator whose requests take that round trip.
+/// A fixture, and an operator whose requests take `round_trip`.
 fn at_the_end_of(name: &str, round_trip: Duration) -> Option<(RolloutFixture, Line, Operator)> {
     let fixture = RolloutFixture::new(name)?;
     let mut operator = fixture.operator();
@@ -74,7 +74,7 @@ fn a_rollout_completes_while_the_distance_jumps() {
     assert_within_budget(&fixture, began);
 }
 
-/// Beyond the greatest round trip nothing is started, and the driver, `status` and JSON say why.
+/// Beyond the greatest round trip the driver starts nothing; the driver, `status` and JSON say why.
 #[test]
 fn beyond_the_bound_nothing_is_started_and_the_reason_is_shown() {
     let Some((fixture, line, operator)) = at_the_end_of("beyond", Duration::from_millis(300)) else { return };
@@ -91,7 +91,7 @@ fn beyond_the_bound_nothing_is_started_and_the_reason_is_shown() {
     drive.until("20 of 20");
     let status = operator.status(DS).0;
     let measured = status["apiRoundTripMillis"].as_u64().unwrap();
-    // A busy machine adds to it; beyond 2.5 s it would be too far again.
+    // A busy machine adds to the round trip; beyond 2.5 s the driver would start nothing again.
     assert!((300..2_500).contains(&measured), "{measured}");
 }
 

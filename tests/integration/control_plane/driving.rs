@@ -1,5 +1,4 @@
-//! The driver and the cluster adapter against real controllers: a rollout from end to end, two consoles, and users who
-//! may not see everything.
+//! The driver and the cluster adapter against real controllers: a rollout from end to end, two consoles, and users who may not see everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -60,12 +59,12 @@ impl Kubelet {
         *self.asleep.lock().unwrap() = nodes.iter().map(|node| (*node).to_owned()).collect();
     }
 
-    /// The most pods that were seen down at once, since all were up.
+    /// The most pods that were down at once after all had been up.
     pub(super) fn most_down(&self) -> usize {
         self.worst.load(Ordering::Relaxed)
     }
 
-    /// Which image runs where, and in which pod.
+    /// Each node's image and pod.
     pub(super) fn running(&self) -> BTreeMap<String, (String, String)> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let pods = self.sandbox.pods().into_iter().filter(is_up);

@@ -1,4 +1,4 @@
-//! Somebody edits the DaemonSet with kubectl in the middle of a rollout, or deletes it, and somebody else works with the command line.
+//! While a rollout runs, somebody edits or deletes the DaemonSet with kubectl, and somebody else uses the command line.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn roll_all_at_once(fixture: &PlayedNodes) {
     fixture.patch(&json!({"spec": {"updateStrategy": strategy}}));
 }
 
-/// The commands that are offered.
+/// The commands that `status` offers, one a line.
 fn offered(status: &Value) -> String {
     let next = status["next"].as_array().into_iter().flatten();
     next.filter_map(|next| next["command"].as_str()).collect::<Vec<_>>().join("\n")
@@ -27,7 +27,7 @@ fn alarms(status: &Value) -> Vec<&str> {
     status["alarms"].as_array().into_iter().flatten().filter_map(|alarm| alarm["type"].as_str()).collect()
 }
 
-/// The controller removes the pods of nodes that are not selected any more, whatever the update strategy.
+/// The controller removes the pods of nodes that the template no longer selects, whatever the update strategy.
 #[test]
 fn nodes_that_a_changed_node_selector_takes_away_are_counted_out_and_come_back_with_a_roll_back() {
     let Some(fixture) = PlayedNodes::new("selected", 6) else { return };
@@ -47,7 +47,7 @@ fn nodes_that_a_changed_node_selector_takes_away_are_counted_out_and_come_back_w
     let after = fixture.kubelet.running();
     assert!(after.iter().all(|(node, pod)| before.get(node) == Some(pod)), "rolldeck replaced none");
 
-    // With the new template none of the three is updated.
+    // The edited template is a new revision, and none of the three nodes is updated to it.
     let preview = fixture.said(&["resume", DS, "--yes"]);
     assert!(preview.contains("No node is in line: what moves next is up to a step."), "{preview}");
     let preview = fixture.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
@@ -60,8 +60,8 @@ fn nodes_that_a_changed_node_selector_takes_away_are_counted_out_and_come_back_w
     assert_eq!(fixture.kubelet.count(V1), 6);
 }
 
-/// With a driver that pauses, as it is by default, and is gone then. `resume` does what it says although nobody drives, and the budget is
-/// that of the strategy that was saved first.
+/// A driver is there, pauses when the strategy changes, and ends. `resume` then sets OnDelete although nobody drives. The rollout's budget stays that
+/// of the update strategy that was saved first.
 #[test]
 fn a_strategy_that_replaces_all_at_once_is_braked_by_resuming_and_is_no_budget_of_the_rollout() {
     let Some(fixture) = PlayedNodes::new("at-once", 5) else { return };
@@ -114,7 +114,7 @@ fn a_limit_that_somebody_changes_under_on_delete_is_said_before_a_release_drops_
     assert!(log.contains("3, as somebody has set it since, is not kept"), "{log}");
 }
 
-/// Nobody drives, so nobody pauses: what is offered works.
+/// Nobody drives, so nobody pauses the rollout. The command that `status` offers sets OnDelete again.
 #[test]
 fn a_strategy_that_is_changed_back_while_nobody_drives_is_braked_by_what_is_offered() {
     let Some(fixture) = PlayedNodes::new("undriven", 4) else { return };
@@ -138,7 +138,7 @@ fn a_strategy_that_is_changed_back_while_nobody_drives_is_braked_by_what_is_offe
     assert_eq!(fixture.kubelet.count(V2), 4);
 }
 
-/// `kubectl delete --cascade=orphan`, and the same manifest again, while a headless driver and others are at work.
+/// Somebody runs `kubectl delete --cascade=orphan` and applies the same manifest again, while a headless driver and other commands are at work.
 #[test]
 fn a_driver_ends_with_its_daemonset_and_the_next_one_of_that_name_is_not_rolled() {
     let Some(fixture) = PlayedNodes::new("made-anew", 4) else { return };
@@ -165,7 +165,7 @@ fn a_driver_ends_with_its_daemonset_and_the_next_one_of_that_name_is_not_rolled(
     assert_eq!(fixture.kubelet.count(V1), 4);
 }
 
-/// A namespace that is deleted, while a headless driver waits for a pod that is not created any more: the API server refuses it.
+/// Somebody deletes the namespace while a headless driver waits for a pod; the API server refuses to create that pod in a namespace that ends.
 #[test]
 fn commands_and_drivers_in_a_namespace_that_is_deleted_end_with_what_was_deleted() {
     let Some(fixture) = PlayedNodes::new("ending", 4) else { return };

@@ -18,9 +18,9 @@ pub(crate) const DS: &str = "ds/agent";
 pub(crate) const BUDGET: usize = 2;
 /// How many nodes there are.
 pub(crate) const NODES: usize = 20;
-/// For what takes a second on an idle machine.
+/// The time limit for steps that take a second on an idle machine.
 pub(crate) const SOON: Duration = Duration::from_secs(120);
-/// How much faster than real time the kubelets live: a pod is replaced in about 0.3 s.
+/// The kubelets run this much faster than real time: a pod is replaced in about 0.3 s.
 pub(crate) const SPEED: f64 = 10.0;
 
 /// Images of the agent that the registry has.
@@ -65,7 +65,7 @@ impl RolloutFixture {
         Self::with(name, scenario(StrategyKind::RollingUpdate))
     }
 
-    /// The same, with another scenario.
+    /// A fixture with another scenario.
     pub(crate) fn with(name: &str, scenario: Scenario) -> Option<Self> {
         let sandbox = sandbox(name)?;
         let scenario = sandbox.own(scenario);
@@ -82,7 +82,7 @@ impl RolloutFixture {
         Some(fixture)
     }
 
-    /// Waits until `holds` of what the witness has seen.
+    /// Waits until `holds` is true of the witness.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, holds: impl Fn(&Witness) -> bool) {
         let refused = || match self.hollow.refusals() {
@@ -123,10 +123,10 @@ pub(crate) fn operator(plane: &ControlPlane, namespace: &str) -> Operator {
     Operator::new(plane.user("alice", &grants(namespace)).kubeconfig(), namespace)
 }
 
-/// What is read in the namespace; nodes are read in the whole cluster.
+/// The resources that a rollout reads in its namespace; nodes are read in the whole cluster.
 pub(crate) const READS: &str = "pods,events,daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
 
-/// The rights of `deploy/rbac.yaml`, but for that to read logs.
+/// The rights of `deploy/rbac.yaml`, without the right to read logs.
 pub(crate) fn grants(namespace: &str) -> [Grant; 7] {
     [
         Grant::within(namespace, "get,list,watch", READS),

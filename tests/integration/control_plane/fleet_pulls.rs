@@ -1,4 +1,4 @@
-//! What the list of all DaemonSets says of pulls, while a DaemonSet's own controller rolls out and nobody has opened it.
+//! The list of all DaemonSets shows image pulls, while a DaemonSet's own controller rolls out and no console has opened that DaemonSet.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::fixture::{BUDGET, DS, MISSING, NODES, RolloutFixture, SOON, quick, sc
 use crate::support::control_plane::Grant;
 use crate::support::program::{access, text};
 
-/// An image of 1.2 s of one node's pulling.
+/// An image whose pull takes a node 1.2 s.
 const SLOW: &str = "registry.test/agent:slow";
 
-/// Waits until `holds` of the one row, and gives it.
+/// Waits until `holds` is true of the list's only row, and returns the row.
 async fn until(fleet: &mut watch::Receiver<Arc<Fleet>>, what: &str, holds: impl Fn(&FleetRow) -> bool) -> FleetRow {
     let waits = fleet.wait_for(|fleet| fleet.rows.first().is_some_and(&holds));
     let shown = tokio::time::timeout(SOON, waits).await.map(|fleet| fleet.unwrap().rows[0].clone());
@@ -42,10 +42,10 @@ async fn a_rollout_of_its_controller_shows_what_is_pulled_and_what_fails() {
     let idle = Some(FleetPulls::default());
     until(&mut fleet, "nothing is pulled", |row| row.pulls == idle && row.state == FleetState::UpToDate).await;
 
-    // Kubelets tell of their pulls by Events: their pods' statuses say the same before a pull and during one.
+    // Kubelets report their pulls in Events; the status of a pod is the same before a pull and during one.
     deploy(SLOW).await.unwrap();
     let pulls = |row: &FleetRow| row.pulls.unwrap().pulling;
-    // Another may start at the same time.
+    // A further pull may begin at the same time.
     let said = |row: &FleetRow| row.standing().contains(" pulling") && row.standing().starts_with("running, ");
     let row = until(&mut fleet, "nodes pull", |row| pulls(row) > 0 && said(row)).await;
     assert!(pulls(&row) as usize <= BUDGET, "{row:?}");
@@ -55,7 +55,7 @@ async fn a_rollout_of_its_controller_shows_what_is_pulled_and_what_fails() {
     let row = until(&mut fleet, "pulls fail", |row| row.pulls.unwrap().failed as usize == BUDGET).await;
     assert_eq!(row.standing(), "running, 2 pulls failed");
 
-    // Who looks only for a moment is told since when by the kubelets' Events: the nodes have failed.
+    // A short `status` learns from the kubelets' Events since when the pulls fail: so it reports the nodes as failed.
     tokio::task::block_in_place(|| {
         let until = std::time::Instant::now() + SOON;
         loop {
@@ -68,7 +68,7 @@ async fn a_rollout_of_its_controller_shows_what_is_pulled_and_what_fails() {
         }
     });
 
-    // Who may not see pods is told nothing of pulls, and all else.
+    // A user who may not see pods is shown no pulls, and all else.
     let user = tokio::task::block_in_place(|| {
         let reads = "daemonsets.apps,controllerrevisions.apps,leases.coordination.k8s.io";
         fixture.sandbox.user("restricted", &[Grant::within(&namespace, "get,list,watch", reads)])

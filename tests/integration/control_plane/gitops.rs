@@ -1,5 +1,5 @@
-//! Who manages a DaemonSet, as a real API server records it; and a GitOps tool that sets the strategy back, simulated by
-//! a client that applies its manifest server-side as Argo CD's field manager.
+//! The tools that manage a DaemonSet, as a real API server records them. One GitOps tool sets the strategy back: a client simulates it, which applies
+//! its manifest server-side as Argo CD's field manager.
 //!
 //! ```text
 //! reverter ──PATCH apply, force──▶ API server ──watch──▶ rolldeck ──PATCH OnDelete──▶ API server
@@ -25,8 +25,8 @@ use crate::support::control_plane::{Sandbox, daemon_set, sandbox};
 use crate::support::program::access;
 
 const SOON: Duration = Duration::from_secs(60);
-/// A changed strategy is noticed by its watch, not by the next list, which is made after more than a minute. How long it takes on an
-/// idle machine, less than a second, is printed.
+/// The watch reports a changed strategy within this time; the next list would be made after more than a minute. The test prints how long it took:
+/// less than a second on an idle machine.
 const NOTICED: Duration = Duration::from_secs(10);
 const APPLY: &str = "application/apply-patch+yaml";
 const MERGE: &str = "application/merge-patch+json";
@@ -106,7 +106,7 @@ async fn until(rollout: &Rollout, what: &str, is: impl FnMut(&Arc<Snapshot>) -> 
     found.expect("the driver runs").clone()
 }
 
-/// Waits until the owners are these: a line each, those that act by themselves first.
+/// Waits until the snapshot has these owners, one a line; owners that act by themselves come first.
 async fn managed(rollout: &Rollout, what: &str, want: &[&str]) {
     let said = |is: &Snapshot| {
         let lines = is.gitops_owners.iter().map(|gitops_owner| format!("{gitops_owner} {}", gitops_owner.expects()));
@@ -133,7 +133,7 @@ fn enforce() -> Tuning {
 #[tokio::test(flavor = "multi_thread")]
 async fn gitops_owners_are_recognised_by_managed_fields_and_labels() {
     let Some(fixture) = GitOpsFixture::new("gitops-owners").await else { return };
-    // A person applies it: no tool sets anything back by itself.
+    // A person applies the manifest: no tool sets anything back by itself.
     let manifest = fixture.manifest().to_string();
     tokio::task::block_in_place(|| fixture.sandbox.admin().apply(&manifest));
     let rollout = fixture.open().await;
@@ -144,7 +144,7 @@ async fn gitops_owners_are_recognised_by_managed_fields_and_labels() {
     )
     .await;
 
-    // Helm takes it over, then Flux, whose Git does not name the update strategy.
+    // Helm takes the DaemonSet over, then Flux, whose manifest in Git does not name the update strategy.
     let release = json!({"metadata": {
         "labels": {"app.kubernetes.io/managed-by": "Helm"},
         "annotations": {"meta.helm.sh/release-name": "agent", "meta.helm.sh/release-namespace": "edge"},
@@ -170,7 +170,7 @@ async fn gitops_owners_are_recognised_by_managed_fields_and_labels() {
     )
     .await;
 
-    // Suspended by its annotation, Flux sets nothing back.
+    // An annotation suspends Flux, so Flux sets nothing back.
     fixture.write(
         "ops",
         MERGE,
@@ -222,7 +222,7 @@ async fn a_strategy_set_back_by_server_side_apply_is_enforced_five_times() {
     println!("drift by server-side apply: said after {seen_after:.0?}, OnDelete again after {set_after:.0?}");
     assert!(seen_after.iter().chain(&set_after).all(|took| *took < NOTICED), "{seen_after:?}, {set_after:?}");
 
-    // The sixth drift is not enforced any more: the alarm names the field manager and how to suspend it.
+    // After the sixth drift rolldeck no longer enforces OnDelete: the alarm names the field manager and how to suspend it.
     let drifted_at = fixture.write("argocd-controller", APPLY, &in_git);
     let given_up = until(&rollout, "it gives up", |is| matches!(is.phase, Phase::Paused(_))).await;
     println!("given up after {:.0?}: {}", drifted_at.elapsed(), given_up.alarms[0]);

@@ -1,4 +1,4 @@
-//! Revisions as `kubectl rollout history` tells them, and as rolldeck does.
+//! `rolldeck history` lists the revisions that `kubectl rollout history` lists.
 
 use rolldeck::driver::Session;
 use rolldeck::engine::model::command::{Command, Preview};
@@ -11,7 +11,7 @@ use super::fixture::{DS, GOOD, MISSING, RolloutFixture, SOON, operator};
 use crate::support::control_plane::{Sandbox, daemon_set, eventually, sandbox};
 use crate::support::program::{Driving, Operator, text};
 
-/// Numbers and causes, oldest first.
+/// The revisions' numbers and change causes, oldest first.
 type Revisions = Vec<(i64, Option<String>)>;
 
 /// What `kubectl rollout history` lists.
@@ -41,7 +41,7 @@ fn template_by_kubectl(sandbox: &Sandbox, number: i64) -> Value {
     let line = ["rollout", "history", DS, "-n", sandbox.namespace(), &revision, "-o", "json"];
     let mut object: Value = serde_json::from_str(&sandbox.admin().kubectl_ok(line)).unwrap();
     let mut template = object["spec"]["template"].take();
-    // It is null where the server is older.
+    // Older servers write the field as null.
     if let Some(metadata) = template["metadata"].as_object_mut() {
         metadata.remove("creationTimestamp");
     }
@@ -89,7 +89,7 @@ fn revisions_are_those_of_kubectl_rollout_history() {
         assert_eq!(serde_saphyr::from_str::<Value>(&yaml).unwrap(), whole["template"], "revision {number}: {yaml}");
     }
 
-    // What differs is what was set.
+    // The difference is the fields that were set.
     let diff = operator.run(&["diff", DS, "1", "4"]);
     assert_eq!(diff.status.code(), Some(1), "{}", text(&diff));
     let printed = text(&diff);
@@ -120,7 +120,7 @@ fn revisions_are_those_of_kubectl_rollout_history() {
     assert_eq!(gone.status.code(), Some(5), "{}", text(&gone));
     assert!(text(&gone).contains("there is no revision `2`; there are 5, 4, 3, 1"), "{}", text(&gone));
 
-    // A roll back of ours counts like one of kubectl's, and says before what it changes.
+    // A roll back by rolldeck makes a revision as one by kubectl does, and its preview says what it changes.
     let asked = operator.json(&["undo", DS, "--to-revision", "4", "--dry-run", "-o", "json"]);
     assert_eq!(asked["preview"]["changes"], operator.json(&["diff", DS, "5", "4", "-o", "json"])["changes"], "{asked}");
     operator.ok(&["undo", DS, "--to-revision", "4", "--yes", "--timeout", "60s"]);
@@ -128,7 +128,8 @@ fn revisions_are_those_of_kubectl_rollout_history() {
     assert_eq!(by_rolldeck(&operator), by_kubectl(&sandbox));
 }
 
-/// With `revisionHistoryLimit: 0` the controller deletes a revision with its last pod: there is no way back then, which is said before.
+/// With `revisionHistoryLimit: 0` the controller deletes a revision with its last pod, after which no roll back is possible. The preview warns of
+/// that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rollout_that_cannot_be_rolled_back_in_the_end_says_so_before() {
     let Some((sandbox, _kubelet)) = super::driving::agent("no-history", 3).await else { return };
@@ -156,8 +157,8 @@ async fn a_rollout_that_cannot_be_rolled_back_in_the_end_says_so_before() {
     rollout.close().await;
 }
 
-/// The record forgets a halt with its rollout. Whoever looks later reads it off the Events: an undo does not lead by itself to a revision at
-/// which a rollout halted, though that is the newest other one.
+/// The record of a halt goes with its rollout, but the Events keep it. By default an undo does not lead to a revision at which a rollout halted, even
+/// if that is the newest other one.
 #[test]
 fn an_undo_does_not_lead_by_itself_to_a_revision_at_which_a_rollout_halted() {
     let Some(fixture) = RolloutFixture::new("halted-before") else { return };

@@ -45,7 +45,7 @@ fn flapping_readiness_takes_every_node_down() {
             fixture.hollow.fault(FleetFault::ProbesFail(node.as_str().into()));
         }
         down += serving.len();
-        // They stay unready until the controller has replaced their pods.
+        // The flapping nodes stay unready until the controller has replaced their pods.
         fixture.until("those that flap are replaced", |witness| {
             witness.pods().values().filter(|pod| pod.image == MISSING).count() == down
         });
@@ -56,10 +56,10 @@ fn flapping_readiness_takes_every_node_down() {
     fixture.until("nobody serves", |witness| witness.unavailable() == NODES);
 }
 
-/// On a control plane of its own, which notices silent nodes within seconds.
+/// This test has a control plane of its own, which notices silent nodes within seconds.
 #[test]
 fn a_node_that_loses_the_network_turns_unknown_and_comes_back() {
-    // 40 s of the kubelets' clock.
+    // 4 s here are 40 s of the kubelets' clock.
     let options = Options { node_monitor_grace: Duration::from_secs(4), ..Options::default() };
     let Ok(plane) = ControlPlane::start_with(&options) else { return };
     let scenario = scenario(StrategyKind::RollingUpdate);

@@ -1,5 +1,5 @@
-//! A DaemonSet without a rollout, three of whose nodes lose the network: no node is a suspect. `status` of the DaemonSet and
-//! the list of all DaemonSets agree.
+//! Three nodes of a DaemonSet without a rollout lose the network: no node is a suspect. `status` of the DaemonSet and the list of all DaemonSets
+//! agree.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Sidecars that a mesh or an agent of the platform injects into pods as they are created: the template does not name them.
+//! A mesh or an agent of the platform injects sidecars into pods as they are created; the template does not name them.
 
 use std::time::Instant;
 
@@ -15,14 +15,14 @@ fn inject<'a>(fixture: &'a RolloutFixture, image: &str) -> MutatingPolicy<'a> {
     let path = format!("{}?dryRun=All", fixture.sandbox.path("pods", ""));
     let pod =
         serde_json::json!({"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "p", "image": "p:1"}]}});
-    // A policy that was taken away is followed for a moment still: so the image is asked for, too.
+    // The API server follows a deleted policy for a moment still, so the check asks for the image too.
     let injected = || fixture.sandbox.admin().post(&path, &pod).body["spec"].to_string().contains(image);
     eventually("the policy is followed", SOON, || injected().then_some(()));
     policy
 }
 
-/// The injection begins in the middle of a rollout, with an image that is not there. Every pod that is created from then on fails of it,
-/// also one of the old revision: so the halt, the diagnosis and the preview of the roll back say that a roll back does not help.
+/// The injection begins in the middle of a rollout, with an image that does not exist. Every pod that is created from then on fails, also one of the
+/// old revision. So the halt, the diagnosis and the preview of the roll back say that a roll back does not help.
 #[test]
 fn what_is_injected_and_fails_is_not_blamed_on_the_revision() {
     let Some(fixture) = RolloutFixture::new("injected") else { return };
@@ -44,7 +44,7 @@ fn what_is_injected_and_fails_is_not_blamed_on_the_revision() {
     assert!(preview.contains("is mesh-proxy, which is not in the template"), "{preview}");
     assert!(fixture.witness.deletes_since(began).len() <= 4, "two updated, two that failed");
 
-    // Once whoever injects it has corrected it, pods that are created anew are well, and the rollout goes to its end.
+    // The injected image is corrected: pods that are created from now on run, and the rollout completes.
     drop(policy);
     let _corrected = inject(&fixture, GOOD[0]);
     for pod in fixture.sandbox.pods() {

@@ -1,4 +1,4 @@
-//! What rolldeck promises, judged on real controllers with twenty hollow nodes and a budget of two.
+//! The tests judge rolldeck's promises on real controllers, with twenty hollow nodes and a budget of two.
 //!
 //! ```text
 //!   rolldeck drive ──┐                                 ┌── kubelets (hollow)
@@ -6,7 +6,7 @@
 //!   rolldeck pause ──┘                                 └── witness: every change of every pod, on a watch of its own
 //! ```
 //!
-//! Each test runs the program as an operator does, with the rights of an operator and no other, and asks the witness.
+//! Each test runs the program with no more than an operator's rights, and asks the witness what happened.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ fn each_step_updates_exactly_what_was_promised() {
     let Some((fixture, operator)) = fixture("judge-steps") else { return };
     let began = Instant::now();
     let mut driver = operator.drive(DS, &["--image", V2, "--partition", "20"]);
-    // Its own partition has been written by now, so that of the first `step` comes later.
+    // The driver has written its own partition by now, so it cannot overwrite the partition of the first `step`.
     driver.until("you drive it now");
     let mut before = fixture.witness.pods();
     for keep in [20, 18, 10, 0] {
@@ -58,7 +58,7 @@ fn each_step_updates_exactly_what_was_promised() {
     assert_eq!(fixture.witness.deletes_since(began).len(), NODES);
 }
 
-/// A canary selector on three nodes, then none.
+/// The operator sets a canary selector for three nodes, then none.
 #[test]
 fn a_canary_selector_keeps_all_others_as_they_are() {
     let Some((fixture, operator)) = fixture("judge-canary") else { return };
@@ -81,7 +81,7 @@ fn a_canary_selector_keeps_all_others_as_they_are() {
     assert_within_budget(&fixture, began);
 }
 
-/// Pause in the middle, from a process that does not drive.
+/// A process that does not drive pauses the rollout in the middle.
 #[test]
 fn after_a_pause_nothing_is_deleted() {
     let Some((fixture, operator)) = fixture("judge-pause") else { return };
@@ -106,7 +106,7 @@ fn after_a_pause_nothing_is_deleted() {
     assert_within_budget(&fixture, began);
 }
 
-/// Pause as the emergency brake, on a DaemonSet that its own controller rolls.
+/// A pause as the emergency brake, on a DaemonSet that its own controller rolls out.
 #[test]
 fn a_pause_stops_the_native_controller_too() {
     let Some((fixture, operator)) = fixture("judge-brake") else { return };
@@ -125,7 +125,7 @@ fn a_pause_stops_the_native_controller_too() {
     fixture.until("all serve again", |witness| witness.unavailable() == 0);
 }
 
-/// `kill -9` of the driver in the middle.
+/// The driver is killed (`kill -9`) in the middle of a rollout.
 #[test]
 fn a_killed_driver_deletes_nothing_more_and_the_next_one_finishes() {
     let Some((fixture, operator)) = fixture("judge-killed") else { return };
@@ -135,7 +135,7 @@ fn a_killed_driver_deletes_nothing_more_and_the_next_one_finishes() {
     driver.signal(Signal::KILL);
     driver.end();
     let killed = Instant::now();
-    // A request that was sent before the end may be seen after it.
+    // The witness may see a deletion after the kill that the driver sent before it.
     fixture.until("all serve again", |witness| witness.unavailable() == 0);
     std::thread::sleep(QUIET);
     assert!(deleted_since(&fixture, killed) <= BUDGET, "only what was on its way");
@@ -153,7 +153,7 @@ fn a_killed_driver_deletes_nothing_more_and_the_next_one_finishes() {
     assert_within_budget(&fixture, began);
 }
 
-/// An interrupted driver gives its lease back, and the next one need not wait for it.
+/// An interrupted driver gives its Lease back, so the next driver need not wait until the Lease runs out.
 #[test]
 fn an_interrupted_driver_gives_the_lease_back() {
     let Some((fixture, operator)) = fixture("judge-interrupt") else { return };
@@ -172,7 +172,7 @@ fn an_interrupted_driver_gives_the_lease_back() {
     assert_within_budget(&fixture, began);
 }
 
-/// Roll back in the middle.
+/// The operator rolls back in the middle of a rollout.
 #[test]
 fn a_roll_back_replaces_only_pods_that_left_the_old_revision() {
     let Some((fixture, operator)) = fixture("judge-undo") else { return };
@@ -193,7 +193,7 @@ fn a_roll_back_replaces_only_pods_that_left_the_old_revision() {
     assert_within_budget(&fixture, began);
 }
 
-/// The strategy is restored, also where `maxUnavailable` is a percentage.
+/// A release restores the update strategy, also where `maxUnavailable` is a percentage.
 #[test]
 fn release_restores_the_update_strategy_to_the_byte() {
     let mut percent = scenario(StrategyKind::RollingUpdate);
@@ -215,7 +215,7 @@ fn release_restores_the_update_strategy_to_the_byte() {
     assert!(released["metadata"]["annotations"]["rolldeck.io/original-update-strategy"].is_null());
     assert_eq!(replaced(&pods, &fixture.witness.pods()), BTreeSet::new(), "nothing moved");
 
-    // A rollout restores it by itself at its end.
+    // At its end a rollout restores the update strategy by itself.
     let began = Instant::now();
     let mut driver = operator.drive(DS, &["--image", V2, "--to", "100%"]);
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
@@ -239,7 +239,7 @@ fn an_early_release_needs_confirmation() {
     fixture.until("the controller has rolled out the rest", |witness| witness.serving(":v2").len() == NODES);
 }
 
-/// A second driver is refused with the name of the first, and takes over when it is told to.
+/// A second driver is refused with the name of the first, and takes over when the operator asks for it.
 #[test]
 fn a_second_console_says_who_drives_and_takes_over() {
     let Some((fixture, operator)) = fixture("judge-second") else { return };
@@ -247,7 +247,7 @@ fn a_second_console_says_who_drives_and_takes_over() {
     let mut first = operator.drive(DS, &["--image", V2, "--to", "6"]);
     fixture.until("six nodes serve v2", |witness| witness.serving(":v2").len() == 6);
     let status = operator.status(DS);
-    // "unconfirmed" until it has seen the other renew, which may be while it lists.
+    // The state is "unconfirmed" until `status` has seen the other driver renew its Lease; that may happen while `status` lists.
     let state = status.0["driver"]["state"].as_str().unwrap_or_default();
     assert!(["unconfirmed", "other"].contains(&state), "{}", status.0["driver"]);
     let holder = status.0["driver"]["holder"].as_str().unwrap_or_default().to_owned();
@@ -267,8 +267,8 @@ fn a_second_console_says_who_drives_and_takes_over() {
     assert_within_budget(&fixture, began);
 }
 
-/// The story that this project exists for: an image that cannot be pulled, and nodes that flap. The native controller
-/// loses all twenty (see `hollow`); here eighteen serve, and those that flapped come back with the pod they had.
+/// The founding story of this project: an image that cannot be pulled, and nodes that flap. With the native controller all twenty nodes go down (see
+/// `hollow`). Here eighteen serve, and the nodes that flapped come back with the pods they had.
 #[test]
 fn flapping_nodes_and_an_image_that_cannot_be_pulled_take_nothing_more_down() {
     let Some((fixture, operator)) = fixture("judge-cascade") else { return };

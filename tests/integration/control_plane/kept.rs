@@ -1,4 +1,4 @@
-//! Pods that do not go although they are deleted, or may not be deleted, on some nodes only and in the middle of a rollout.
+//! In the middle of a rollout, some nodes' pods do not end although they are deleted, or may not be deleted.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,8 @@ use super::refused::Policy;
 
 const QUIET: Duration = Duration::from_secs(3);
 
-/// A PodDisruptionBudget that allows nothing does not hold a deletion up, and it is said beforehand. A finalizer does, and it is named.
+/// A PodDisruptionBudget that allows no disruption does not hold a deletion up, and the preview of the step says so. A finalizer holds the deletion
+/// up, and `status` names it.
 #[test]
 fn a_finalizer_holds_a_rollout_within_its_budget_and_is_named_and_a_disruption_budget_does_not() {
     let Some(fixture) = PlayedNodes::new("kept", 5) else { return };
@@ -40,7 +41,7 @@ fn a_finalizer_holds_a_rollout_within_its_budget_and_is_named_and_a_disruption_b
     assert_eq!((counts(&status), &status["budget"]["charged"]), ((1, 5), &json!(1)), "{status:#}");
     std::thread::sleep(QUIET);
     assert_eq!(fixture.kubelet.count(V1), 3, "nothing else is deleted meanwhile");
-    // It cannot be helped by going back: the pod that goes was the only other one.
+    // A roll back does not help against the finalizer: only the updated node is not at the old revision.
     let undo = fixture.said(&["undo", DS, "--dry-run"]);
     assert!(undo.contains("1 node is not at that revision"), "{undo}");
     for _ in 0..2 {
@@ -51,15 +52,15 @@ fn a_finalizer_holds_a_rollout_within_its_budget_and_is_named_and_a_disruption_b
     assert!(fixture.kubelet.most_down() <= 1, "{} were down", fixture.kubelet.most_down());
 }
 
-/// Nobody may delete any pod any more: the driver goes on trying, says why nothing moves, and a roll back that is asked for from the command line
-/// says the same until deletions are admitted again.
+/// A policy refuses every deletion of a pod: the driver goes on trying and says why nothing moves. A roll back from the command line says the same
+/// until deletions are admitted again.
 #[test]
 fn a_rollout_and_a_roll_back_whose_deletions_are_refused_say_so_and_go_on_later() {
     let Some(fixture) = PlayedNodes::new("no-deletions", 4) else { return };
     fixture.roll_out_to("2");
     let admin = fixture.sandbox.admin();
     let policy = Policy::set(admin, fixture.sandbox.namespace(), "DELETE", "request.userInfo.username != 'admin'");
-    // Enforced a moment later.
+    // The API server enforces the policy a moment later.
     std::thread::sleep(QUIET);
     let mut driver = fixture.drive();
     fixture.operator.ok(&["step", DS, "--to", "100%", "--yes"]);

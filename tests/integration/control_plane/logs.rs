@@ -1,4 +1,4 @@
-//! The page of a node on a real API server: what it says of a pod, and the logs that it passes on from a kubelet.
+//! The page of a node on a real API server: its details of a pod, and the logs that the API server passes on from a kubelet.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::support::pty::PtyTerminal;
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// A DaemonSet on one node, whose kubelet is ours; its container keeps ending.
+/// A DaemonSet on one node, whose kubelet the test plays; the pod's container keeps ending.
 struct CrashFixture {
     sandbox: Sandbox,
     kubelet: KubeletServer,
@@ -77,7 +77,7 @@ impl CrashFixture {
         format!("{}/agent{run}", self.pod)
     }
 
-    /// What an operator with the rights of `deploy/rbac.yaml`, and with that to read logs, sees.
+    /// An operator with the rights of `deploy/rbac.yaml`, with or without the right to read logs.
     fn operator(&self, logs: bool) -> Operator {
         if !logs {
             return operator(&self.sandbox, self.sandbox.namespace());
@@ -95,7 +95,7 @@ async fn cluster(kubeconfig: &Path) -> Cluster {
         .unwrap()
 }
 
-/// What comes until `done`: its lines, and how it stands.
+/// Reads the log until `done`; returns its lines and its last state.
 async fn until(read: &mut Receiver<LogNews>, done: impl Fn(&[String], &LogState) -> bool) -> (Vec<String>, LogState) {
     let mut lines: Vec<String> = Vec::new();
     let mut state = LogState::Opening;
@@ -124,13 +124,13 @@ async fn what_a_kubelet_gives_out_is_read_line_by_line() {
     let (lines, state) = until(&mut read, |lines, _| lines.len() == 3).await;
     assert_eq!((lines, state), (vec!["one".into(), "two".into(), "three".into()], LogState::Following));
 
-    // The run before, which is over.
+    // The log of the previous run, which has ended.
     fixture.kubelet.write(&fixture.container("?previous"), KubeletLog::Ended(dated(&["starting", "no device"])));
     let mut read = cluster.read_log(fixture.source(LogRun::Previous));
     let (lines, state) = until(&mut read, |_, state| *state == LogState::Ended).await;
     assert_eq!((lines, state), (vec!["starting".into(), "no device".into()], LogState::Ended));
 
-    // A container that has not started is waited for; when it runs, its lines come by themselves.
+    // The reader waits for a container that has not started; once the container runs, its lines come by themselves.
     let words = format!("container \"agent\" in pod \"{}\" is waiting to start: ContainerCreating", fixture.pod);
     fixture.kubelet.write(&fixture.container(""), KubeletLog::Refused(words.clone()));
     let mut read = cluster.read_log(fixture.source(LogRun::Current));
@@ -142,7 +142,7 @@ async fn what_a_kubelet_gives_out_is_read_line_by_line() {
     );
     fixture.kubelet.write(&fixture.container(""), KubeletLog::Ended(dated(&["starting"])));
     assert_eq!(until(&mut read, |lines, _| !lines.is_empty()).await.0, ["starting"]);
-    // It ended. What is written after that is read, and nothing twice.
+    // The container's log ended. The reader reads the lines that are written afterwards, and no line twice.
     fixture.kubelet.write(&fixture.container(""), KubeletLog::Running(dated(&["starting", "again"])));
     assert_eq!(until(&mut read, |lines, _| !lines.is_empty()).await.0, ["again"]);
     let asked = fixture.kubelet.asked();
@@ -151,7 +151,7 @@ async fn what_a_kubelet_gives_out_is_read_line_by_line() {
         "{asked:?}"
     );
 
-    // No run before.
+    // The container has no previous run.
     let words = format!("previous terminated container \"agent\" in pod \"{}\" not found", fixture.pod);
     fixture.kubelet.write(&fixture.container("?previous"), KubeletLog::Refused(words));
     let mut read = cluster.read_log(fixture.source(LogRun::Previous));
@@ -160,7 +160,7 @@ async fn what_a_kubelet_gives_out_is_read_line_by_line() {
     fixture.kubelet.write(&fixture.container("?previous"), KubeletLog::Ended(dated(&["its last words"])));
     assert_eq!(until(&mut read, |lines, _| !lines.is_empty()).await.0, ["its last words"]);
 
-    // A kubelet that does not answer is waited for.
+    // The reader waits for a kubelet that does not answer.
     let nobody = json!({"status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 1}}}});
     fixture.sandbox.admin().patch(&format!("/api/v1/nodes/{}/status", fixture.node), &nobody).ok();
     let mut read = cluster.read_log(fixture.source(LogRun::Current));
@@ -193,7 +193,7 @@ async fn who_may_not_read_logs_is_told_so_and_reads_all_else() {
     let story: Vec<String> = node_story(&known).into_iter().map(|moment| moment.text).collect();
     println!("{story:#?}");
     assert!(story.iter().any(|what| what == "agent ended: exit 1 after 4s"), "{story:?}");
-    // `kubectl describe` says the same of it.
+    // `kubectl describe` says the same of the pod.
     let namespace = fixture.sandbox.namespace();
     let described = fixture.sandbox.admin().kubectl_ok(["describe", "pod", "-n", namespace, &fixture.pod]);
     for words in ["CrashLoopBackOff", "Exit Code:    1", "Back-off restarting failed container agent"] {
@@ -201,7 +201,7 @@ async fn who_may_not_read_logs_is_told_so_and_reads_all_else() {
     }
 }
 
-/// Two keys lead from the rollout to the log. 100 MB of lines leave the console small, and its keys answered.
+/// Two keys lead from the rollout to the log. After 100 MB of lines the console still takes little memory and still answers keys.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_lines_leaves_memory_and_keys_as_they_are() {
     const FLOOD: u64 = 100_000_000;

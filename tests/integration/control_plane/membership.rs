@@ -1,5 +1,4 @@
-//! Nodes that go and come in the middle of a rollout: their objects are deleted, and registered again under the same name, or nodes of
-//! new names join.
+//! In the middle of a rollout nodes go and come: node objects are deleted and registered again under the same name, or nodes with new names join.
 
 use std::time::Duration;
 
@@ -18,8 +17,9 @@ fn state(status: &Value, node: &str) -> String {
     found.map(|entry| entry["state"].as_str().unwrap_or_default().to_owned()).unwrap_or_default()
 }
 
-/// `kubectl delete node`, and a restart of its kubelet, which registers it again and goes on with its pods. It was the last one that
-/// was not updated: without it all are, and nobody would update it any more once the DaemonSet is handed back to its strategy.
+/// `kubectl delete node` deletes the last node that is not updated; then its kubelet restarts, registers the node again and goes on with its pods.
+/// Without that node all others are updated. If the rollout completed then, the DaemonSet would be handed back to its strategy and nobody would
+/// update the node.
 #[test]
 fn a_rollout_waits_for_the_last_node_while_that_registers_again() {
     let Some(fixture) = PlayedNodes::new("registers", 4) else { return };
@@ -46,8 +46,8 @@ fn a_rollout_waits_for_the_last_node_while_that_registers_again() {
     assert!(fixture.kubelet.most_down() <= 1, "{} were down", fixture.kubelet.most_down());
 }
 
-/// A machine is set up anew: its node is gone for longer than the cluster keeps the pods of such a node. One was updated, one waits,
-/// and one was being updated at that moment.
+/// Machines are set up anew: their nodes are gone for longer than the cluster keeps the pods of deleted nodes. One of the nodes was updated, one
+/// waited, and one was being updated at that moment.
 #[test]
 fn nodes_that_were_away_for_long_come_back_with_the_new_pod_and_are_counted_once() {
     let Some(fixture) = PlayedNodes::new("anew", 6) else { return };
@@ -66,7 +66,7 @@ fn nodes_that_were_away_for_long_come_back_with_the_new_pod_and_are_counted_once
     assert_eq!(counts(&status), (1, 3));
     assert_eq!((&status["phase"], &status["budget"]["charged"]), (&json!("held"), &json!(0)), "{status:#}");
     assert_eq!(status["blocker"], "held: no further node may be updated");
-    // It waits 40 s by itself, and looks every 20 s; beside many other tests it took 110 s, and beside builds more than 300 s.
+    // The pod garbage collector waits 40 s and looks every 20 s. Beside many other tests it took 110 s, and beside builds more than 300 s.
     fixture.until_within("the cluster has collected their pods", Duration::from_secs(540), |fixture| {
         fixture.sandbox.pods().len() == 3
     });
@@ -90,8 +90,8 @@ fn nodes_that_were_away_for_long_come_back_with_the_new_pod_and_are_counted_once
     assert!(!driver.seen().contains("somebody else"), "their pods went with their nodes: {}", driver.seen());
 }
 
-/// What joins gets a pod of the newest template, whatever the partition: it is counted as updated from then on, and a roll back takes it
-/// along.
+/// A node that joins gets a pod of the newest template, whatever the partition. From then on it is counted as updated, and a roll back replaces its
+/// pod.
 #[test]
 fn nodes_that_join_are_counted_as_updated_and_a_roll_back_takes_them_along() {
     let Some(fixture) = PlayedNodes::new("joins", 4) else { return };
@@ -100,7 +100,7 @@ fn nodes_that_join_are_counted_as_updated_and_a_roll_back_takes_them_along() {
     fixture.register(&named(5));
     let status = fixture.until_status("one joined before the first step", |status| counts(status) == (1, 5));
     assert_eq!(state(&status, &named(5)), "updated");
-    // It counts among the two.
+    // The node that joined is one of the two.
     fixture.operator.ok(&["drive", DS, "--to", "2", "--until", "held", "--timeout", "120s"]);
     assert_eq!(counts(&fixture.operator.status(DS).0), (2, 5));
     fixture.register(&named(6));
@@ -121,7 +121,7 @@ fn nodes_that_join_are_counted_as_updated_and_a_roll_back_takes_them_along() {
     assert_eq!(kept, 3, "those that never left it keep their pod");
 }
 
-/// The driver of a rollout that is away itself while an operator rolls back from the command line: it finds that when it is back.
+/// The driver's process stands still while an operator rolls back from the command line; once it runs again, it goes on with the roll back.
 #[test]
 fn a_driver_that_stood_still_goes_on_with_what_was_asked_for_meanwhile() {
     let Some(fixture) = PlayedNodes::new("stood-still", 5) else { return };
@@ -134,7 +134,7 @@ fn a_driver_that_stood_still_goes_on_with_what_was_asked_for_meanwhile() {
     let status = fixture.operator.status(DS).0;
     let blocker = status["blocker"].as_str().unwrap_or_default();
     assert!(blocker.ends_with("if it has ended, nothing more is started"), "{blocker}");
-    // Its lease has run out: the command writes the template itself.
+    // The stopped driver's Lease has run out, so the command writes the template itself.
     let said = fixture.said(&["undo", DS, "--yes"]);
     assert!(said.contains("roll back: template is that of revision 1"), "{said}");
     assert!(said.to_lowercase().contains("nobody drives: "), "{said}");

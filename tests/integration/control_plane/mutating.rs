@@ -6,11 +6,11 @@ use crate::control_plane::fixture::RolloutFixture;
 
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// A policy that changes new pods of the fixture's namespace. Gone when dropped.
+/// A policy that changes new pods of the fixture's namespace; dropping it deletes the policy.
 pub(crate) struct MutatingPolicy<'a>(&'a RolloutFixture, String);
 
 impl<'a> MutatingPolicy<'a> {
-    /// `condition`: for which pods; `patch`: what becomes of them; both in CEL.
+    /// `condition`: the pods that the policy changes; `patch`: the change; both in CEL.
     pub(crate) fn set(fixture: &'a RolloutFixture, name: &str, condition: &str, patch: &str) -> Self {
         let name = format!("{name}-{}", fixture.sandbox.namespace());
         let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});

@@ -1,4 +1,4 @@
-//! What others do in the middle of a rollout, with other tools and no thought of it.
+//! In the middle of a rollout, other people and tools change its pods, its template and its rights.
 
 use reqwest::Method;
 use serde_json::json;
@@ -22,7 +22,8 @@ fn evict(made: &PlayedNodes, node: &str) {
     made.sandbox.admin().request(Method::POST, &path, Some(&eviction)).expect("an answer").ok();
 }
 
-/// The controller makes the next pod from the new template, whatever the partition keeps. It is told, and counts as updated.
+/// The controller makes an evicted pod's successor from the new template, whatever the partition keeps. The driver says so, and the node counts as
+/// updated.
 #[test]
 fn pods_that_are_evicted_get_the_new_revision_and_the_driver_says_so() {
     let Some(made) = PlayedNodes::new("others-evicted", 5) else { return };
@@ -37,7 +38,7 @@ fn pods_that_are_evicted_get_the_new_revision_and_the_driver_says_so() {
     let status = made.said(&["status", DS]);
     println!("{status}");
     assert!(status.contains("held: no further node may be updated: 2 are, and 1 may be"), "{status}");
-    // A kubelet fails a pod, because its disk is full or its node is shut down: its controller replaces it.
+    // A kubelet fails a pod because its disk is full or its node shuts down; the controller replaces the pod.
     let node = &made.nodes[3];
     made.kubelet.sleep_on(&[node]);
     let path = made.sandbox.path("pods", &pod_of(&made, node));
@@ -55,7 +56,7 @@ fn pods_that_are_evicted_get_the_new_revision_and_the_driver_says_so() {
     assert_eq!(log.matches("and its controller replaces it: its next pod").count(), 1, "{log}");
 }
 
-/// Nobody drives as either of them looks. One gets the lease, and the other one says who did: it does not wait for the end.
+/// Two drivers begin while nobody drives. One gets the Lease; the other one names the first and ends without waiting for the first to finish.
 #[test]
 fn of_two_who_begin_to_drive_at_once_the_second_is_told_who_drives() {
     let Some(made) = PlayedNodes::new("others-race", 5) else { return };
@@ -72,8 +73,8 @@ fn of_two_who_begin_to_drive_at_once_the_second_is_told_who_drives() {
     assert_eq!((made.kubelet.count(V2), made.kubelet.most_down()), (5, 1));
 }
 
-/// A colleague gives the rollout up with kubectl while somebody drives it: the way back leads to where it came from, not to the revision that
-/// the colleague gave up, although that is the newest other one.
+/// A colleague takes the rollout back with `kubectl rollout undo` while somebody drives. A roll back then leads to the revision that the rollout came
+/// from, not to the one that the colleague gave up, although that is the newest other one.
 #[test]
 fn after_kubectl_rollout_undo_a_roll_back_goes_the_same_way() {
     let Some(made) = PlayedNodes::new("others-undo", 6) else { return };
@@ -103,7 +104,8 @@ fn after_kubectl_rollout_undo_a_roll_back_goes_the_same_way() {
     assert_eq!(same, 3, "only the pods that had left it are replaced");
 }
 
-/// The rights of whoever drives are taken away in the middle, and given again: it says what it may not, starts nothing, and goes on by itself.
+/// The driver's user loses its rights in the middle of a rollout, and gets them again. Meanwhile the driver says which right is missing and starts
+/// nothing; afterwards it goes on by itself.
 #[test]
 fn a_driver_whose_rights_are_taken_away_says_so_and_goes_on_once_it_has_them_again() {
     let Some(made) = PlayedNodes::new("others-revoked", 4) else { return };
@@ -128,8 +130,8 @@ fn a_driver_whose_rights_are_taken_away_says_so_and_goes_on_once_it_has_them_aga
     assert_eq!((made.kubelet.count(V2), made.kubelet.most_down()), (4, 1));
 }
 
-/// Nobody drives while a colleague changes the template, so nobody has paused the rollout: a step is refused until somebody says which of the
-/// two templates is rolled out, and who says it need not drive first.
+/// A colleague changes the template while nobody drives, so nobody pauses the rollout. A step is refused until somebody resumes with one of the two
+/// templates; whoever resumes need not drive first.
 #[test]
 fn a_template_that_is_changed_while_nobody_drives_waits_for_a_resume() {
     let Some(made) = PlayedNodes::new("others-set-env", 6) else { return };
@@ -168,8 +170,8 @@ fn a_template_that_is_changed_while_nobody_drives_waits_for_a_resume() {
     assert_eq!((with_it, made.kubelet.most_down()), (6, 1));
 }
 
-/// A colleague changes the template while it is driven, which ends that, and takes it back with `kubectl rollout undo`, which nobody records:
-/// `status` says so all the same, and it stays paused until somebody resumes.
+/// A colleague changes the template, which ends the driver, and takes the change back with `kubectl rollout undo`, which nobody records. `status`
+/// reports both changes, and the rollout stays paused until somebody resumes.
 #[test]
 fn a_template_that_is_changed_and_put_back_in_the_middle_stays_paused_and_both_are_told() {
     let Some(made) = PlayedNodes::new("others-put-back", 6) else { return };

@@ -39,12 +39,12 @@ impl OutageFixture {
         Some(fixture)
     }
 
-    /// Where etcd keeps what it knows.
+    /// The data directory of etcd.
     fn etcd(&self) -> PathBuf {
         self.plane.directory().join("etcd")
     }
 
-    /// Asks etcd itself for something, by the HTTP side of its API.
+    /// Sends a request to etcd itself, by the HTTP side of its API.
     fn etcd_call(&self, what: &str, body: &Value) {
         let (host, body) = (self.plane.etcd(), body.to_string());
         let mut stream = TcpStream::connect(&host).expect("etcd listens");
@@ -66,7 +66,7 @@ impl OutageFixture {
         }
     }
 
-    /// How many nodes have a pod that is ready, with an image that ends like this.
+    /// The number of nodes with a ready pod whose image ends with `image`.
     pub(super) fn serving(&self, image: &str) -> usize {
         serving(&self.plane, image).expect("an answer")
     }
@@ -88,7 +88,7 @@ fn serving(plane: &ControlPlane, image: &str) -> Option<usize> {
     Some(nodes.len())
 }
 
-/// Looks on in a thread of its own, and remembers the most nodes that were down at once.
+/// A thread of its own that counts the nodes that are down, and keeps the greatest number.
 pub(super) struct Worst {
     stop: Arc<AtomicBool>,
     worst: Arc<AtomicUsize>,
@@ -119,7 +119,8 @@ impl Worst {
     }
 }
 
-/// Rolls out while `fails` stops a part of the control plane and starts it again: it takes longer, and no more is down than may be.
+/// Rolls out while `fails` stops a part of the control plane and starts it again. The rollout takes longer, and no more nodes are down than the
+/// budget allows.
 fn goes_on_after(fails: impl FnOnce(&OutageFixture)) {
     let Some(fixture) = OutageFixture::new() else { return };
     let worst = Worst::watch(&fixture.plane);
@@ -145,7 +146,6 @@ fn an_api_server_that_is_restarted_delays_a_rollout_and_no_more() {
     });
 }
 
-/// First it stands still; then it has no room, so that nothing can be written and everything can be read.
 #[test]
 fn a_scheduler_that_stands_still_delays_a_rollout_and_is_named() {
     goes_on_after(|yard| {
@@ -161,6 +161,7 @@ fn a_scheduler_that_stands_still_delays_a_rollout_and_is_named() {
     });
 }
 
+/// etcd stands still first. Then it has no room: nothing can be written, and everything can be read.
 #[test]
 fn an_etcd_that_stands_still_or_has_no_room_delays_a_rollout_and_no_more() {
     goes_on_after(|fixture| {
@@ -178,7 +179,8 @@ fn an_etcd_that_stands_still_or_has_no_room_delays_a_rollout_and_no_more() {
     });
 }
 
-/// From the backup on, nothing of what the driver knew is so: it ends, shows what is there now, and nothing moves until somebody drives again.
+/// After etcd is restored from a backup, the driver's knowledge is out of date: the driver ends, `status` shows the restored state, and nothing moves
+/// until somebody drives again.
 #[test]
 fn an_etcd_that_is_restored_from_a_backup_ends_the_driving_and_everything_is_read_anew() {
     let Some(fixture) = OutageFixture::new() else { return };

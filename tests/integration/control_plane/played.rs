@@ -58,7 +58,7 @@ impl PlayedNodes {
         self.sandbox.node(node, &json!({}));
     }
 
-    /// Rolls the new image out to so many nodes, and leaves the rollout without a driver.
+    /// Rolls the new image out to `count` nodes, and leaves the rollout without a driver.
     pub(super) fn roll_out_to(&self, count: &str) {
         self.operator.ok(&["set-image", DS, &format!("agent={V2}"), "--yes"]);
         self.operator.ok(&["drive", DS, "--to", count, "--until", "held", "--timeout", "120s"]);
@@ -81,13 +81,13 @@ impl PlayedNodes {
         self.sandbox.admin().patch(&format!("/api/v1/nodes/{node}"), change).ok();
     }
 
-    /// Runs a command and gives all that it said, however it ended.
+    /// Runs a command and returns its whole output, whatever its exit code.
     pub(super) fn said(&self, line: &[&str]) -> String {
         text(&self.operator.run(line))
     }
 }
 
-/// How many nodes are updated, of how many.
+/// How many nodes are updated, and how many there are.
 pub(super) fn counts(status: &Value) -> (u64, u64) {
     let count = |what: &str| status["counts"][what].as_u64().unwrap_or_else(|| panic!("no {what} in {status:#}"));
     (count("updated"), count("nodes"))

@@ -1,6 +1,6 @@
-//! Pre-warming on real controllers: what it makes, what it leaves alone, and that nothing of it stays behind.
+//! Pre-warming on real controllers: the objects that it makes, the objects that it leaves alone, and that none of its objects stays behind.
 //!
-//! What the pods of pre-warming did is told by a witness of its own, from their statuses, and never by the engine's own words.
+//! A witness of its own observes pre-warming pods by their statuses; the tests do not rely on the engine's own report.
 
 mod admission;
 mod console;
@@ -30,14 +30,14 @@ use self::leftovers::{everything, versions};
 use super::fixture::{BUDGET, DS, NODES, RolloutFixture, SOON, quick, scenario};
 use crate::support::control_plane::{Witness, eventually};
 
-/// An image of 1.2 s of one node's pulling, which has no `sleep`: containers of it end with `StartError`.
+/// An image whose pull takes a node 1.2 s and that has no `sleep`: its containers end with `StartError`.
 const BARE: &str = "registry.test/agent:bare";
-/// The same, with `sleep`.
+/// An image as large as [`BARE`], with `sleep`.
 const FULL: &str = "registry.test/agent:full";
 /// How many nodes may pull at once.
 const LIMIT: usize = 3;
 
-/// As in other tests, and the registry has images that take a while.
+/// The usual scenario, with images whose pull takes a while.
 fn with_images_to_wait_for() -> Scenario {
     let slow = |name: &str| RegistryImage { bytes: 500_000_000, ..quick(name) };
     let scenario = scenario(StrategyKind::RollingUpdate).with_image(slow(FULL));
@@ -53,25 +53,25 @@ fn start(image: &str) -> Command {
     Command::Prewarm(PrewarmCommand::Start { source, nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods })
 }
 
-/// What watches the pods that were made for pre-warming.
+/// A witness of the pods that were made for pre-warming.
 fn witness_of_warm_pods(fixture: &RolloutFixture) -> Witness {
     let sandbox = &fixture.sandbox;
     Witness::of_labels(sandbox, sandbox.namespace(), "rolldeck.io/prewarm", &fixture.nodes)
 }
 
-/// How far a node is, by the engine.
+/// A node's state of pre-warming, as the engine reports it.
 fn state(snapshot: &Snapshot, node: &str) -> Option<PrewarmState> {
     snapshot.nodes.iter().find(|it| *it.name == *node).and_then(|it| it.prewarm.as_deref().cloned())
 }
 
-/// How many nodes have the images, by the engine.
+/// How many nodes have the images, as the engine reports it.
 fn present(snapshot: &Snapshot) -> usize {
     snapshot.prewarm.as_ref().map_or(0, |it| it.counts.present as usize)
 }
 
-/// What pre-warming must leave alone: the DaemonSet with its counters, its revisions, its pods.
+/// The objects that pre-warming must leave alone: the DaemonSet with its counters, its revisions, its pods.
 fn application(fixture: &RolloutFixture) -> Value {
-    // Its controller writes what it counts a moment after pods are ready: where the machine is busy, some seconds.
+    // The DaemonSet controller writes its counters a moment after pods are ready; on a busy machine it takes some seconds.
     let mut daemon_set = eventually("its controller has counted all pods as available", SOON, || {
         let daemon_set = fixture.daemon_set();
         let status = &daemon_set["status"];
@@ -82,7 +82,7 @@ fn application(fixture: &RolloutFixture) -> Value {
     daemon_set["metadata"]["resourceVersion"].take();
     daemon_set["metadata"]["managedFields"].take();
     let mut revisions = versions(fixture, "/apis/apps/v1", "controllerrevisions");
-    // A StatefulSet for pre-warming has one of its own, and takes it along.
+    // A StatefulSet for pre-warming has a revision of its own, which is deleted with the StatefulSet.
     revisions.retain(|name, _| !name.starts_with("agent-prewarm-"));
     let pods: Vec<(String, String)> = fixture.witness.pods().into_values().map(|pod| (pod.node, pod.uid)).collect();
     json!({"daemonSet": daemon_set, "revisions": revisions, "pods": pods})
@@ -109,7 +109,7 @@ fn eighteen_of_twenty_nodes_get_an_image_that_the_template_does_not_have() {
     let snapshot = driver.until("18 are present", |snapshot| present(snapshot) == NODES - 2);
     println!("{}; {:.1?}", snapshot.prewarm.as_ref().unwrap(), began.elapsed());
 
-    // By the pods' own statuses.
+    // The pods' own statuses tell which nodes pulled the image.
     let pulled = warm.pulled();
     assert_eq!(pulled.len(), NODES - 2, "{}", warm.describe());
     assert!(pulled.contains(&cordoned), "it is to run the DaemonSet, cordoned or not");
@@ -130,12 +130,12 @@ fn eighteen_of_twenty_nodes_get_an_image_that_the_template_does_not_have() {
         (pods.iter().filter(|pod| ended(pod)).count() == NODES - 2).then_some(pods)
     });
 
-    // Nobody took a pod for the application's, and nothing of the application changed.
+    // No controller adopted a pre-warming pod, and nothing of the application changed.
     assert!(pods.iter().all(|pod| pod["metadata"]["ownerReferences"][0]["controller"] != json!(true)), "{pods:#?}");
     assert_eq!(application(&fixture), before);
     assert!(fixture.witness.deletes_since(began).is_empty() && fixture.witness.worst_since(began) == 0);
 
-    // With room on its disk the node gets the image too: no operator has to say so.
+    // Once the node's disk has room, the node gets the image without a command of an operator.
     fixture.hollow.fault(FleetFault::DiskFree(full.as_str().into()));
     driver.until("19 are present", |snapshot| present(snapshot) == NODES - 1);
     assert!(warm.most_pulling() <= LIMIT);
@@ -172,7 +172,7 @@ fn a_killed_driver_is_succeeded_without_a_second_pod_and_a_cancellation_leaves_n
     second.close();
     assert_eq!(application(&fixture), before);
     let mut after = everything(&fixture);
-    // The lock is created once and stays with the DaemonSet, as after a rollout.
+    // As after a rollout, the Lease stays with the DaemonSet.
     let lease = after.remove("leases.coordination.k8s.io").unwrap_or_default();
     println!("kept: {lease:?}");
     let lease = fixture.sandbox.admin().get(&fixture.sandbox.path("leases.coordination.k8s.io", "rolldeck-agent")).ok();
@@ -204,7 +204,7 @@ fn warm_nodes_are_updated_first_and_nothing_of_pre_warming_survives_the_release(
     operator.ok(&["drive", DS, "--to", &to, "--until", "held", "--yes", "--timeout", "120s"]);
     assert_eq!(fixture.witness.serving(":full"), first, "those that had it went first");
     println!("{} nodes updated in {:.1?}", first.len(), began.elapsed());
-    // The driver may have ended before it deleted the pod of the last node that was updated; the next one does.
+    // The first driver may have ended before it deleted the pre-warming pod of the last updated node; then the next driver deletes it.
     let driver = DriverHere::of(&operator, &fixture);
     driver.drive_on();
     eventually("what their own pods use needs no other", SOON, || warm.pulled().is_empty().then_some(()));

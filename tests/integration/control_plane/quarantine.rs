@@ -1,4 +1,4 @@
-//! A pod that is quarantined: its label is removed, so that the DaemonSet no longer selects it, and put back later.
+//! An operator quarantines a pod: removes its label, so that the DaemonSet no longer selects it, and puts the label back later.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn label(sandbox: &Sandbox, pod: &str, app: Option<&str>) {
     sandbox.admin().patch(&path, &json!({"metadata": {"labels": {"app": app}}})).ok();
 }
 
-/// The pods on a node that have not begun to go: name, and whether they have the DaemonSet's label.
+/// The pods on a node that are not being deleted: the name, and whether the pod has the DaemonSet's label.
 fn pods_on(sandbox: &Sandbox, node: &str) -> Vec<(String, bool)> {
     let here = |pod: &Value| pod["spec"]["nodeName"] == node && pod["metadata"]["deletionTimestamp"].is_null();
     let pods = sandbox.pods().into_iter().filter(here);
@@ -28,7 +28,7 @@ fn pods_on(sandbox: &Sandbox, node: &str) -> Vec<(String, bool)> {
     .collect()
 }
 
-/// `kubectl label pod … app-`, and back before the controller has done anything about it.
+/// `kubectl label pod … app-` removes the label; it is put back before the controller has acted.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_whose_label_is_put_back_at_once_is_updated_like_the_others() {
     let Some((sandbox, kubelet)) = agent("relabelled", 4).await else { return };
@@ -54,8 +54,8 @@ async fn a_pod_whose_label_is_put_back_at_once_is_updated_like_the_others() {
     rollout.close().await;
 }
 
-/// The same for long enough that the controller lets the pod go and makes another one: when the label is back there are
-/// two on the node, of which the controller keeps the older.
+/// The label is missing for so long that the controller lets the pod go and makes another one. When the label is back, two pods are on the node, and
+/// the controller keeps the older.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_relabelled_after_its_replacement_is_the_one_that_is_kept() {
     let Some((sandbox, kubelet)) = agent("quarantine", 4).await else { return };
@@ -68,7 +68,7 @@ async fn a_pod_relabelled_after_its_replacement_is_the_one_that_is_kept() {
     let node = one.nodes.iter().find(|node| node.state == NodeState::Outdated).unwrap().clone();
     let (name, pod) = (node.name.clone(), node.pod.clone().unwrap());
 
-    // Creation times are whole seconds. Of two pods with the same one the controller keeps the first by name.
+    // Creation times are whole seconds. Of two pods with the same creation time the controller keeps the first by name.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     let place = sandbox.clone();
     let away = tokio::task::spawn_blocking({

@@ -1,4 +1,4 @@
-//! A DaemonSet that is deleted and made anew in the middle of a rollout, by Kubernetes' own garbage collector and controller.
+//! In the middle of a rollout a DaemonSet is deleted and created anew, on Kubernetes' own garbage collector and controller.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn delete(sandbox: &Sandbox, policy: &str) {
     sandbox.admin().request(Method::DELETE, &path, Some(&json!({"propagationPolicy": policy}))).ok();
 }
 
-/// Somebody else's finalizer holds it, or lets it go.
+/// Sets another party's finalizers, which keep the DaemonSet; none lets it go.
 fn hold(sandbox: &Sandbox, finalizers: &[&str]) {
     let patch = json!({"metadata": {"finalizers": finalizers}});
     sandbox.admin().patch(&sandbox.path("daemonsets.apps", "agent"), &patch).ok();
@@ -40,7 +40,7 @@ fn the_lease(sandbox: &Sandbox) -> Option<Value> {
     list.into_iter().find(|lease| lease["metadata"]["name"] == "rolldeck-agent")
 }
 
-/// Waits until it is gone, and applies the same manifest again; returns the new one's uid.
+/// Waits until the DaemonSet is gone, and applies the same manifest again; returns the new DaemonSet's uid.
 fn make_anew(sandbox: &Sandbox) -> String {
     eventually("it is gone", SOON, || the_daemon_set(sandbox).is_none().then_some(()));
     let made = sandbox.create_daemon_set(daemon_set("agent", "registry.test/agent:v1"));
@@ -65,7 +65,7 @@ async fn a_rollout_does_not_go_on_with_another_daemonset_of_the_same_name() {
     rollout.command(updated(1)).await.unwrap();
     until(&rollout, "one is updated", |is| is.counts.updated == 1 && is.phase == Phase::Held).await;
 
-    // A finalizer holds it for a while: it is being deleted, and its controller makes no pod any more.
+    // A finalizer keeps the DaemonSet for a while: it is being deleted, and its controller creates no pod any more.
     on(&sandbox, |sandbox| {
         hold(sandbox, HELD);
         delete(sandbox, "Orphan");
@@ -88,8 +88,7 @@ async fn a_rollout_does_not_go_on_with_another_daemonset_of_the_same_name() {
     })
     .await;
     tokio::time::sleep(Duration::from_secs(3)).await;
-    // The garbage collector takes the owner off the Lease. A renewal that comes after that puts it on again, and then the
-    // Lease goes with its owner.
+    // The garbage collector removes the owner from the Lease. A later renewal may set the owner again; then the Lease is deleted with its owner.
     let outlived = on(&sandbox, the_lease).await.is_some_and(|lease| lease["metadata"]["deletionTimestamp"].is_null());
     println!("the Lease outlived it: {outlived}");
     let seen = until(&rollout, "a record that is left is not its own", |is| {
@@ -98,7 +97,7 @@ async fn a_rollout_does_not_go_on_with_another_daemonset_of_the_same_name() {
     assert_eq!(seen.await.started_at, None);
     println!("adopted by the new one: {}", is_new(&on(&sandbox, Sandbox::pods).await));
 
-    // A new rollout replaces the record, and the Lease is the new one's from then on.
+    // A new rollout replaces the record; from then on the new DaemonSet owns the Lease.
     rollout.command(image("registry.test/agent:v3")).await.unwrap();
     let owners = on(&sandbox, |sandbox| the_lease(sandbox).unwrap()["metadata"]["ownerReferences"].clone()).await;
     println!("the Lease belongs to {owners}");
@@ -132,7 +131,7 @@ async fn deleting_a_daemonset_with_its_pods_ends_its_rollout() {
     .await;
     println!("then: {} · {:?}", again.phase, again.alarms);
     assert_eq!(kubelet.count("registry.test/agent:v1"), 3);
-    // And another rollout is driven on it to its end.
+    // Another rollout of the new DaemonSet is driven to its end.
     rollout.command(image("registry.test/agent:v2")).await.unwrap();
     rollout.command(updated(3)).await.unwrap();
     until(&rollout, "all are updated and it is released", |is| is.counts.updated == 3 && !is.adopted).await;
@@ -140,7 +139,7 @@ async fn deleting_a_daemonset_with_its_pods_ends_its_rollout() {
     rollout.close().await;
 }
 
-/// The namespace controller deletes what is in a namespace in an order of its own, and the API server refuses whatever is new in it.
+/// The namespace controller deletes a namespace's objects in an order of its own, and the API server refuses new objects in it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_namespace_that_is_deleted_ends_its_rollouts() {
     let Some((sandbox, kubelet)) = agent("namespace-gone", 4).await else { return };

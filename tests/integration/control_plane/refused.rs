@@ -1,5 +1,5 @@
-//! Replacements that the API server refuses, or that nobody creates, and a pod that may not be deleted: with policies,
-//! quotas and a controller manager that stands still.
+//! Policies, quotas or a controller manager that stands still keep pods from being created or deleted: the API server refuses the request, or nobody
+//! sends it.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ use super::fixture::{BUDGET, DS, GOOD, NODES, RolloutFixture, SOON, SPEED, opera
 use crate::support::control_plane::{Component, ControlPlane, User, Witness, eventually};
 use crate::support::program::text;
 
-/// A controller that was refused for half a minute tries again within this.
+/// The controller tries again within this time after it was refused for half a minute.
 const TRIES_AGAIN: Duration = Duration::from_secs(100);
 
 fn image(version: usize) -> String {
     format!("agent={}", GOOD[version])
 }
 
-/// A policy of the cluster that denies `operation` on pods of a namespace for which `denies` holds. Removed when dropped.
+/// A cluster-wide policy that denies `operation` on a namespace's pods for which `denies` is true; removed when dropped.
 pub(crate) struct Policy<'a> {
     admin: &'a User,
     name: String,
@@ -78,7 +78,7 @@ impl Drop for Policy<'_> {
     }
 }
 
-/// What the status has of nodes in trouble: state, hold and cause.
+/// The alarms of the status: the type and the text of each.
 fn alarms(status: &Value) -> Vec<String> {
     let alarms = status["alarms"].as_array().into_iter().flatten();
     alarms.map(|alarm| format!("{}: {}", alarm["type"].as_str().unwrap_or("?"), alarm["text"])).collect()
@@ -180,15 +180,15 @@ fn a_frozen_controller_manager_is_reported_and_then_halts_the_rollout() {
     assert!(drive.seen().contains("progress deadline on 1 node"));
     assert_eq!(witness.deletes_since(began).len(), 1, "no serving pod is replaced");
 
-    // It is also reported while the template waits to be observed.
+    // The idle controller is also reported while the new template waits to be observed.
     let mut drive = operator.drive(DS, &["--image", &image(2)]);
     drive.until("no controller has acted for 40 s");
     plane.resume(Component::ControllerManager);
     drive.until("of 20 updated");
 }
 
-/// Nothing new is created there, be it a Lease or a pod, and the API server calls that forbidden. The controller manager stands still: otherwise
-/// the DaemonSet would soon go as well.
+/// The API server refuses new objects in the namespace, Leases and pods alike, as forbidden. The controller manager stands still: otherwise it would
+/// soon delete the DaemonSet too.
 #[test]
 fn in_a_namespace_that_is_being_deleted_it_is_said_that_it_is() {
     let Ok(plane) = ControlPlane::start() else { return };

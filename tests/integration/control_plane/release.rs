@@ -1,4 +1,4 @@
-//! Release, on real controllers: a rolling controller deletes the pods on nodes that should not run them any more.
+//! Release on real controllers: the DaemonSet controller deletes pods on nodes that should no longer run them, once it rolls by itself.
 //!
 //! ```text
 //!   20 nodes, all serve ──▶ 5 are tainted NoSchedule: their pods may stay ──▶ all others are updated ──▶ release?
@@ -33,8 +33,8 @@ fn the_end_of_a_rollout_removes_no_serving_pod() {
     for node in &tainted {
         taint(&fixture, node, &json!([{"key": "m", "value": "x", "effect": "NoSchedule"}]));
     }
-    // The controller still counts the tainted nodes: that of 1.36 looks at a node after a taint only where a pod is to be created
-    // or deleted.
+    // The controller still counts the tainted nodes: after a taint, the controller of 1.36 looks at a node only where it has to create or delete a
+    // pod.
     let mut driver = operator.drive(DS, &["--image", V2, "--to", "100%"]);
     fixture.until("fifteen serve v2", |witness| witness.serving(":v2").len() == 15);
     driver.until("the release waits: it would remove 5 serving pods for good");
@@ -61,7 +61,7 @@ fn the_end_of_a_rollout_removes_no_serving_pod() {
     assert!(text(&unasked).contains("The controller deletes 5 serving pods on nodes that"), "{}", text(&unasked));
     assert_eq!(fixture.witness.serving(":v1"), tainted);
 
-    // A node that loses its taint is updated; the five do so one after the other.
+    // A node that loses its taint is updated; the five nodes lose theirs one after the other.
     for node in &tainted {
         taint(&fixture, node, &json!([]));
         fixture.until("it serves v2", |witness| witness.serving(":v2").contains(node));

@@ -1,4 +1,4 @@
-//! `report` of a rollout on real controllers: what the pods and the audit log tell afterwards.
+//! `report` of a rollout on real controllers: it is read afterwards from the pods and the audit log.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::fixture::{BUDGET, DS, GOOD, MISSING, NODES, RolloutFixture};
 use crate::support::control_plane::Grant;
 use crate::support::program::{Operator, text};
 
-/// What happened to each node, in order: when, and what.
+/// The events of each node in order: the time and the text of each.
 fn by_node(report: &Value) -> BTreeMap<String, Vec<(String, String)>> {
     let mut nodes: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     let word = |line: &Value, field: &str| line[field].as_str().unwrap().to_owned();
@@ -29,10 +29,10 @@ fn a_report_tells_afterwards_what_happened_on_each_node() {
     let operator = fixture.operator();
     operator.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
     operator.ok(&["drive", DS, "--to", "100%", "--timeout", "120s"]);
-    // What pods tell of the second in which a report is written is told by its last line, with what is seen then.
+    // The test waits a second: only the report's last line tells what pods did in the second in which the report is written.
     std::thread::sleep(Duration::from_secs(1));
 
-    // The rollout is over and handed back; nobody watched it but the driver, which is gone.
+    // The rollout is over and handed back, and its driver, the only one who watched it, is gone.
     let page = operator.home().join("good.html");
     let printed = operator.ok(&["report", DS, "--html", page.to_str().unwrap()]);
     assert!(printed.contains("What is wrong\n  nothing") && printed.contains("20 of 20 updated"), "{printed}");
@@ -44,11 +44,11 @@ fn a_report_tells_afterwards_what_happened_on_each_node() {
     let pods = fixture.sandbox.pods();
     for (node, story) in &nodes {
         let words: Vec<&str> = story.iter().map(|(_, text)| text.as_str()).collect();
-        // The audit log has when the old pod was deleted, and the new pod has the rest.
+        // The time of the old pod's deletion is in the audit log; the other times are in the new pod.
         assert_eq!(words, ["its pod is going", "its new pod is made", "its pod is ready"], "{node}: {story:?}");
         let pod = pods.iter().find(|pod| pod["spec"]["nodeName"] == node.as_str()).unwrap();
         let made = pod["metadata"]["creationTimestamp"].as_str().unwrap();
-        // Pods tell whole seconds.
+        // Pods give whole seconds.
         let second = |time: &str| time[..19].to_owned();
         let times: Vec<String> = story.iter().map(|(at, _)| second(at)).collect();
         assert!(times.is_sorted() && times[1] >= second(made), "{node}: {made} {story:?}");
@@ -63,7 +63,7 @@ fn a_report_tells_afterwards_what_happened_on_each_node() {
         assert!(told(&report, words), "{words}: {report:#}");
     }
 
-    // A halt: the same from the log, and without it from the cluster.
+    // A halt is reported alike from the audit log and, without it, from the cluster.
     operator.ok(&["set-image", DS, &format!("agent={MISSING}"), "--yes"]);
     let driven = operator.run(&["drive", DS, "--to", "100%", "--timeout", "120s"]);
     assert_eq!(driven.status.code(), Some(4), "{}", text(&driven));
@@ -77,7 +77,7 @@ fn a_report_tells_afterwards_what_happened_on_each_node() {
         let nodes = by_node(&report);
         let story = &nodes[on[0].as_str().unwrap()];
         assert!(story.iter().any(|(_, text)| text == "failed: image not found"), "{story:?}");
-        // Events on the DaemonSet say it where there is no log; said once where both do.
+        // Without an audit log, Events on the DaemonSet tell the halt; where both do, the report tells it once.
         let halts = report["timeline"].as_array().unwrap().iter();
         let halts = halts.filter(|line| line["text"].as_str().unwrap().contains(": image not found on")).count();
         assert_eq!(halts, 1, "{log:?} {report:#}");
@@ -85,7 +85,7 @@ fn a_report_tells_afterwards_what_happened_on_each_node() {
         assert_eq!(deleted, log.is_empty(), "only the log knows when a pod was deleted: {story:?}");
     }
 
-    // Who may see the pods and neither nodes nor Events gets what the pods tell, and is told what is missing.
+    // A user who may see the pods, but neither nodes nor Events, gets the pods' part and a note of what is missing.
     let namespace = fixture.sandbox.namespace();
     let reads = "pods,daemonsets.apps,controllerrevisions.apps";
     let reader = fixture.sandbox.user("restricted", &[Grant::within(namespace, "get,list,watch", reads)]);

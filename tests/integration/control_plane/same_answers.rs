@@ -1,5 +1,4 @@
-//! The simulated API answers writes as Kubernetes' own API server does: the same requests to both, the same objects and
-//! refusals from both.
+//! The simulated API answers writes as Kubernetes' own API server does: the tests send the same requests to both, and compare objects and refusals.
 
 use reqwest::Method;
 use rolldeck::sim::api::{ApiOptions, Server, serve};
@@ -54,10 +53,10 @@ impl Pair {
     }
 }
 
-/// What must be the same: of an object all but what tells two servers apart, of a refusal its reason.
+/// The part of an answer that must be the same: of an object all fields but those that differ between any two servers, of a refusal its reason.
 fn essence(answer: &Value) -> Value {
     if answer["kind"] == "Status" {
-        // Whom an apply conflicts with, and where, is what its caller acts on; elsewhere causes are for people.
+        // A client acts on the causes of an apply's conflict: the other manager and the field. The causes of other refusals are for people.
         let conflicts = if answer["reason"] == "Conflict" { &answer["details"]["causes"] } else { &Value::Null };
         return json!({"reason": answer["reason"], "causes": conflicts});
     }
@@ -273,7 +272,7 @@ fn events_are_accepted_refused_and_selected_the_same() {
     }
 }
 
-/// What an event says; of a refusal its reason.
+/// The text fields of an event; of a refusal its reason.
 fn said(event: &Value) -> Value {
     let fields = ["involvedObject", "type", "reason", "action", "message", "source", "count"];
     let times = ["eventTime", "firstTimestamp", "lastTimestamp", "reportingComponent", "reportingInstance"];

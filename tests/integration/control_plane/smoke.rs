@@ -1,4 +1,4 @@
-//! The control plane itself: its controllers act, its users are kept to their rights, and it ends when told to.
+//! The control plane itself: its controllers act, its users are kept to their rights, and it ends when the test says so.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ fn a_user_may_do_what_was_granted_and_nothing_else() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("You must be logged in"), "{refused:?}");
 }
 
-/// On a control plane of its own, because it stops and freezes components and its nodes fall silent.
+/// This test has a control plane of its own, because it stops and freezes components and its nodes fall silent.
 #[test]
 fn components_stop_freeze_and_come_back() {
     let options = Options { node_monitor_grace: Duration::from_secs(2), ..Options::default() };

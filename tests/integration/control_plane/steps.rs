@@ -63,7 +63,7 @@ fn lifting_a_selector_updates_no_node_before_the_next_step() {
     drop(driver);
 }
 
-/// Ada is four seconds away. While her step is on its way Bob steps less far: hers is not made after his.
+/// Ada's requests take four seconds. While her step is on its way, Bob takes a smaller step: her step is then refused.
 #[test]
 fn a_step_that_arrives_late_does_not_undo_a_later_one() {
     let Some(fixture) = RolloutFixture::new("late-step") else { return };
@@ -73,7 +73,7 @@ fn a_step_that_arrives_late_does_not_undo_a_later_one() {
     ada.use_kubeconfig(line.kubeconfig(ada.kubeconfig()));
     let mut late = ada.start(&["step", DS, "--partition", "0", "--yes"]);
     late.until("leases/rolldeck-agent");
-    // Her write stays on its way until his is made, however long that takes on a machine with much else to do.
+    // Her write is held back until his is done, however long that takes on a busy machine.
     line.hold(true);
     bob.ok(&["step", DS, "--partition", "15", "--yes"]);
     line.hold(false);
@@ -102,7 +102,7 @@ fn resuming_past_a_halt_needs_confirmation() {
     }
     assert_eq!(operator.status(DS).0["plan"]["allowed"], allowed);
 
-    // Another node may fail in between.
+    // Another node may fail before the next command.
     let failed = operator.status(DS).nodes(|node| node["state"] == "failed");
     let output = operator.ok(&["resume", DS, "--dry-run"]);
     let accepts = |node: &String| {

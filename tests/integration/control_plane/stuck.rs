@@ -1,4 +1,4 @@
-//! A driver whose output nobody reads, on real controllers: a signal ends it, and it stops driving by itself.
+//! Nobody reads the driver's output, on real controllers: a signal still ends the driver, and the driver stops driving by itself.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use super::fixture::{DS, GOOD, RolloutFixture, assert_within_budget};
 use crate::support::program::Operator;
 use crate::support::unread::{GONE_WITHIN, Unread};
 
-/// A pod every four seconds: a driver that goes on is seen within the seconds for which the test watches.
+/// One pod every four seconds: the test would see a driver that goes on, within the seconds for which it watches.
 const SLOWLY: [&str; 6] = ["--to", "100%", "--max-unavailable", "1", "--soak", "3s"];
-/// A deletion that was sent may be seen a moment later.
+/// The witness may see a deletion this long after it was sent.
 const SENT: Duration = Duration::from_secs(2);
 
 fn drive(operator: &Operator) -> Unread<'_> {

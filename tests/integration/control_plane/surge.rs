@@ -1,4 +1,4 @@
-//! A DaemonSet that surges, on its real controller: how a surge is shown, the brake on it, and what adopting it takes.
+//! A DaemonSet that surges, on its real controller: how `status` shows the surge, how the brake stops it, and which budget adopting it needs.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::support::program::text;
 
 const V2: &str = "agent=registry.test/agent:v2";
 
-/// `maxUnavailable: 0, maxSurge: 1`: never a node down.
+/// `maxUnavailable: 0, maxSurge: 1`: no node is ever down.
 fn surging() -> Scenario {
     let mut scenario = scenario(StrategyKind::RollingUpdate);
     scenario.daemon_sets[0].max_unavailable = IntOrPercent::Int(0);
@@ -44,13 +44,13 @@ fn a_surging_daemonset_is_adopted_only_with_an_explicit_budget() {
     assert_eq!(*strategy, json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}));
 }
 
-/// The new pod cannot be pulled: its node has an old pod that serves and a new one that never will. The brake sets
-/// `OnDelete`, under which the real controller keeps the older of two pods and deletes the other.
+/// The new pod's image cannot be pulled: its node has an old pod that serves and a new one that never will. The brake sets `OnDelete`, under which
+/// the real controller keeps the older of two pods and deletes the other.
 #[test]
 fn a_surge_in_progress_is_shown_and_braked_without_losing_a_pod() {
     let Some(fixture) = RolloutFixture::with("surge-braked", surging()) else { return };
     let operator = fixture.operator();
-    // A pod's time of creation has whole seconds, and between two of the same second the controller decides by name.
+    // A pod's creation time has whole seconds; between two pods of the same second the controller decides by name.
     std::thread::sleep(Duration::from_millis(1100));
     let began = Instant::now();
     fixture.deploy(MISSING);
@@ -84,7 +84,7 @@ fn a_surge_in_progress_is_shown_and_braked_without_losing_a_pod() {
     );
     assert_eq!(fixture.witness.worst_since(began), 0, "never a node down");
 
-    // It is resumed only with an explicit budget.
+    // The DaemonSet is resumed only with an explicit budget.
     let refused = operator.run(&["resume", DS]);
     assert_eq!(refused.status.code(), Some(6), "{}", text(&refused));
     operator.ok(&["tune", DS, "--max-unavailable", &BUDGET.to_string(), "--yes"]);

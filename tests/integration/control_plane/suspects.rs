@@ -1,8 +1,8 @@
 //! Nodes that lose the network after their update, with Kubernetes' own controllers: a short outage halts nothing, and a long
 //! one does.
 //!
-//! The kubelets' clock runs ten times as fast as the real one, and the control plane's grace for silent nodes is a tenth.
-//! Controllers and rolldeck live in real time.
+//! The kubelets' clock runs ten times as fast as the real one, so the control plane's grace for silent nodes is a tenth. Controllers and rolldeck run
+//! in real time.
 
 use std::time::{Duration, Instant};
 
@@ -46,12 +46,12 @@ pub(super) fn fixture(namespace: &str) -> Option<OutageFixture> {
 }
 
 impl OutageFixture {
-    /// Takes a node off the network for so long in real time.
+    /// Takes a node off the network for `lasts` of real time.
     pub(super) fn cut(&self, node: &str, lasts: Duration) {
         self.hollow.cut(node, lasts.mul_f64(SPEED));
     }
 
-    /// Waits until the controllers have noticed that a node is away, or back.
+    /// Waits until the node's Ready condition is `ready`: the controllers have noticed that the node is away, or back.
     fn until_ready(&self, node: &str, ready: bool) {
         eventually(&format!("{node} is Ready: {ready}"), SOON, || {
             let object = self.plane.admin().get(&format!("/api/v1/nodes/{node}")).ok();
@@ -86,7 +86,7 @@ fn a_short_outage_after_an_update_halts_nothing_and_a_long_one_does() {
     fixture.witness.until("the rest of the step serves v2", SOON, |witness| witness.serving(":v2").len() == 14);
 
     assert!(fixture.witness.worst_since(began) <= BUDGET);
-    // An updated node and two old ones together: an outage of their site. The three exceed the budget without rolldeck's doing.
+    // An updated node and two old ones are cut off together: an outage of their site. These three exceed the budget without rolldeck's doing.
     let updated = fixture.witness.serving(":v2").last().cloned().expect("another");
     let old: Vec<String> = fixture.witness.serving(":v1").into_iter().take(2).collect();
     let cut_at = Instant::now();

@@ -1,4 +1,4 @@
-//! Templates that a real cluster refuses, rewrites, or whose revision does not come: twenty nodes, a budget of two.
+//! A real cluster refuses a template, rewrites it, or does not show its revision: twenty nodes, a budget of two.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const V2: &str = GOOD[1];
 const V3: &str = GOOD[2];
 const IMAGE: &str = "agent=registry.test/agent:v2";
 
-/// Twenty nodes whose registry has v1 and v2 by their digests, too; and an operator.
+/// Twenty nodes whose registry serves v1 and v2 also by their digests, and an operator.
 fn fixture(name: &str) -> Option<(RolloutFixture, Operator)> {
     let scenario = scenario(StrategyKind::RollingUpdate).with_image(quick(&pinned(V1))).with_image(quick(&pinned(V2)));
     let fixture = RolloutFixture::with(name, scenario)?;
@@ -26,7 +26,7 @@ fn fixture(name: &str) -> Option<(RolloutFixture, Operator)> {
     Some((fixture, operator))
 }
 
-/// Waits until so many nodes serve with an image that begins like this.
+/// Waits until `count` nodes serve with an image that begins with `image`.
 #[track_caller]
 fn until_serving(fixture: &RolloutFixture, count: usize, image: &str) {
     fixture.until(&format!("{count} nodes serve {image}"), |witness| {
@@ -50,7 +50,7 @@ fn a_refused_undo_changes_nothing_and_says_so() {
     let status = operator.json(&["status", DS, "-o", "json"]);
     assert_eq!(status["phase"], "paused", "{status}");
 
-    // Another process drives, so that one writes the template.
+    // Another process drives, so that process writes the template.
     operator.ok(&["resume", DS]);
     let mut drive = operator.drive(DS, &[]);
     drive.until("you drive it now");
@@ -99,15 +99,15 @@ fn an_image_that_admission_rewrites_is_rolled_out_and_back() {
     until_serving(&fixture, NODES, V1);
     nothing_is_left(&fixture);
 
-    // The same as one line, as a script has it.
+    // The same rollout as one command, as a script has it.
     let flags = ["--image", IMAGE, "--to", "100%", "--yes", "--timeout", "180s"];
     operator.ok(&[&["drive", DS], &flags[..]].concat());
     until_serving(&fixture, NODES, &pinned(V2));
     nothing_is_left(&fixture);
 }
 
-/// Admission that begins to rewrite templates in the middle of a rollout does so with the next write, whatever that is for.
-/// Where it is the release, the controller would be handed a template that no pod has, together with `RollingUpdate`.
+/// Admission begins to rewrite templates in the middle of a rollout: it rewrites the template of the next write, whatever the write changes. If that
+/// write were the release, the controller would get a template that no pod has, together with `RollingUpdate`.
 #[test]
 fn a_release_is_refused_where_admission_would_change_the_template() {
     let Some((fixture, operator)) = fixture("rewritten-release") else { return };
@@ -123,7 +123,7 @@ fn a_release_is_refused_where_admission_would_change_the_template() {
     assert_eq!(replaced(&before, &fixture.witness.pods()), BTreeSet::new(), "no pod is replaced");
     assert_eq!(fixture.daemon_set()["spec"]["updateStrategy"]["type"], "OnDelete");
 
-    // What the policy asks for is rolled out like everything else, and released then.
+    // The policy's template is rolled out like any other, and released then.
     let image = format!("agent={}", pinned(V2));
     let flags = ["--image", &image, "--to", "100%", "--finish", "release", "--yes", "--timeout", "180s"];
     operator.ok(&[&["drive", DS], &flags[..]].concat());
@@ -133,8 +133,8 @@ fn a_release_is_refused_where_admission_would_change_the_template() {
     policy.lift();
 }
 
-/// A rollout to v2 is held when somebody asks for another image instead. From before that, the driver's watch of revisions
-/// lets only bookmarks through.
+/// A rollout to v2 is held when somebody asks for another image instead. Before that request, the test stops all but bookmarks on the driver's watch
+/// of revisions.
 #[test]
 fn nothing_is_replaced_while_the_new_revision_is_not_seen() {
     let Some((fixture, _)) = fixture("bookmarks") else { return };
@@ -171,8 +171,9 @@ fn nothing_is_replaced_while_the_new_revision_is_not_seen() {
     nothing_is_left(&fixture);
 }
 
-/// Admission sets `RollingUpdate` in the write that sets `OnDelete`: the API server answers with success, and its controller goes on. Every
-/// command that needs `OnDelete` fails with that, nothing is said to be adopted, and no template is written that the controller would roll.
+/// Admission sets `RollingUpdate` in the write that sets `OnDelete`: the API server answers with success, and the DaemonSet controller goes on
+/// rolling. Every command that needs `OnDelete` fails and names admission, rolldeck does not report the DaemonSet as adopted, and no template is
+/// written that the controller would roll.
 #[test]
 fn an_adoption_that_admission_undoes_is_told_and_changes_nothing() {
     let Some((fixture, operator)) = fixture("rolling-only") else { return };
@@ -201,8 +202,8 @@ fn an_adoption_that_admission_undoes_is_told_and_changes_nothing() {
     nothing_is_left(&fixture);
 }
 
-/// The same policy comes into force in the middle of a rollout. Any write of the DaemonSet would hand it back to its controller together with
-/// what it writes: so a new template is refused, and the DaemonSet stays on `OnDelete`.
+/// The same policy comes into force in the middle of a rollout. Any write of the DaemonSet would hand it back to its controller together with the
+/// written change. So a new template is refused, and the DaemonSet stays on `OnDelete`.
 #[test]
 fn no_write_hands_the_daemonset_back_where_admission_would() {
     let Some((fixture, operator)) = fixture("rolling-later") else { return };
@@ -226,7 +227,7 @@ fn no_write_hands_the_daemonset_back_where_admission_would() {
     nothing_is_left(&fixture);
 }
 
-/// P9: released as it was found.
+/// P9: the DaemonSet is released as it was found.
 fn nothing_is_left(fixture: &RolloutFixture) {
     let daemon_set = fixture.daemon_set();
     assert_eq!(daemon_set["spec"]["updateStrategy"]["type"], "RollingUpdate");
@@ -235,7 +236,7 @@ fn nothing_is_left(fixture: &RolloutFixture) {
     }
 }
 
-/// An admission policy of the whole cluster, bound to one namespace; taken away when dropped.
+/// A cluster-wide admission policy, bound to one namespace; deleted when dropped.
 struct Policy<'a> {
     fixture: &'a RolloutFixture,
     paths: Vec<String>,
@@ -243,7 +244,7 @@ struct Policy<'a> {
 }
 
 impl Policy<'_> {
-    /// Takes it away, and waits until the API server has noticed: it goes on applying a deleted policy for about a second.
+    /// Deletes the policy, and waits until it is no longer in force: the API server applies a deleted policy for about a second.
     fn lift(&self) {
         for path in &self.paths {
             self.fixture.sandbox.admin().request(reqwest::Method::DELETE, path, None).ok();
@@ -261,7 +262,7 @@ impl Drop for Policy<'_> {
 }
 
 impl<'a> Policy<'a> {
-    /// Refuses DaemonSets with this image.
+    /// A policy that refuses DaemonSets with this image.
     fn refusing(fixture: &'a RolloutFixture, image: &str) -> Self {
         let validations = json!([{
             "expression": format!("!object.spec.template.spec.containers.exists(it, it.image == '{image}')"),
@@ -272,7 +273,7 @@ impl<'a> Policy<'a> {
         Self::install(fixture, "validating", json!({"validations": validations}), in_force)
     }
 
-    /// Sets `RollingUpdate` for any other update strategy, in the same write.
+    /// A policy that sets `RollingUpdate` instead of any other update strategy, in the same write.
     fn rolling_only(fixture: &'a RolloutFixture) -> Self {
         let expression = "[JSONPatch{op: 'replace', path: '/spec/updateStrategy/type', value: 'RollingUpdate'}]";
         let spec = json!({
@@ -288,7 +289,7 @@ impl<'a> Policy<'a> {
         })
     }
 
-    /// Writes digests for tags.
+    /// A policy that replaces tags by digests.
     fn pinning(fixture: &'a RolloutFixture) -> Self {
         let image = "object.spec.template.spec.containers[0].image";
         let expression = format!(
@@ -305,7 +306,7 @@ impl<'a> Policy<'a> {
         })
     }
 
-    /// Creates it, and waits until it is `in_force`.
+    /// Creates the policy, and waits until it is `in_force`.
     fn install(fixture: &'a RolloutFixture, kind: &str, mut spec: Value, in_force: impl Fn() -> bool + 'a) -> Self {
         let name = fixture.sandbox.namespace();
         spec["failurePolicy"] = json!("Fail");
@@ -344,7 +345,7 @@ fn dry_run(fixture: &RolloutFixture, image: &str) -> Answer {
     fixture.sandbox.admin().patch(&path, &json!({"spec": {"template": template}}))
 }
 
-/// Whether the API server would take a template with this image.
+/// Whether the API server would accept a template with this image.
 fn admits(fixture: &RolloutFixture, image: &str) -> bool {
     dry_run(fixture, image).status == 200
 }

@@ -1,5 +1,5 @@
-//! A roll back to a revision that tolerates fewer taints: its controller applies that at once, whatever the update strategy and the budget, and the
-//! preview says which pods go.
+//! A roll back leads to a revision that tolerates fewer taints. The controller deletes pods for that at once, whatever the update strategy and the
+//! budget, and the preview says which pods.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn a_roll_back_to_fewer_tolerations_says_which_pods_go_and_they_do() {
         format!("its controller deletes the 1 pod at once, whatever the budget: {evicted} (taint line=a:NoExecute");
     assert!(preview.contains(&goes), "{preview}");
     assert!(preview.contains(&format!("On 1 node its pod may stay as it is, and is not updated: {kept}")), "{preview}");
-    // Nobody is there to agree to that.
+    // Nobody is there to confirm the deletions.
     let refused = made.operator.run(&["undo", DS]);
     assert_eq!(refused.status.code(), Some(6));
     assert_eq!(pods(&made), before, "nothing went");

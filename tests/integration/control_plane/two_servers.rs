@@ -1,4 +1,4 @@
-//! A control plane with two API servers behind a load balancer: one stops answering, or its cache is behind that of the other.
+//! A control plane with two API servers behind a load balancer: one server stops answering, or its cache is behind the other's.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ fn an_api_server_that_stops_answering_delays_a_rollout_until_the_other_one_is_as
     assert_eq!((fixture.serving(GOOD[1]), worst.end() <= 2), (NODES, true));
 }
 
-/// Half of the driver's connections lead to a server that is always some time behind: what it shows was so, and the driver knows better.
+/// Half of the driver's connections lead to a server whose cache is always some time behind. It shows an earlier state, and the driver notices that.
 #[test]
 fn an_api_server_whose_cache_is_behind_changes_nothing_but_the_time_it_takes() {
     let Some(mut fixture) = OutageFixture::new() else { return };
@@ -51,7 +51,7 @@ fn an_api_server_whose_cache_is_behind_changes_nothing_but_the_time_it_takes() {
     println!("{NODES} of {NODES} after {:.1?}", began.elapsed());
     assert_eq!((fixture.serving(GOOD[1]), worst.end() <= 2), (NODES, true));
 
-    // What it cannot tell at all, as it is still further behind, is not made up: a list that does not come is not an empty one.
+    // The server is still further behind and cannot answer some lists: `status` does not take a missing list for an empty one.
     balancer.lead_to(&[behind.address()]);
     slow.set_round_trip(Duration::from_secs(3));
     let said = text(&fixture.operator.run(&["status", DS]));

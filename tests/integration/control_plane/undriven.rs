@@ -1,4 +1,4 @@
-//! A rollout whose partition lets nodes go and that nobody drives: what is asked for beside it does not carry it on unsaid.
+//! A rollout whose partition lets nodes go has no driver: a command for something else does not carry the rollout on without saying so.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::fixture::DS;
 use super::played::{PlayedNodes, V2};
 use crate::support::program::text;
 
-/// The pods of the DaemonSet, by node: their uids. Those for pre-warming are others.
+/// The uids of the DaemonSet's pods, by node; pods for pre-warming are not among them.
 fn serving(made: &PlayedNodes) -> BTreeMap<String, String> {
     let pods = made.sandbox.pods();
     let of_daemon_set = |pod: &&Value| pod["metadata"]["ownerReferences"][0]["controller"] == Value::Bool(true);
@@ -39,13 +39,13 @@ fn pre_warming_that_is_cancelled_does_not_carry_it_on() {
     made.until("pods for pre-warming are made", |made| pods_for_pre_warming(made) > 0);
     warms.signal(Signal::KILL);
     warms.end();
-    // From here on four nodes may go, and nobody drives.
+    // From here on four nodes may be updated, and nobody drives.
     made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
     let (before, warm) = (serving(&made), pods_for_pre_warming(&made));
     assert_eq!(before.len(), 5, "{before:?}");
     assert!(warm > 0, "they are still there");
 
-    // Until its lease runs out nobody knows whether the driver that was killed lives, and the preview says so.
+    // Until the Lease runs out nobody knows whether the killed driver is alive, and the preview says so.
     let said = made.said(&["prewarm", DS, "--cancel", "--dry-run"]);
     assert!(said.contains("drove last: if it is alive it carries this out"), "{said}");
     let cancelled = made.operator.run(&["prewarm", DS, "--cancel", "--yes"]);
@@ -56,14 +56,14 @@ fn pre_warming_that_is_cancelled_does_not_carry_it_on() {
     std::thread::sleep(Duration::from_secs(5));
     assert_eq!(serving(&made), before, "not one pod of the DaemonSet went");
 
-    // Whoever drives next carries on both, and says so.
+    // The next driver carries on both the cancellation and the rollout.
     let mut driver = made.drive();
     made.until("no pod for pre-warming is left", |made| pods_for_pre_warming(made) == 0);
     assert!(driver.end().success(), "{}", driver.seen());
     assert_eq!(made.kubelet.count(V2), 5);
 }
 
-/// A release that was asked for and not carried out yet: `status` says who asked and what helps, and whoever drives says that it hands back.
+/// A release is recorded and not carried out yet: `status` says who asked and what helps, and the next driver says that it hands the DaemonSet back.
 #[test]
 fn a_release_that_nobody_carries_out_is_told_and_carried_out_by_whoever_drives() {
     let Some(made) = PlayedNodes::new("undriven-release", 5) else { return };
@@ -79,7 +79,7 @@ fn a_release_that_nobody_carries_out_is_told_and_carried_out_by_whoever_drives()
     assert!(said.contains("drive") && said.contains("carries it out") && said.contains("calls it off"), "{said}");
     assert_eq!(strategy(&made), "OnDelete");
 
-    // Once the lease has run out.
+    // The Lease has run out after this.
     std::thread::sleep(Duration::from_secs(15));
     let status = made.said(&["status", DS]);
     println!("{status}");

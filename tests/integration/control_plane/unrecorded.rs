@@ -1,5 +1,5 @@
-//! A rollout of which no record tells, because its Lease was deleted or because its controller rolls: the first single command notes which
-//! template its operator saw.
+//! No record of a rollout exists, because its Lease was deleted or because the controller rolls: the first single command records which template its
+//! operator saw.
 
 use super::fixture::DS;
 use super::played::{PlayedNodes, V1, V2};
@@ -31,7 +31,7 @@ fn what_is_deployed_after_a_step_without_a_record_waits_for_a_resume() {
         step.contains("No record is left of the rollout: its limits, its selector, a pause and a halt are not known. A new one begins"),
         "{step}"
     );
-    // Until somebody sets them, it is said that its limits are those of a new record; what is advised confirms them.
+    // Until somebody sets limits, `status` says that the rollout has those of a new record; the command that it advises confirms them.
     let lost = made.said(&["status", DS]);
     assert!(lost.contains("the record of the rollout was lost, and "), "{lost}");
     assert!(lost.contains("tune --max-unavailable 1 --soak "), "{lost}");
@@ -58,7 +58,7 @@ fn what_is_deployed_after_a_step_without_a_record_waits_for_a_resume() {
     assert_eq!((made.kubelet.count(V3), made.kubelet.most_down()), (6, 1));
 }
 
-/// Its controller rolls v2 out, somebody stops that, and somebody else deploys v3 before it goes on.
+/// The controller rolls v2 out, somebody pauses that, and somebody else deploys v3 before the rollout goes on.
 #[test]
 fn what_is_deployed_under_the_brake_is_named_to_whoever_resumes() {
     let Some(made) = PlayedNodes::new("unrecorded-brake", 6) else { return };

@@ -1,4 +1,4 @@
-//! Somebody sets the strategy back while a rollout runs: how soon it is seen, and what becomes of the rollout.
+//! Somebody sets the strategy back while a rollout runs: how soon the driver sees it, and how the rollout goes on.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ use rolldeck::sim::world::scenario::ClusterFault;
 
 use super::rollout::{Cluster, NODES, image, open, until, updated};
 
-/// A changed strategy is noticed by its watch, not by the next list, which is made after more than a minute. How long it takes on an
-/// idle machine, less than a second, is printed.
+/// The watch reports a changed strategy within this time; the next list would be made after more than a minute. The test prints how long it took:
+/// less than a second on an idle machine.
 const NOTICED: Duration = Duration::from_secs(10);
 
 fn drift(cluster: &Cluster) -> Instant {
@@ -30,7 +30,7 @@ fn strategy(cluster: &Cluster) -> StrategyKind {
     })
 }
 
-/// How long until it is `OnDelete` again.
+/// The time from `since` until the strategy is `OnDelete` again.
 async fn set_again(cluster: &Cluster, since: Instant) -> Duration {
     while strategy(cluster) != StrategyKind::OnDelete {
         assert!(since.elapsed() < Duration::from_secs(20), "it stays as it is");
@@ -61,7 +61,7 @@ async fn a_rollout_that_is_set_back_again_and_again_is_enforced_and_ends() {
         .await;
     println!("OnDelete again after {took:.0?}, {} of {NODES} down at most", cluster.most_down());
     assert!(took.iter().all(|took| *took < NOTICED), "{took:?}");
-    // Until `OnDelete` is set again the controller replaces pods within its own budget, beside ours: twice two.
+    // Until `OnDelete` is set again, the controller replaces pods within its own budget beside the driver's: twice two.
     assert!(cluster.most_down() <= 4, "{} were down", cluster.most_down());
     rollout.close().await;
 }

@@ -1,7 +1,7 @@
-//! A load balancer in front of the API server that closes connections on which nothing happens, as clouds have them.
+//! As in clouds, a load balancer in front of the API server closes idle connections.
 //!
-//! Watches are the first that it hits: they are quiet for a minute. Writes share a connection that is idle between two of them,
-//! and a write on a connection that is being closed would get no answer: nobody could tell whether it was done.
+//! Watches are closed first, because they are quiet for a minute. Writes share a connection that is idle between two of them: a write on a connection
+//! that is being closed would get no answer, and nobody could tell whether the write was done.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -18,15 +18,16 @@ use super::rollout::{Cluster, NODES, image, loaded, until, updated};
 use crate::support::line::server_of;
 use crate::support::program::access;
 
-/// So long nothing may happen on a connection. Leases are renewed every few seconds: between two writes it is closed.
+/// The load balancer closes a connection that is idle for this long. Leases are renewed every few seconds, so their connection is closed between two
+/// writes.
 const IDLE: Duration = Duration::from_millis(700);
 
 /// How the load balancer closes a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Closing {
-    /// In order, to both sides.
+    /// It closes both sides in order.
     Fin,
-    /// As one that has forgotten the connection.
+    /// It resets the connection, as if it had forgotten it.
     Reset,
 }
 
@@ -63,7 +64,7 @@ impl LoadBalancer {
                         // Without lingering the kernel resets the connection when it is closed.
                         let _ = socket2::SockRef::from(&near).set_linger(Some(Duration::ZERO));
                         let _ = far.shutdown(Shutdown::Both);
-                        // The threads that carry hold copies: only the last to go closes it.
+                        // The carrying threads hold copies of the stream: the connection is closed when the last copy is dropped.
                         let _ = near.shutdown(Shutdown::Read);
                         return;
                     }

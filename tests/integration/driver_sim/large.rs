@@ -1,5 +1,5 @@
-//! Three thousand nodes, a budget of 150 and an image that takes minutes: all of the budget comes into use, near by and from
-//! far away. How long that takes is printed; the rule on its rate is proved on virtual time, in the engine.
+//! Three thousand nodes, a budget of 150 and an image that takes minutes: the whole budget comes into use, near by and from far away. The test prints
+//! how long that takes; tests of the engine prove the rule on the rate on virtual time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

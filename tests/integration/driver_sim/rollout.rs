@@ -201,7 +201,7 @@ async fn a_server_that_goes_away_is_said_to_be_down_and_nothing_is_started() {
     rollout.close().await;
 }
 
-/// A server whose watch cache no longer follows: its connections are fine, and what they show is old.
+/// The server's watch cache stands still: its connections work and show an old state.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stalled_watch_is_detected_by_our_own_writes() {
     let lags = |is: &Arc<Snapshot>, watched| matches!(is.watch(watched), Some(WatchHealth::Lagging { .. }));
@@ -242,7 +242,7 @@ async fn a_driver_that_dies_is_succeeded() {
     let cluster = Cluster::start().await;
     let doomed = tokio::runtime::Runtime::new().unwrap();
     let kubeconfig = cluster.kubeconfig.path().to_owned();
-    // Kept until the end: a rollout that is dropped gives the lease back.
+    // Both are kept until the end, because a dropped rollout gives the Lease back.
     let (first, _held) = doomed
         .spawn(async move {
             let session = ClusterSession::open(&access(kubeconfig)).await.unwrap();
@@ -255,7 +255,7 @@ async fn a_driver_that_dies_is_succeeded() {
         .await
         .unwrap();
     assert!(matches!(first.driver, DriverView::You { .. }));
-    // To everybody else this is a killed process: nothing of it runs any more, and it still holds the lease.
+    // Others see a killed process: nothing of it runs any more, and it still holds the Lease.
     doomed.shutdown_background();
 
     let session = cluster.session().await;

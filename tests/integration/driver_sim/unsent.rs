@@ -12,7 +12,8 @@ use rolldeck::sim::api::ApiFailure;
 
 use super::rollout::{Cluster, image, open, until, updated};
 
-/// A console that observes pauses while nobody can write to the Lease: the driver is not paused, and the observer shows it.
+/// An observing console asks for a pause while nobody can write to the Lease: the driver is not paused, and the observer shows that the pause was not
+/// sent.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pause_that_does_not_arrive_is_shown_as_not_sent_until_it_does() {
     let cluster = Cluster::start().await;

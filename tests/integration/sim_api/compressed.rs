@@ -1,4 +1,4 @@
-//! Lists come compressed where the client accepts it, and never watches; through the adapter both bring the same.
+//! The API compresses lists if the client accepts it, and never watches. The adapter reads the same from both.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ max-unavailable = 2
 async fn six_hundred() -> Api {
     let mut world = World::new(&Scenario::parse("six-hundred.toml", FLEET).unwrap(), 7);
     assert!(world.advance_until(Duration::from_secs(120), |world| world.serving("edge", "agent") == 600));
-    // The world stands still while it is read twice.
+    // The world stands still between the two readings.
     Api::over(serve(world, ApiOptions { speed: 1e-6, ..ApiOptions::default() }).await.unwrap())
 }
 
@@ -71,7 +71,7 @@ async fn compressed_pages_bring_what_streamed_lists_bring_in_a_fraction_of_the_b
     let paged = read_all(kubeconfig.path(), ServerPath::Network, "edge", "agent").await;
     assert_eq!(streamed.objects.len(), 1_200);
     assert_eq!(paged.objects, streamed.objects);
-    // A tunnel ends at a loopback address: it is found out.
+    // A tunnel ends at a loopback address; the adapter finds that out.
     let line = Line::to(&server_of(kubeconfig.path()), Duration::from_millis(20));
     let tunnelled = read_all(&line.kubeconfig(kubeconfig.path()), ServerPath::ByAddress, "edge", "agent").await;
     assert_eq!(tunnelled.objects, streamed.objects);

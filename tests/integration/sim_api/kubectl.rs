@@ -14,7 +14,7 @@ use tokio::process::Command;
 
 use crate::support::missing::skip;
 
-/// Where kubectl is: `KUBECTL`, what the control plane's build left, envtest's directory, the path.
+/// The path of kubectl: `KUBECTL`, else the control plane's build, envtest's directory or `PATH`.
 fn kubectl() -> Option<PathBuf> {
     let named = std::env::var_os("KUBECTL").map(PathBuf::from);
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/control-plane/bin/kubectl");
@@ -59,7 +59,7 @@ impl KubectlFixture {
         command
     }
 
-    /// What a command prints, and whether it succeeds.
+    /// The output of a command, and whether it succeeds.
     async fn try_run(&self, line: &str) -> (bool, String) {
         let output = tokio::time::timeout(Duration::from_secs(60), self.command(line).output());
         let output = output.await.unwrap_or_else(|_| panic!("`kubectl {line}` hangs")).unwrap();
@@ -82,7 +82,7 @@ impl KubectlFixture {
         printed
     }
 
-    /// Runs a command that must fail, and say all of `wanted`.
+    /// Runs a command that must fail and print all of `wanted`.
     async fn fails(&self, line: &str, wanted: &[&str]) {
         let (succeeded, printed) = self.try_run(line).await;
         assert!(!succeeded, "`kubectl {line}` succeeds:\n{printed}");
@@ -124,7 +124,7 @@ async fn logs_are_what_containers_write() {
     let none = "previous terminated container \"agent\" in pod";
     fixture.fails(&format!("logs -n edge {pod} --previous"), &[none, "not found"]).await;
     fixture.fails(&format!("logs -n edge {pod} -c nobody"), &["container nobody is not valid for pod"]).await;
-    // A container that keeps ending: its last words, before and after it is started again.
+    // A container keeps ending: `logs` shows its last lines, of the current run and with `--previous`.
     fixture.run("set image -n edge ds/agent agent=registry.example/agent:crash").await;
     let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
     let crashed = loop {
@@ -140,7 +140,7 @@ async fn logs_are_what_containers_write() {
     fixture.shows(&format!("logs -n edge {crashed} --previous"), &words).await;
 }
 
-/// Who may read pods may not read their logs by that.
+/// The right to read pods does not include the right to read their logs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn logs_need_a_right_of_their_own() {
     let allow = vec![Rule::new(["get", "list"], ["pods"])];

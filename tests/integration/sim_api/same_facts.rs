@@ -1,7 +1,7 @@
-//! The attack is told of objects by `Object::…_fact`, the product by the cluster adapter. Both must say the same of the same object: a
-//! field that only one of them reads would be tested by the attack and unknown in a real cluster, or the other way round.
+//! The attack gets its facts from `Object::…_fact`, the product from the cluster adapter. Both must give the same facts of the same object: if only
+//! one of them read a field, the attack would test a field that the product does not know, or the other way round.
 
-// Faults of the world are drawn by the dice of its own tests.
+// The dice of the world's own tests draw its faults.
 #[path = "../../../src/sim/world/tests/misfortune.rs"]
 mod misfortune;
 
@@ -26,17 +26,18 @@ use tokio::sync::mpsc;
 use self::misfortune::misfortune;
 use super::support::Api;
 
-/// What both sides say of each object, by kind and name; values of kinds that cannot be compared in whole are cut to what both read.
+/// The facts that each side gives of each object, by kind and name. Where kinds cannot be compared in whole, the values are cut to the fields that
+/// both sides read.
 type Facts = BTreeMap<(Watched, String), String>;
 
-/// Of a node's images the adapter keeps those of the DaemonSet's repositories only.
+/// The adapter keeps only those of a node's images that are in the DaemonSet's repositories.
 fn of_node(mut node: NodeFact, wanted: &BTreeSet<String>) -> String {
     node.images.retain(|image| wanted.contains(repository_of(&image.name)));
     node.images.sort_by(|a, b| a.name.cmp(&b.name));
     format!("{node:#?}")
 }
 
-/// The world knows what a tool owns and not its `managedFields`, of which the adapter makes that: left out.
+/// The world knows a tool's ownership, but not the `managedFields` from which the adapter derives it: the owners are left out.
 fn of_daemonset(mut set: DaemonSetFact) -> String {
     set.owners = Default::default();
     format!("{set:#?}")
@@ -94,7 +95,7 @@ async fn told_by_the_adapter(cluster: &Cluster, wanted: &BTreeSet<String>) -> Fa
     facts
 }
 
-/// A warm pod and a Lease with a record, as rolldeck makes them.
+/// Creates a pre-warming pod and a Lease with a record, as rolldeck makes them.
 async fn add_ours(api: &Api) {
     let labels = json!({"rolldeck.io/prewarm": "agent", "rolldeck.io/prewarm-images": "abc"});
     let pod = json!({"metadata": {"name": "agent-prewarm-1", "labels": labels}, "spec": {
@@ -121,7 +122,7 @@ async fn the_adapter_reads_of_every_object_what_the_attack_is_told() {
             world.inject(&misfortune(nodes[dice.usize(..nodes.len())].clone(), &mut dice));
             world.advance_by(Duration::from_millis(dice.u64(0..20_000)));
         }
-        // The world stands still while both sides look at it.
+        // The world stands still while both sides read it.
         let options = ApiOptions { speed: 1e-6, ..ApiOptions::default() };
         let api = Api::over(serve(world, options).await.unwrap());
         add_ours(&api).await;
@@ -139,7 +140,7 @@ async fn the_adapter_reads_of_every_object_what_the_attack_is_told() {
     }
 }
 
-/// The first lines that differ.
+/// The first pair of lines that differ.
 fn difference((watched, name): &(Watched, String), read: &str, told: &str) -> Option<String> {
     let (read, told) = read.lines().zip(told.lines()).find(|(read, told)| read != told).or_else(|| {
         let longer = read.lines().count() != told.lines().count();

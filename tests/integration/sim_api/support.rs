@@ -34,7 +34,7 @@ impl Api {
     }
 
     pub(super) fn over(server: Server) -> Self {
-        // Nobody else installed one unless another test did, and then it is the same.
+        // The provider is installed already if another test installed it; it is the same one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = Client::builder().no_proxy().build().unwrap();
         Self { server, http }
@@ -101,7 +101,7 @@ impl Api {
         Events { response, buffer: Vec::new() }
     }
 
-    /// The version of everything there is.
+    /// The resource version of the whole world.
     pub(super) async fn version(&self) -> u64 {
         let (_, list) = self.get(&format!("{MAPS}?limit=1")).await;
         list["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()

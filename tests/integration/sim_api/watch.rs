@@ -29,7 +29,7 @@ async fn a_watch_tells_every_change_after_its_version_once_and_in_order() {
     api.make("before", &json!({})).await;
     let mut events = api.watch(&format!("{MAPS}?watch=true&resourceVersion={version}")).await;
     api.patch(&format!("{MAPS}/before"), MERGE_PATCH, &json!({"data": {"k": "v"}})).await;
-    // Nothing changes, so nothing is told.
+    // The patch changes nothing, so the watch tells nothing.
     api.patch(&format!("{MAPS}/before"), MERGE_PATCH, &json!({"data": {"k": "v"}})).await;
     api.delete(&format!("{MAPS}/before"), &Value::Null).await;
     let mut last = version;

@@ -18,7 +18,7 @@ async fn with_agent() -> Api {
     let api = Api::start().await;
     let (code, made) = api.post(DAEMON_SETS, &daemon_set("registry.example/agent:v1")).await;
     assert_eq!(code, 201, "{made}");
-    // The simulated controller observes it; after that nothing changes by itself.
+    // The simulated controller observes the DaemonSet; after that nothing changes by itself.
     let mut events = api.watch(&format!("{DAEMON_SETS}?watch=1")).await;
     while events.line().await.unwrap()["object"]["status"]["observedGeneration"] != 1 {}
     api
@@ -76,7 +76,7 @@ async fn a_strategic_patch_merges_containers_by_name_as_kubectl_set_image_needs(
     assert_eq!((code, images(&patched)), (200, vec!["registry.example/agent:v2", "registry.example/sidecar:v1"]));
     assert_eq!(patched["metadata"]["generation"], 2);
     assert_eq!(patched["spec"]["template"]["spec"]["containers"][0]["env"][0]["name"], "LEVEL");
-    // The body of `kubectl rollout undo`: the template, whole.
+    // The patch of `kubectl rollout undo`: the whole template.
     let undo = json!({"spec": {"template": {
         "$patch": "replace", "metadata": {"labels": {"app": "agent"}},
         "spec": {"containers": [{"name": "agent", "image": "registry.example/agent:v0"}]},
@@ -229,7 +229,7 @@ async fn managed_fields_name_who_wrote_template_and_strategy() {
         json!({"f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"agent\"}": {"f:image": {}}}}}})
     );
     assert_eq!((&of("rolldeck")["operation"], &of("rolldeck")["fieldsType"]), (&json!("Update"), &json!("FieldsV1")));
-    // A writer within the world, such as a GitOps tool of the scenario, is named too.
+    // `managedFields` also name a writer within the world, such as a GitOps tool of the scenario.
     api.server.with_world(|world| {
         let at = (Kind::DaemonSet, "edge", "agent");
         let drift = |object: &mut Object| {
@@ -242,14 +242,14 @@ async fn managed_fields_name_who_wrote_template_and_strategy() {
     assert!(agent["metadata"]["managedFields"].to_string().contains("argocd-controller"), "{agent}");
 }
 
-/// The world's own kubelet stands in what is served of a node, whoever wrote to it and however.
+/// `managedFields` of a served node name the world's own kubelet once, whoever else wrote to the node.
 #[tokio::test]
 async fn managed_fields_name_the_kubelet_of_a_node_once() {
     let one_node =
         "name = \"one\"\n[[sites]]\nname = \"a\"\nlink = \"1Gbit/s\"\nnodes = [{ prefix = \"node-\", count = 1 }]\n";
     let mut world = World::new(&Scenario::parse("one.toml", one_node).unwrap(), 1);
     world.advance_by(std::time::Duration::from_secs(60));
-    // It stands still, so that no heartbeat comes between two writes.
+    // The world stands still, so that no heartbeat comes between two writes.
     let api = Api::over(serve(world, ApiOptions { speed: 1e-6, ..ApiOptions::default() }).await.unwrap());
     let (_, nodes) = api.get("/api/v1/nodes").await;
     let path = format!("/api/v1/nodes/{}", nodes["items"][0]["metadata"]["name"].as_str().unwrap());
@@ -334,7 +334,7 @@ async fn yaml_and_protobuf_bodies_are_read() {
     let yaml = b"kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: from-yaml\ndata: {k: v}\n".to_vec();
     let made = api.raw(Method::POST, MAPS, &[("content-type", "application/yaml")], yaml).await;
     assert_eq!(made.status(), 201);
-    // DeleteOptions { preconditions: { uid: "other" } } as client-go would send it.
+    // client-go sends DeleteOptions { preconditions: { uid: "other" } } like this.
     let body = b"k8s\0\x0a\x13\x0a\x02v1\x12\x0dDeleteOptions\x12\x09\x12\x07\x0a\x05other\x1a\x00\x22\x00".to_vec();
     let kind = [("content-type", "application/vnd.kubernetes.protobuf")];
     let refused = api.raw(Method::DELETE, &format!("{MAPS}/from-yaml"), &kind, body).await;

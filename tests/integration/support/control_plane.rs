@@ -46,7 +46,7 @@ pub(crate) use sandbox::{Sandbox, daemon_set, sandbox};
 pub(crate) use user::{Grant, User};
 pub(crate) use witness::Witness;
 
-/// How long a start may take on a busy machine; it takes 5 s on an idle one.
+/// The time limit for a start on a busy machine; on an idle one it takes 5 s.
 const START_WITHIN: Duration = Duration::from_secs(120);
 
 /// One program of the control plane.
@@ -76,7 +76,7 @@ impl Component {
     }
 }
 
-/// Why there is no control plane here: the programs are not built.
+/// The programs of the control plane are not built here.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("no control plane to test against ({missing}): {hint}")]
 pub(crate) struct Unavailable {
@@ -84,25 +84,25 @@ pub(crate) struct Unavailable {
     hint: &'static str,
 }
 
-/// Why [`ControlPlane::start_with`] did not answer with one.
+/// Why [`ControlPlane::start_with`] has no control plane to return.
 #[derive(Clone, Debug, thiserror::Error)]
 enum StartError {
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// It is there and did not come up.
+    /// The programs are there, but the control plane did not come up.
     #[error("{0}")]
     Failed(String),
 }
 
-/// What a test may want different from the default.
+/// A test's choices that differ from the default.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// How long a node may be silent before the node lifecycle controller calls it NotReady. An hour by default, since a
-    /// node that a test made up renews no lease; a test of that controller sets seconds.
+    /// How long a node may be silent before the node lifecycle controller calls it NotReady. The default is an hour, since a node that a test made up
+    /// renews no Lease; a test of that controller sets seconds.
     pub(crate) node_monitor_grace: Duration,
     /// Requests per second that the controller manager and the scheduler each allow themselves; the burst is 1.6 times that.
     pub(crate) qps: u32,
-    /// More flags, put after our own, so that they win.
+    /// Additional flags, put after the default ones, so that they win.
     pub(crate) flags: Vec<(Component, String)>,
 }
 
@@ -123,16 +123,16 @@ pub(crate) struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts one with the default options and waits until it serves.
+    /// Starts a control plane with the default options and waits until it serves.
     ///
     /// # Panics
     ///
-    /// When it does not come up, and when the programs are missing although `ROLLDECK_CONTROL_PLANE=require`.
+    /// When the control plane does not come up, and when the programs are missing although `ROLLDECK_CONTROL_PLANE=require`.
     pub(crate) fn start() -> Result<Self, Unavailable> {
         Self::start_with(&Options::default())
     }
 
-    /// Starts one as `options` say and waits until it serves. Panics as [`ControlPlane::start`] does.
+    /// Starts a control plane with `options` and waits until it serves. Panics as [`ControlPlane::start`] does.
     pub(crate) fn start_with(options: &Options) -> Result<Self, Unavailable> {
         Self::try_start(options).map_err(|error| match error {
             StartError::Unavailable(unavailable) => {
@@ -149,7 +149,7 @@ impl ControlPlane {
         loop {
             attempts += 1;
             match Self::attempt(options, programs.clone()) {
-                // A port that was free when we looked may be taken when the program binds it.
+                // Another process may take a free port before the program binds it.
                 Err(why) if attempts < 3 && why.contains("address already in use") => {}
                 Err(why) => return Err(StartError::Failed(why)),
                 Ok(plane) => return Ok(plane),
@@ -189,7 +189,7 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Waits until `component` calls itself healthy; says why if it does not.
+    /// Waits until `component` reports that it is healthy; the error says why it does not.
     pub(crate) fn until_healthy(&self, component: Component) -> Result<(), String> {
         self.until_answers(&self.files.health(component))
     }
@@ -207,7 +207,7 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Says what the log of a program ends with that has ended by itself.
+    /// Fails if a program has ended by itself, with the end of its log.
     fn all_alive(&self) -> Result<(), String> {
         for component in Component::ALL {
             if self.pid(component).is_some_and(|pid| rustix::process::test_kill_process(pid).is_err()) {
@@ -227,7 +227,7 @@ impl ControlPlane {
         self.pids.lock().unwrap().insert(component.program(), pid);
     }
 
-    /// Where the API server listens: `https://127.0.0.1:PORT`.
+    /// The address of the API server: `https://127.0.0.1:PORT`.
     pub(crate) fn url(&self) -> &str {
         self.files.url()
     }
@@ -237,7 +237,7 @@ impl ControlPlane {
         self.files.authority()
     }
 
-    /// The API server as hollow nodes are pointed at it.
+    /// The API server's address and credentials for hollow nodes.
     pub(crate) fn target(&self) -> ApiEndpoint {
         ApiEndpoint {
             url: self.url().to_owned(),
@@ -258,7 +258,7 @@ impl ControlPlane {
         eventually(path, START_WITHIN, || (self.admin.get(path).status == 200).then_some(()));
     }
 
-    /// The file with everything `component` has logged.
+    /// The file with all log lines of `component`.
     pub(crate) fn log(&self, component: Component) -> PathBuf {
         self.directory().join(format!("{}.log", component.program()))
     }
@@ -268,14 +268,14 @@ impl ControlPlane {
         self.pids.lock().unwrap().get(component.program()).copied()
     }
 
-    /// The user who may do everything (`system:masters`).
+    /// The user with all rights (`system:masters`).
     pub(crate) fn admin(&self) -> &User {
         &self.admin
     }
 
-    /// A new user who may do what `grants` say, and what every authenticated user may (discovery, asking what one may do).
+    /// A new user with the rights in `grants` and those of every authenticated user (discovery, asking what one may do).
     ///
-    /// `name` is one of [`user::NAMES`]; the third alice that is asked for is called `alice-3`, so that tests do not meet.
+    /// `name` is one of [`user::NAMES`]. Each call makes a new user, so that tests do not meet: the third alice is called `alice-3`.
     /// Returns once the API server honours the grants.
     pub(crate) fn user(&self, name: &str, grants: &[Grant]) -> User {
         let user = {
@@ -290,7 +290,7 @@ impl ControlPlane {
         user
     }
 
-    /// Someone whose token the API server does not know or no longer takes: every request is answered 401.
+    /// A user whose token the API server does not know or no longer takes: every request is answered 401.
     pub(crate) fn stranger(&self) -> User {
         User::new("stranger", "expired".to_owned(), self.admin.client(), &self.files, &self.programs)
     }
@@ -316,13 +316,13 @@ impl ControlPlane {
         self.supervisor.stop(component.program()).expect("the supervisor should stop a component");
     }
 
-    /// Starts `component` again with the flags and the port it had. Does not wait: see [`ControlPlane::until_healthy`].
+    /// Starts `component` again with its flags and its port. Does not wait: see [`ControlPlane::until_healthy`].
     pub(crate) fn restart(&self, component: Component) {
         self.stop(component);
         self.launch(component);
     }
 
-    /// Leaves the directory behind and says where it is.
+    /// Keeps the directory and prints where it is.
     pub(crate) fn keep(&self) {
         if self.supervisor.keep().is_ok() {
             eprintln!("the control plane's logs are kept in {}", self.directory().display());
@@ -348,7 +348,7 @@ impl fmt::Debug for ControlPlane {
 ///
 /// # Panics
 ///
-/// When there is no answer `within` that time; the message names `what` was waited for.
+/// When there is no answer `within` that time; the message names `what` the test waited for.
 pub(crate) fn eventually<T>(what: &str, within: Duration, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + within;
     loop {

@@ -1,4 +1,4 @@
-//! The figures of a run of the founding scenario: the same table for the simulated cluster and for the real control plane.
+//! The figures of one run of the founding scenario, as a table for the simulated cluster and for the real control plane.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ pub(crate) const MINUTES: usize = 10;
 /// The figures of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Figures {
-    /// Who drove.
+    /// The name of the driver: who rolled out.
     pub(crate) driver: &'static str,
     /// The most nodes that were lost at one instant, and the most that were out of sight.
     pub(crate) worst: Unserved,
     /// How many nodes lost the pod that they had.
     pub(crate) replaced: usize,
-    /// How long it went on before it stopped.
+    /// The time from the beginning of the rollout until it stopped; `None`: it never stopped.
     pub(crate) stopped_after: Option<Duration>,
-    /// How many nodes served at each full minute, from the beginning on.
+    /// How many nodes served at the beginning and at each full minute.
     pub(crate) serving: Vec<usize>,
-    /// From the roll back until every node served the old image again.
+    /// The time from the roll back until every node served the old image again.
     pub(crate) back_after: Duration,
 }
 
@@ -41,7 +41,7 @@ impl Figures {
     }
 }
 
-/// The runs side by side.
+/// A table with one column for each run.
 pub(crate) fn table(runs: &[Figures]) -> String {
     let line = |title: &str, cells: Vec<String>| {
         let cells: String = cells.iter().map(|cell| format!("{cell:>12}")).collect();

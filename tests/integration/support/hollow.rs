@@ -1,20 +1,20 @@
-//! Hollow nodes: the simulated world's kubelets, links and faults as clients of somebody else's API server.
+//! Hollow nodes: the simulated world's kubelets, links and faults are clients of a real API server.
 //!
 //! ```text
 //!   real API server ──watch pods, nodes──→ ┌────────────────────────────────┐
-//!        ▲                                 │ stage: Fleet, the scenario's   │ ←── Hollow::fault, Hollow::play
+//!        ▲                                 │ stage: Fleet, the scenario's   │ ←── Hollow::fault, Hollow::resume
 //!        │                                 │ faults, and a clock            │
 //!        │                                 └───────────────┬────────────────┘
 //!        └── statuses, Leases, events, final deletes ── outbox: in order per object, bounded, tried again
 //! ```
 //!
-//! The same [`Fleet`](rolldeck::sim::world::kubelet::Fleet) that the simulated world runs under a virtual clock runs here
-//! in real time, or faster: at speed 10 a kubelet's ten seconds pass in one, and what it writes bears the real time. So
-//! one scenario plays in two worlds, with modelled controllers and with real ones.
+//! The [`Fleet`](rolldeck::sim::world::kubelet::Fleet) that the simulated world runs under a virtual clock runs here in real time, or faster: at
+//! speed 10 a kubelet's ten seconds pass in one, and its writes bear the real time. So one scenario plays in two worlds, with modelled controllers
+//! and with real ones.
 //!
-//! It has an HTTP client of its own and no other Kubernetes library. What fails is tried again where a kubelet would
-//! (connection lost, 429, 5xx) and given up where it would not (the object is gone, or another of that name); what the
-//! server refuses for good is kept for [`Hollow::refusals`].
+//! The hollow nodes have an HTTP client of their own and use no other Kubernetes library. A failed request is tried again where a kubelet would try
+//! (connection lost, 429, 5xx), and given up where a kubelet would give up (the object is gone, or another object has its name). Requests that the
+//! server refuses for good are kept for [`Hollow::refusals`].
 
 mod client;
 mod clock;
@@ -44,23 +44,23 @@ use stage::HollowWorld;
 /// The API server that hollow nodes belong to.
 #[derive(Clone)]
 pub(crate) struct ApiEndpoint {
-    /// Its address: `https://127.0.0.1:6443`.
+    /// The address: `https://127.0.0.1:6443`.
     pub url: String,
-    /// The bearer token of somebody who may act as every kubelet; empty sends none.
+    /// The bearer token of a user who may act as every kubelet; empty sends none.
     pub token: String,
-    /// The authority that signed its certificate, in PEM; `None` over plain HTTP.
+    /// The certificate of the authority that signed the server's certificate, in PEM; `None` over plain HTTP.
     pub authority: Option<String>,
-    /// What the nodes watch; `None` is all that there is.
+    /// The pods and nodes that the hollow nodes watch; `None`: all.
     pub scope: Option<Scope>,
 }
 
-/// The part of a shared cluster that concerns the hollow nodes of one test. What others do there they need not read: with many
-/// tests beside each other that is nearly all of it.
+/// The pods and nodes of one test on a shared cluster. The hollow nodes need not read other tests' objects, which are nearly all where many tests run
+/// beside each other.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
-    /// The namespace that all their pods are in.
+    /// The namespace of all their pods.
     pub namespace: String,
-    /// The label that all the nodes have.
+    /// The label of all the nodes.
     pub node_label: (&'static str, String),
 }
 
@@ -70,10 +70,10 @@ impl fmt::Debug for ApiEndpoint {
     }
 }
 
-/// How hollow nodes play.
+/// How hollow nodes run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct HollowOptions {
-    /// The same seed gives the same random numbers.
+    /// The seed of the random numbers.
     pub seed: u64,
     /// How much faster than real time the kubelets run.
     pub speed: f64,
@@ -81,9 +81,9 @@ pub(crate) struct HollowOptions {
     pub workloads: Workloads,
     /// Whether nodes renew their Leases.
     pub leases: LeaseRenewal,
-    /// At most so many requests at once.
+    /// The most requests at once.
     pub in_flight: usize,
-    /// At most so many requests a second.
+    /// The most requests a second.
     pub per_second: u32,
 }
 
@@ -100,36 +100,36 @@ impl Default for HollowOptions {
     }
 }
 
-/// What becomes of a scenario's DaemonSets.
+/// Whether the hollow nodes create a scenario's DaemonSets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Workloads {
-    /// The DaemonSets exist already, or somebody else creates them.
+    /// The hollow nodes do not create them: they exist already, or somebody else creates them.
     #[default]
     Leave,
-    /// They are created with their history, in their namespaces, before the nodes register.
+    /// The hollow nodes create them with their history, in their namespaces, before the nodes register.
     Create,
 }
 
-/// What becomes of the nodes' Leases.
+/// Whether nodes renew their Leases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum LeaseRenewal {
-    /// Each node renews its own, every ten seconds of the kubelets' clock.
+    /// Each node renews its Lease every ten seconds of the kubelets' clock.
     #[default]
     Renewed,
-    /// None is written: for a control plane that waits so long for silent nodes that it never misses them. At ten times
-    /// the speed, the Leases of twenty nodes are twenty writes a second.
+    /// No Lease is written: for a control plane whose grace for silent nodes is so long that it never misses them. At ten times the speed, the Leases
+    /// of twenty nodes are twenty writes a second.
     NotWritten,
 }
 
 /// Why hollow nodes could not be started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HollowError {
-    /// The HTTP client could not be made: most often the authority is no certificate.
+    /// The HTTP client could not be made: most often the authority's text is no certificate.
     #[error("cannot make an HTTP client for {url}: {source}")]
     Client {
-        /// The API server.
+        /// The API server's address.
         url: String,
-        /// What is wrong.
+        /// The reason.
         source: reqwest::Error,
     },
     /// No thread could be started.
@@ -137,14 +137,14 @@ pub(crate) enum HollowError {
     Threads(#[from] std::io::Error),
 }
 
-/// Running hollow nodes; they stop when this is dropped. Node objects and pods stay.
+/// Running hollow nodes; they stop when this is dropped. Their node objects and pods stay.
 #[derive(Debug)]
 pub(crate) struct Hollow {
     runtime: Option<Runtime>,
     shared: Arc<StageShared>,
 }
 
-/// What the handle and the stage share.
+/// The state that the handle and the stage share.
 #[derive(Debug, Default)]
 struct StageShared {
     asked: Mutex<Vec<HollowRequest>>,
@@ -152,12 +152,12 @@ struct StageShared {
     refusals: Mutex<VecDeque<String>>,
 }
 
-/// What is asked of the stage.
+/// A request to the stage.
 #[derive(Debug)]
 enum HollowRequest {
-    /// The scenario's own faults begin.
+    /// Begin the scenario's own faults.
     Resume,
-    /// This happens after so long, by the kubelets' clock.
+    /// Let the fault happen after this time, by the kubelets' clock.
     Fault(Duration, Box<Fault>),
 }
 
@@ -175,12 +175,12 @@ impl StageShared {
 }
 
 impl Hollow {
-    /// Registers the scenario's nodes and runs their kubelets. Its faults wait for [`Hollow::play`].
+    /// Registers the scenario's nodes and runs their kubelets. The scenario's faults wait for [`Hollow::resume`].
     ///
-    /// Returns at once. A server that is not there yet is waited for.
+    /// Returns at once; the stage waits for a server that does not answer yet.
     ///
     /// # Errors
-    /// When there is no client or no thread to be had.
+    /// When the client or a thread cannot be made.
     pub(crate) fn start(
         target: &ApiEndpoint,
         scenario: &Scenario,
@@ -201,28 +201,28 @@ impl Hollow {
         Ok(Self { runtime: Some(runtime), shared })
     }
 
-    /// Lets the scenario's faults happen, counted from now.
+    /// Lets the scenario's faults happen; their times count from now.
     pub(crate) fn resume(&self) {
         self.ask(HollowRequest::Resume);
     }
 
-    /// Makes something happen now.
+    /// Makes a fault happen now.
     pub(crate) fn fault(&self, fault: impl Into<Fault>) {
         self.fault_after(Duration::ZERO, fault);
     }
 
-    /// Makes something happen after so long, by the kubelets' clock.
+    /// Makes a fault happen after this time, by the kubelets' clock.
     pub(crate) fn fault_after(&self, after: Duration, fault: impl Into<Fault>) {
         self.ask(HollowRequest::Fault(after, Box::new(fault.into())));
     }
 
-    /// Takes a node off the network for so long, by the kubelets' clock.
+    /// Takes a node off the network for `lasts`, by the kubelets' clock.
     pub(crate) fn cut(&self, node: &str, lasts: Duration) {
         self.fault(FleetFault::Cut(Str::from(node)));
         self.fault_after(lasts, FleetFault::Restore(Str::from(node)));
     }
 
-    /// The last requests that the server refused for good, with its words: there should be none.
+    /// The last requests that the server refused for good, with its messages: there should be none.
     pub(crate) fn refusals(&self) -> Vec<String> {
         self.shared.refusals.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
@@ -235,7 +235,7 @@ impl Hollow {
 
 impl Drop for Hollow {
     fn drop(&mut self) {
-        // Dropping a runtime waits for its threads, which asynchronous code may not.
+        // Dropping a runtime waits for its threads, which is not allowed in asynchronous code.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

@@ -1,7 +1,7 @@
-//! The part of a kubelet that an API server calls: the logs of containers, over TLS.
+//! A kubelet's server for API servers: it serves the logs of containers over TLS.
 //!
-//! An API server passes `pods/log` on to the address that the node's status names. Nobody checks this certificate: API servers do
-//! not, unless they are started with `--kubelet-certificate-authority`.
+//! An API server passes `pods/log` on to the address that the node's status names. API servers do not check this server's certificate, unless they
+//! are started with `--kubelet-certificate-authority`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,14 +13,14 @@ use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// What a container's log is.
+/// The server's answer to a request for a container's log.
 #[derive(Clone, Debug)]
 pub(crate) enum KubeletLog {
-    /// These lines, and then the end.
+    /// The lines, and then the end of the log.
     Ended(Vec<String>),
-    /// These lines; then it is silent, and open.
+    /// The lines; then the log stays open and silent.
     Running(Vec<String>),
-    /// The same, after so many bytes of lines, which come as fast as they are taken.
+    /// The same, after this many bytes of lines, which are sent as fast as the client takes them.
     Flood(u64, Vec<String>),
     /// A refusal in these words, with HTTP status 400.
     Refused(String),
@@ -29,7 +29,7 @@ pub(crate) enum KubeletLog {
 /// A kubelet's server.
 pub(crate) struct KubeletServer {
     pub(crate) port: u16,
-    /// By `POD/CONTAINER`, and with `?previous` for the run before.
+    /// The logs by `POD/CONTAINER`, with `?previous` for the previous run.
     logs: Arc<Mutex<BTreeMap<String, KubeletLog>>>,
     asked: Arc<Mutex<Vec<String>>>,
     sent: Arc<AtomicU64>,
@@ -65,17 +65,17 @@ impl KubeletServer {
         Self { port, logs, asked, sent, _server: server }
     }
 
-    /// What `POD/CONTAINER` writes from now on; with `?previous`, what it wrote in the run before.
+    /// Sets the log of `POD/CONTAINER` from now on; with `?previous`, the log of the previous run.
     pub(crate) fn write(&self, container: &str, log: KubeletLog) {
         self.logs.lock().unwrap().insert(container.to_owned(), log);
     }
 
-    /// The paths that were asked for, with their queries.
+    /// The paths that were requested, with their queries.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// How many bytes of logs were taken.
+    /// How many bytes of a flood were sent.
     pub(crate) fn sent(&self) -> u64 {
         self.sent.load(Ordering::SeqCst)
     }
@@ -123,7 +123,7 @@ async fn answer<S: tokio::io::AsyncRead + AsyncWrite + Unpin>(
     }
     stream.flush().await?;
     if stays {
-        // Until the API server goes away.
+        // The connection stays open until the API server closes it.
         let _ = stream.read_u8().await;
     }
     stream.write_all(b"0\r\n\r\n").await?;

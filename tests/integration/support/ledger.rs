@@ -1,7 +1,7 @@
-//! The ledger of one DaemonSet: what happened to its pods, change by change.
+//! The ledger of one DaemonSet: every change of its pods.
 //!
-//! It has the nodes without a serving pod; which pods were deleted, when; and what happened on each node, in order. It is
-//! filled from a watch on a real API server, or from the changes of a simulated cluster.
+//! The ledger has the nodes without a serving pod, the deleted pods with the time of each deletion, and the steps on each node in order. A watch on a
+//! real API server or the changes of a simulated cluster fill it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -13,7 +13,7 @@ pub(crate) struct PodState {
     pub(crate) uid: String,
     /// Its name.
     pub(crate) name: String,
-    /// Its node, bound or not.
+    /// Its node: the one that it is bound to, or else the only one that its affinity allows.
     pub(crate) node: String,
     /// The image of its first container.
     pub(crate) image: String,
@@ -42,7 +42,7 @@ pub(crate) enum Step {
     Ready,
     /// It does not serve any more.
     Unready,
-    /// It was deleted: it is to end.
+    /// It has a deletion timestamp.
     Deleting,
     /// It is gone.
     Gone,
@@ -53,16 +53,16 @@ pub(crate) enum Step {
 pub(crate) struct Delete {
     /// When it was seen.
     pub(crate) at: Instant,
-    /// The pod as it was before.
+    /// The pod as it was before the delete.
     pub(crate) pod: PodState,
 }
 
-/// Nodes without a serving pod, by what became of the pod that they had at the start of the ledger.
+/// How many nodes have no serving pod, counted by what became of the pod that each had at the start of the ledger.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Unserved {
-    /// That pod was deleted: they are lost to the rollout, whoever drives it.
+    /// Nodes whose first pod was deleted: they are lost to the rollout, whoever drives it.
     pub(crate) lost: usize,
-    /// That pod is still there and will serve again by itself.
+    /// Nodes whose first pod is still there and will serve again by itself.
     pub(crate) out_of_sight: usize,
 }
 
@@ -72,7 +72,7 @@ impl Unserved {
         self.lost + self.out_of_sight
     }
 
-    /// The greater of both, field by field.
+    /// The greater value of each field.
     pub(crate) fn worst(self, other: Self) -> Self {
         Self { lost: self.lost.max(other.lost), out_of_sight: self.out_of_sight.max(other.out_of_sight) }
     }
@@ -95,7 +95,7 @@ impl Ledger {
         Self { nodes: nodes.into_iter().collect(), ..Self::default() }
     }
 
-    /// The nodes that it should run on.
+    /// The nodes that the DaemonSet should run on.
     pub(crate) fn nodes(&self) -> &BTreeSet<String> {
         &self.nodes
     }
@@ -110,7 +110,7 @@ impl Ledger {
         self.pods.values().any(|pod| pod.deleting)
     }
 
-    /// How many pods wait for their image, those that are being deleted included. Of a pull that failed nothing is on its way.
+    /// How many pods wait for their image, those in deletion included. A pod whose pull failed does not count.
     pub(crate) fn waiting_for_images(&self) -> usize {
         self.pods.values().filter(|pod| !pod.pulled && !pod.pull_failed).count()
     }
@@ -120,7 +120,7 @@ impl Ledger {
         self.unserved().down()
     }
 
-    /// The nodes without a serving pod.
+    /// How many nodes have no serving pod.
     pub(crate) fn unserved(&self) -> Unserved {
         let serving: BTreeSet<&String> = self.staying().filter(|pod| pod.ready).map(|pod| &pod.node).collect();
         let down: Vec<&String> = self.nodes.iter().filter(|node| !serving.contains(node)).collect();
@@ -129,13 +129,13 @@ impl Ledger {
         Unserved { lost: down.len() - out_of_sight, out_of_sight }
     }
 
-    /// The nodes that still have the pod that they had at the start, and keep it.
+    /// The nodes whose pod is the one that they had at the start and is not being deleted.
     pub(crate) fn untouched(&self) -> BTreeSet<String> {
         let kept = self.staying().filter(|pod| self.first_pods.get(&pod.node) == Some(&pod.uid));
         kept.map(|pod| pod.node.clone()).collect()
     }
 
-    /// Starts over with the pods that there are: what happened so far is forgotten.
+    /// Starts over with the present pods: deletes and steps are forgotten.
     pub(crate) fn start_over(&mut self) {
         self.first_pods = self.staying().map(|pod| (pod.node.clone(), pod.uid.clone())).collect();
         self.deletes.clear();
@@ -147,12 +147,12 @@ impl Ledger {
         &self.deletes
     }
 
-    /// What happened on each node, in order.
+    /// The steps on each node, in order.
     pub(crate) fn steps(&self) -> &BTreeMap<String, Vec<Step>> {
         &self.steps
     }
 
-    /// Forgets what happened on each node so far, not the pods that there are.
+    /// Forgets the steps on each node so far, but keeps the pods.
     pub(crate) fn forget_steps(&mut self) {
         self.steps.clear();
     }
@@ -163,7 +163,8 @@ impl Ledger {
         let before = self.pods.get(&pod.uid).cloned();
         // Between two attempts the kubelet reports no failure, so a pull that failed once stays failed.
         pod.pull_failed |= before.as_ref().is_some_and(|before| before.pull_failed);
-        // A kubelet that is back on the network may report a pod ready before it learns of its deletion, or after it: by chance.
+        // A kubelet that is back on the network may report a pod ready before or after it learns of the deletion. That is chance, so a pod in
+        // deletion does not become ready in the ledger.
         pod.ready &= !pod.deleting || before.as_ref().is_none_or(|before| before.ready);
         self.pods.insert(pod.uid.clone(), pod.clone());
         let steps = self.steps.entry(pod.node.clone()).or_default();

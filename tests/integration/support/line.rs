@@ -1,6 +1,6 @@
-//! A long line: a TCP proxy that delays what goes through it, both ways, and can fill up or stall.
+//! A long line: a TCP proxy that delays data both ways, and can fill up or stall.
 //!
-//! A connection takes as long as over a real line of that length: nothing of it goes through before a round trip is over.
+//! Opening a connection takes as long as over a real line of that length: nothing goes through before a round trip is over.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -20,14 +20,14 @@ pub(crate) struct Line {
     directory: TempDir,
 }
 
-/// What the threads that carry it look at.
+/// The state that the carrying threads read.
 #[derive(Debug, Default)]
 struct LineState {
-    /// In microseconds.
+    /// The round trip in microseconds.
     round_trip: AtomicU64,
     holds: AtomicBool,
     closed: AtomicBool,
-    /// Where the next connections lead to, in turn.
+    /// The servers that new connections lead to, in turn.
     servers: Mutex<Vec<String>>,
     /// How many connections were made.
     connections: AtomicUsize,
@@ -65,12 +65,12 @@ impl Line {
         line
     }
 
-    /// From now on an answer takes so long; what is under way is not overtaken.
+    /// Sets the round trip from now on; data that is under way is not overtaken.
     pub(crate) fn set_round_trip(&self, round_trip: Duration) {
         self.state.round_trip.store(u64::try_from(round_trip.as_micros()).unwrap(), Ordering::Relaxed);
     }
 
-    /// What is under way, and what follows, arrives only once it is let go.
+    /// While `holds` is true, nothing arrives: neither data under way nor what follows.
     pub(crate) fn hold(&self, holds: bool) {
         self.state.holds.store(holds, Ordering::Relaxed);
     }
@@ -80,12 +80,12 @@ impl Line {
         *self.state.servers.lock().unwrap() = servers.iter().map(|server| (*server).to_owned()).collect();
     }
 
-    /// Its near end: `127.0.0.1:40404`.
+    /// The address of the line's near end: `127.0.0.1:40404`.
     pub(crate) fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// A copy of `kubeconfig` by which the server is at the other end of the line.
+    /// A copy of `kubeconfig` that reaches its server through the line.
     pub(crate) fn kubeconfig(&self, kubeconfig: &Path) -> PathBuf {
         let text = std::fs::read_to_string(kubeconfig).unwrap();
         let mut config: Value = serde_saphyr::from_str(&text).unwrap();
@@ -108,12 +108,12 @@ pub(crate) fn server_of(kubeconfig: &Path) -> String {
 impl Drop for Line {
     fn drop(&mut self) {
         self.state.closed.store(true, Ordering::Relaxed);
-        // The listener waits for one more.
+        // The listener ends only after one more connection.
         let _ = TcpStream::connect(self.address);
     }
 }
 
-/// Carries one direction of a connection: each piece half a round trip later, none before the connection is open, in order.
+/// Carries one direction of a connection in order: each piece arrives half a round trip later, and none before the connection is open.
 fn carry(mut from: TcpStream, mut to: TcpStream, opened: Instant, state: Arc<LineState>) {
     let (sender, pieces) = mpsc::channel::<(Instant, Vec<u8>)>();
     let here = state.clone();

@@ -1,9 +1,9 @@
-//! Tests that need a program which is not there.
+//! Tests that need a program which this machine does not have.
 
 use std::fmt::Display;
 use std::io::Write;
 
-/// Says past the test harness's capture that the calling test does not run, and why; fails it where everything has to run
+/// Prints past the test harness's capture that the calling test does not run, and why. Fails the test if everything has to run
 /// (`ROLLDECK_CONTROL_PLANE=require`).
 pub(crate) fn skip(why: &dyn Display) {
     if std::env::var_os("ROLLDECK_CONTROL_PLANE").is_some_and(|value| value == "require") {

@@ -1,4 +1,4 @@
-//! The ledger of a DaemonSet in a simulated cluster: filled with every change of every pod, as by a watch.
+//! The ledger of a DaemonSet in a simulated cluster: every change of every pod is entered, as by a watch.
 
 use rolldeck::engine::model::facts::ContainerState;
 use rolldeck::engine::model::template::ContainerRole;
@@ -10,7 +10,7 @@ use rolldeck::sim::world::store::ChangeKind;
 
 use super::ledger::{Ledger, PodState};
 
-/// The ledger of a scenario's only DaemonSet, with the pods that there are.
+/// The ledger of a scenario's only DaemonSet, with the pods that exist now.
 pub(crate) fn ledger_of(world: &World, scenario: &Scenario) -> Ledger {
     let mut ledger = Ledger::new(scenario.nodes.iter().map(|node| node.name.to_string()));
     for pod in world.store().list(Kind::Pod) {

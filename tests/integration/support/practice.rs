@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::program::Operator;
 
-/// Far longer than anything here takes, for a machine that is busy with other things.
+/// Far longer than any wait here takes, also on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(120);
 
 /// A practice cluster of 20 nodes, served by a process of its own, and an operator who uses it.
@@ -36,7 +36,7 @@ impl Practice {
         );
     }
 
-    /// A colleague writes `to` where the record of the rollout has `from`, with a tool that lets every character through.
+    /// Writes `to` where the record of the rollout has `from`, as a colleague's tool might that lets every character through.
     pub(crate) fn rewrite_record(&self, from: &str, to: &str) {
         let leases = self.leases();
         let (begin, end) = (leases.find("{").unwrap(), leases.rfind("}").unwrap());
@@ -54,8 +54,8 @@ impl Practice {
         );
     }
 
-    /// Somebody writes an Event about the DaemonSet, as another rolldeck would, with these words and under this name. Without
-    /// `eventTime` the API server bounds neither.
+    /// Writes an Event about the DaemonSet with this message and identity, as another rolldeck would. The Event has no `eventTime`, so the API server
+    /// limits the length of neither.
     pub(crate) fn write_event(&self, nth: u32, identity: &str, message: &str) {
         let daemonset = self.request("GET /apis/apps/v1/namespaces/edge/daemonsets/agent", "", "");
         let (_, daemonset) = daemonset.split_once("\"uid\":\"").unwrap();
@@ -88,7 +88,7 @@ impl Practice {
         self.request("GET /apis/coordination.k8s.io/v1/namespaces/edge/leases", "", "")
     }
 
-    /// Sends a request that must work, and gives the whole answer.
+    /// Sends a request that must succeed, and returns the whole answer.
     fn request(&self, what: &str, headers: &str, body: &str) -> String {
         let config = std::fs::read_to_string(self.kubeconfig()).unwrap();
         let (_, server) = config.split_once("http://").unwrap();

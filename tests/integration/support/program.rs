@@ -1,4 +1,4 @@
-//! The program itself, as a script runs it: what it prints, how it ends, and a driver that goes on beside the test.
+//! The program itself, as a script runs it: its output, its exit code, and a driver that goes on beside the test.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A cluster that is reached by this kubeconfig. Rollouts on it do not soak: pods of these tests serve for good or never, and are made
-/// within tenths of a second.
+/// Access to the cluster of this kubeconfig. Rollouts on it do not soak: pods of these tests serve for good or never, and are created within tenths
+/// of a second.
 pub(crate) fn access(kubeconfig: impl Into<PathBuf>) -> Access {
     let defaults = Tuning { soak_secs: Some(Secs(0)), ..Tuning::default() };
     Access { kubeconfig: Some(kubeconfig.into()), defaults, ..Access::default() }
@@ -28,7 +28,7 @@ pub(crate) struct Operator {
 }
 
 impl Operator {
-    /// Their rollouts do not soak, as with [`access`].
+    /// An operator whose rollouts do not soak, as with [`access`].
     pub(crate) fn new(kubeconfig: impl Into<PathBuf>, namespace: &str) -> Self {
         let operator = Self::without_config(kubeconfig, namespace);
         let config = operator.home().join(".config/rolldeck");
@@ -37,17 +37,17 @@ impl Operator {
         operator
     }
 
-    /// One whose rollouts begin with the built-in defaults.
+    /// An operator whose rollouts begin with the built-in defaults.
     pub(crate) fn without_config(kubeconfig: impl Into<PathBuf>, namespace: &str) -> Self {
         Self { home: TempDir::new().unwrap(), kubeconfig: kubeconfig.into(), namespace: namespace.to_owned() }
     }
 
-    /// An empty directory, theirs alone.
+    /// The operator's own home directory, empty at first.
     pub(crate) fn home(&self) -> &Path {
         self.home.path()
     }
 
-    /// What they did, as their audit log has it.
+    /// The lines of the operator's audit log.
     pub(crate) fn audit(&self) -> Vec<Value> {
         let log = self.home().join(".local/state/rolldeck/audit.jsonl");
         let text = std::fs::read_to_string(&log).unwrap_or_default();
@@ -77,14 +77,14 @@ impl Operator {
         self.command(line).output().unwrap()
     }
 
-    /// Runs what must work, and gives what it printed.
+    /// Runs a command that must succeed, and returns its standard output.
     pub(crate) fn ok(&self, line: &[&str]) -> String {
         let output = self.run(line);
         assert_eq!(output.status.code(), Some(0), "{line:?}: {}", text(&output));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What it printed on standard output, however it ended.
+    /// The command's standard output, whatever its exit code.
     pub(crate) fn ok_or_not(&self, line: &[&str]) -> String {
         String::from_utf8(self.run(line).stdout).unwrap()
     }
@@ -99,7 +99,7 @@ impl Operator {
         Status(self.json(&["status", daemonset, "--nodes", "-o", "json"]))
     }
 
-    /// The DaemonSet's status once `holds`; panics with the last one where that is not `within` that time.
+    /// The DaemonSet's status once `holds` is true of it; panics with the last status if that takes longer than `within`.
     #[track_caller]
     pub(crate) fn until_status(
         &self,
@@ -115,7 +115,7 @@ impl Operator {
                 return status;
             }
             assert!(Instant::now() < deadline, "not within {within:?}: {what}; the status is {status:#}");
-            // Each look is a program that starts and reads the whole rollout.
+            // Each status starts the program and reads the whole rollout.
             std::thread::sleep(Duration::from_millis(200));
         }
     }
@@ -133,12 +133,12 @@ impl Operator {
     }
 }
 
-/// What `status -o json --nodes` said.
+/// The output of `status -o json --nodes`.
 #[derive(Clone, Debug)]
 pub(crate) struct Status(pub(crate) Value);
 
 impl Status {
-    /// The names of the nodes for which `holds`.
+    /// The names of the nodes for which `holds` is true.
     pub(crate) fn nodes(&self, holds: impl Fn(&Value) -> bool) -> Vec<String> {
         let nodes = self.0["nodes"].as_array().unwrap_or_else(|| panic!("no nodes in {}", self.0));
         nodes.iter().filter(|node| holds(node)).map(|node| node["name"].as_str().unwrap().to_owned()).collect()
@@ -195,7 +195,7 @@ impl Driving {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Reads the rest, so that it never waits for us, and waits for its end.
+    /// Reads the rest of the output, so that the program never waits for the test, and waits for its end.
     pub(crate) fn end(&mut self) -> ExitStatus {
         let mut line = String::new();
         while self.lines.read_line(&mut line).unwrap() > 0 {
@@ -205,21 +205,21 @@ impl Driving {
         self.child.wait().unwrap()
     }
 
-    /// What it said on standard error, once it has ended.
+    /// The program's standard error, once it has ended.
     pub(crate) fn errors(&mut self) -> String {
         let mut said = String::new();
         self.child.stderr.as_mut().map(|stderr| stderr.read_to_string(&mut said));
         said
     }
 
-    /// All that it said so far.
+    /// The standard output that was read so far.
     pub(crate) fn seen(&self) -> &str {
         &self.seen
     }
 }
 
 impl Drop for Driving {
-    /// Ends it. Where the test fails, what it said tells why.
+    /// Kills the program. If the test fails, prints the program's output.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -234,7 +234,7 @@ impl Drop for Driving {
     }
 }
 
-/// All that a program said.
+/// A program's standard output and standard error.
 pub(crate) fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }

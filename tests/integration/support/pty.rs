@@ -1,4 +1,4 @@
-//! A terminal that can stop taking output: the program on a pty whose other end is read, or not.
+//! The program on a pty whose other end the test reads or not: a terminal that can stop taking output.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::program::Operator;
 
-/// For what takes seconds on an idle machine.
+/// The time limit for steps that take seconds on an idle machine.
 const SOON: Duration = Duration::from_secs(90);
 
 /// The program at its terminal; killed when dropped.
@@ -26,9 +26,9 @@ pub(crate) struct PtyTerminal {
 
 struct Shared {
     screen: Mutex<vt100::Parser>,
-    /// All that was written to it so far.
+    /// The program's output that the terminal has taken so far.
     bytes: Mutex<Vec<u8>>,
-    /// What it shows is taken.
+    /// Whether the terminal takes output.
     takes: AtomicBool,
     closed: AtomicBool,
 }
@@ -88,7 +88,7 @@ impl PtyTerminal {
         self.shared.screen.lock().unwrap().screen().contents()
     }
 
-    /// All that was written to it so far.
+    /// The program's output that the terminal has taken so far.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         self.shared.bytes.lock().unwrap().clone()
     }
@@ -103,7 +103,7 @@ impl PtyTerminal {
         }
     }
 
-    /// Takes no output from now on, and makes the program paint so often that the system's buffers fill up.
+    /// Stops taking output, and makes the program paint so often that the system's buffers fill up.
     pub(crate) fn hang(&mut self, paints: u32) {
         self.shared.takes.store(false, Ordering::SeqCst);
         for _ in 0..paints {
@@ -121,7 +121,7 @@ impl PtyTerminal {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// How much memory the program holds, by `/proc`.
+    /// How much memory the program holds, according to `/proc`.
     pub(crate) fn resident_kilobytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -132,7 +132,7 @@ impl PtyTerminal {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Waits for its end.
+    /// Waits for the program's end.
     #[track_caller]
     pub(crate) fn gone(&mut self) -> ExitStatus {
         let deadline = Instant::now() + SOON;

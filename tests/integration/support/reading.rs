@@ -1,4 +1,4 @@
-//! Reads everything through the cluster adapter, and counts what came over the wire.
+//! Reads every listing through the cluster adapter, and counts the traffic.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,17 +8,17 @@ use rolldeck::cluster::{Cluster, ClusterTarget, ServerPath, TrafficCount};
 use rolldeck::engine::model::event::{Event, Watched};
 use tokio::sync::mpsc;
 
-/// The nodes and pods that a listing named, and what that took.
+/// The nodes and pods of the listings, and the traffic that they took.
 pub(crate) struct Reading {
-    /// By name, as told.
+    /// The nodes and pods by kind and name.
     pub(crate) objects: BTreeMap<String, String>,
     pub(crate) traffic: TrafficCount,
 }
 
-/// Attaches to a DaemonSet, whose API server is reached like this, until every listing has come.
+/// Attaches to a DaemonSet, whose API server is reached by `server_path`, and reads until every listing has come.
 ///
 /// # Panics
-/// When they do not come within a minute.
+/// When the listings do not come within a minute.
 pub(crate) async fn read_all(kubeconfig: &Path, server_path: ServerPath, namespace: &str, name: &str) -> Reading {
     let target = ClusterTarget { kubeconfig: Some(kubeconfig.to_owned()), server_path, ..ClusterTarget::default() };
     let cluster = Cluster::connect(&target).await.unwrap();
@@ -33,7 +33,7 @@ pub(crate) async fn read_all(kubeconfig: &Path, server_path: ServerPath, namespa
                 missing.remove(&watched);
             }
             Event::Node(mut node) => {
-                // The clock of a node is known from some listings and not from others.
+                // Only some listings tell a node's clock.
                 (node.clock_skew_millis, node.version) = (None, None);
                 objects.insert(format!("node {}", node.name), format!("{node:?}"));
             }

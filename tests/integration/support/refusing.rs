@@ -1,4 +1,4 @@
-//! An API server that lets everybody read and refuses every write, in words of the test's choice.
+//! An API server that lets everybody read and refuses every write, with a message of the test's choice.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::line::server_of;
 
-/// Stands before a real one; the thread ends with the process.
+/// A proxy before a real API server; its thread ends with the process.
 #[derive(Debug)]
 pub(crate) struct RefusingServer {
     address: SocketAddr,
@@ -25,7 +25,7 @@ impl RefusingServer {
         std::thread::spawn(move || {
             for near in listener.incoming().map_while(Result::ok) {
                 let (server, message) = (server.clone(), message.clone());
-                // A client that goes away in the middle of an answer is none of our business.
+                // A client may go away in the middle of an answer; the error is ignored.
                 std::thread::spawn(move || serve(&near, &server, &message).unwrap_or_default());
             }
         });
@@ -69,7 +69,7 @@ fn serve(near: &TcpStream, server: &str, message: &str) -> std::io::Result<()> {
     }
     let mut body = vec![0; length];
     request.read_exact(&mut body)?;
-    // What asks for rights is posted, and writes nothing.
+    // A review of rights is posted, but writes nothing.
     let reads = head.starts_with("GET ") || head.contains("selfsubject");
     if reads {
         let mut far = TcpStream::connect(server)?;

@@ -21,9 +21,9 @@ use super::modelled::{follow, ledger_of};
 
 /// The DaemonSet of most scenarios.
 pub(crate) const AGENT: (&str, &str) = ("edge", "agent");
-/// The image that it begins with.
+/// The image that the DaemonSet begins with.
 pub(crate) const V1: &str = "registry.example/agent:v1";
-/// The image that it is given.
+/// The image that a rollout gives the DaemonSet.
 pub(crate) const V2: &str = "registry.example/agent:v2";
 
 /// A simulated cluster, the consoles that are open on it, and the ledger.
@@ -31,7 +31,7 @@ pub(crate) struct SimulatedFixture {
     pub(crate) world: World,
     pub(crate) consoles: Vec<SimulatedConsole>,
     pub(crate) in_flight: Vec<RequestsInFlight>,
-    /// What rolldeck deleted.
+    /// The writes of rolldeck that the world accepted.
     pub(crate) accepted: AcceptedWrites,
     pub(crate) ledger: Ledger,
     /// The most nodes that were lost at one instant, and the most that were out of sight, since the beginning.
@@ -77,7 +77,7 @@ impl SimulatedFixture {
         self.run_until(secs, |fixture| fixture.world.now() >= end);
     }
 
-    /// Lets time pass until `done`, at most `secs`; returns whether it is.
+    /// Lets time pass until `done`, at most `secs`; returns whether `done` was reached.
     pub(crate) fn run_until(&mut self, secs: u64, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.world.now() + Duration::from_secs(secs);
         loop {
@@ -111,7 +111,7 @@ impl SimulatedFixture {
         });
     }
 
-    /// Gives a console a command and waits until it is settled.
+    /// Gives a console a command and waits until the console has settled it.
     pub(crate) fn ask(&mut self, who: usize, command: Command) -> String {
         let id = self.consoles[who].command(command, self.world.now()).unwrap();
         let mut answer = None;
@@ -137,7 +137,7 @@ impl SimulatedFixture {
         self.ask(who, Command::Step(Step::Partition(IntOrPercent::Int(keep))));
     }
 
-    /// What a console shows now.
+    /// The snapshot that a console shows now.
     pub(crate) fn shown(&mut self, who: usize) -> Snapshot {
         let now = self.world.now();
         self.consoles[who].snapshot(now)
@@ -147,7 +147,7 @@ impl SimulatedFixture {
         self.shown(who).phase
     }
 
-    /// How long ago that was.
+    /// The time since `at`.
     pub(crate) fn since(&self, at: Timestamp) -> Duration {
         self.world.now().since(at)
     }

@@ -10,12 +10,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::missing::skip;
 use super::program::Operator;
 
-/// Notes the program's process id in the file that it is called by; says how the program ended, and keeps what it said
-/// last on the screen. A program that was killed leaves the cursor anywhere, and the terminal raw.
+/// Writes the program's process id to the file `$0`, prints how the program ended, and keeps its last output on the screen. A killed program leaves
+/// the cursor anywhere, and the terminal raw.
 const SHELL: &str =
     r#"sh -c 'echo $$ >"$0"; exec "$@"' "$0" "$@"; printf '\r\nit ended with %s\r\n' "$?"; exec sleep 600"#;
 
-/// For what takes a second on an idle machine.
+/// The time limit for steps that take a second on an idle machine.
 const SOON: Duration = Duration::from_secs(60);
 
 /// One window; closed when dropped.
@@ -26,7 +26,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Opens the program with `line` in a window of that size; nothing where there is no tmux (which it says in one line).
+    /// Opens the program with `line` in a window of that size. Without tmux the answer is `None`, and one line says so.
     pub(crate) fn open(operator: &Operator, line: &[&str], (columns, rows): (u16, u16)) -> Option<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(1);
         if Command::new("tmux").arg("-V").output().is_err() {
@@ -77,8 +77,8 @@ impl Terminal {
         String::from_utf8_lossy(&self.tmux(["capture-pane", "-p"]).stdout).into_owned()
     }
 
-    /// Goes to a dialog's button and presses it, once the dialog says what it would do: that may move the focus. A key is pressed
-    /// when the screen shows what came of the one before.
+    /// Moves the focus to a dialog's button and presses it. The dialog must first say what it would do, because that may move the focus; each key is
+    /// pressed only after the screen shows the effect of the one before.
     #[track_caller]
     pub(crate) fn choose(&self, button: &str) {
         let (idle, focused) = (format!("[ {button} ]"), format!("[>{button}<]"));
@@ -94,7 +94,7 @@ impl Terminal {
         self.confirm(&focused);
     }
 
-    /// Presses enter in the dialog with this button, when it says what it would do: before that, enter does nothing.
+    /// Presses enter in the dialog with this button, once the dialog says what it would do: before that, enter does nothing.
     #[track_caller]
     pub(crate) fn confirm(&self, button: &str) {
         self.eventually("the dialog does not say what it would do", || {

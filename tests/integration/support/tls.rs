@@ -1,4 +1,4 @@
-//! TLS before servers that speak in the clear, and an HTTPS proxy with a user and a password.
+//! TLS before servers without TLS, and an HTTPS proxy with a user and a password.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ impl TlsEntry {
     }
 }
 
-/// A server called `name`; what is in its TLS connections goes on to `to`. Ends with the runtime.
+/// A TLS server called `name` that passes the content of its connections on to `to`; it ends with the runtime.
 pub(crate) async fn tls_before(to: SocketAddr, name: &str) -> TlsEntry {
     let (listener, acceptor, entry) = listen(name).await;
     tokio::spawn(async move {
@@ -48,7 +48,7 @@ pub(crate) async fn tls_before(to: SocketAddr, name: &str) -> TlsEntry {
     entry
 }
 
-/// An HTTPS proxy that connects to `to` whoever is asked for, if it is sent `Basic` with this in base64. Gives what it was asked, too:
+/// An HTTPS proxy that connects to `to`, whichever host is requested, if the request carries `login` in base64 as `Basic` authorization. Also returns
 /// the first line of each request.
 pub(crate) async fn https_proxy(to: SocketAddr, login: &str) -> (TlsEntry, Arc<Mutex<Vec<String>>>) {
     let (listener, acceptor, entry) = listen("127.0.0.1").await;

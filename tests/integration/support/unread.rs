@@ -1,4 +1,4 @@
-//! A headless driver whose output nobody reads: a pipe that is full stays full until somebody does.
+//! A headless driver whose output nobody reads: its full pipe stays full until somebody reads it.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::program::Operator;
 
-/// For what takes seconds on an idle machine.
+/// The time limit for steps that take seconds on an idle machine.
 const SOON: Duration = Duration::from_secs(90);
-/// From the first signal to the end of the process, 5 s, and what a busy machine adds.
+/// The process ends 5 s after the first signal; a busy machine adds some time.
 pub(crate) const GONE_WITHIN: Duration = Duration::from_secs(8);
 /// A pipe of one page that is this full takes no line of JSON any more.
 const FULL: u64 = 3_000;
@@ -26,7 +26,7 @@ pub(crate) struct Unread<'a> {
 }
 
 impl<'a> Unread<'a> {
-    /// Starts it, with standard output and standard error on the same pipe of one page.
+    /// Starts the driver, with standard output and standard error on the same pipe of one page.
     pub(crate) fn drive(operator: &'a Operator, daemonset: &str, flags: &[&str]) -> Self {
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
         rustix::pipe::fcntl_setpipe_size(&writer, 4096).unwrap();
@@ -36,29 +36,29 @@ impl<'a> Unread<'a> {
         Self { child: child.unwrap(), output: File::from(reader), operator }
     }
 
-    /// Waits until the pipe takes nothing more, while pods are replaced.
+    /// Waits until the pipe is full and one more pod has been deleted.
     #[track_caller]
     pub(crate) fn until_stuck(&mut self) {
         self.eventually("the pipe is full", |unread| rustix::io::ioctl_fionread(&unread.output).unwrap() >= FULL);
         let deleted = self.deletions();
-        // Each pod that is replaced takes several lines.
+        // Each replaced pod takes several lines.
         self.eventually("another pod is deleted", |unread| unread.deletions() > deleted);
     }
 
-    /// How many pods it has deleted.
+    /// How many pods the driver has deleted.
     pub(crate) fn deletions(&self) -> usize {
         self.operator.audit().iter().filter(|line| is_deletion(line)).count()
     }
 
-    /// Waits until its audit log has a line of that kind.
+    /// Waits until the driver's audit log has a line of that kind.
     #[track_caller]
     pub(crate) fn until_told(&mut self, what: &str) {
         self.eventually(what, |unread| unread.operator.audit().iter().any(|line| line["event"] == what));
     }
 
-    /// Waits until it has given the lease back for good; returns how many pods were deleted before, and after.
+    /// Waits until the driver has given the Lease back for good; returns how many pods were deleted before and after that.
     ///
-    /// A drive that sets an image takes the lease for that, and gives it back, before it drives.
+    /// A drive that sets an image takes the Lease for the image and gives it back, before it takes it again to drive.
     #[track_caller]
     pub(crate) fn until_given_back(&mut self) -> (usize, usize) {
         let last = |lines: &[Value]| lines.iter().rposition(|line| line["event"] == "leaseGivenBack");
@@ -79,14 +79,14 @@ impl<'a> Unread<'a> {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Waits for its end without reading what it says.
+    /// Waits for the driver's end without reading its output.
     #[track_caller]
     pub(crate) fn gone(&mut self) -> ExitStatus {
         self.eventually("it ends", |unread| !unread.is_there());
         self.child.wait().unwrap()
     }
 
-    /// Reads all that it says to its end.
+    /// Reads the driver's output to its end.
     pub(crate) fn read(&mut self) -> (String, ExitStatus) {
         let mut said = String::new();
         self.output.read_to_string(&mut said).unwrap();

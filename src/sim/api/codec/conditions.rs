@@ -32,7 +32,7 @@ pub(super) fn parse(status: &mut FieldReader) -> Answer<Arc<[Condition]>> {
     Ok(conditions.collect::<Answer<Vec<_>>>()?.into())
 }
 
-/// Writes them into `status`.
+/// Writes the conditions into `status`.
 pub(super) fn render(o: &mut ObjectWriter<'_>, conditions: &[Condition]) {
     o.objects("conditions", conditions, |condition, o| {
         o.put("type", &*condition.kind);

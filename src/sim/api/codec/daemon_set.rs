@@ -104,7 +104,7 @@ pub(super) fn render(o: &mut ObjectWriter<'_>, daemon_set: &DaemonSet) {
         if status.observed_generation != 0 {
             o.put("observedGeneration", &status.observed_generation);
         }
-        // These three are `omitempty` in Kubernetes' types.
+        // These three fields are `omitempty` in Kubernetes' types: a 0 is left out.
         let counts = [
             ("updatedNumberScheduled", status.counters.updated),
             ("numberAvailable", status.counters.available),

@@ -29,11 +29,11 @@ pub(super) fn parse(mut fields: FieldReader) -> Answer<EventBody> {
     let mut source = fields.object("source")?;
     let reporter = fields.text("reportingComponent")?.filter(|name| !name.is_empty());
     let instance = fields.text("reportingInstance")?.filter(|name| !name.is_empty());
-    // Writers of events.k8s.io/v1 leave both timestamps empty and set `eventTime` alone; it stays in the rest too.
+    // Writers of events.k8s.io/v1 leave both timestamps empty and set only `eventTime`, which also stays in the rest.
     let event_time = fields.map.get("eventTime").and_then(Value::as_str).and_then(|at| Timestamp::parse(at).ok());
     let first_at = fields.time("firstTimestamp")?.or(event_time).unwrap_or_default();
     let (component, host) = (source.text("component")?, source.text("host")?);
-    // Who names a source names the reporter apart from it, or none; kubelets say the same twice.
+    // An event that names a source component has a reporter of its own only if the reporter differs; kubelets write the same names twice.
     let same = (component.clone().unwrap_or_default(), host.clone().unwrap_or_default());
     let apart = (reporter.clone().unwrap_or_default(), instance.clone().unwrap_or_default());
     let apart = (component.is_some() && apart != same).then_some(apart);

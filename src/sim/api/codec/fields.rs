@@ -1,5 +1,5 @@
-//! Reads the fields of JSON objects; what has the wrong shape is refused, naming the field, as the API server's decoder
-//! does.
+//! Reads the fields of JSON objects. A field of the wrong shape is refused with an error that names it, as by the API server's
+//! decoder.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::sim::world::kind::Kind;
 
 use super::super::status::{Answer, ApiRefusal};
 
-/// The fields of one JSON object, taken out one by one; nulls count as absent, what is left is the rest.
+/// The fields of one JSON object, taken out one by one. Nulls count as absent; the fields that nobody took are the rest.
 pub(super) struct FieldReader {
     pub(super) map: Map<String, Value>,
     kind: Kind,

@@ -38,7 +38,8 @@ pub(super) fn parse(fields: &mut FieldReader, before: Option<&Node>) -> Answer<N
     });
     let conditions = conditions::parse(&mut status)?;
     let beat = |all: &[Condition]| Condition::find(all, READY)?.heartbeat_at;
-    // A heartbeat that a client writes is not of the world's own kubelet: `managedFields` says who wrote it.
+    // A changed heartbeat was written by a client, not by the world's own kubelet, so the kubelet's report no longer counts;
+    // `managedFields` names the client.
     let same = before.filter(|before| beat(&before.conditions) == beat(&conditions));
     Ok(Node {
         images: images.collect::<Answer<Vec<_>>>()?.into(),

@@ -1,4 +1,4 @@
-//! What the DaemonSet controller adds to the template of a pod to pin it to a node.
+//! The fields that the DaemonSet controller adds to a pod's template to pin the pod to a node.
 
 use serde_json::{Map, Value, json};
 
@@ -6,8 +6,7 @@ use crate::engine::model::Str;
 use crate::engine::model::template::Template;
 use crate::sim::world::object::Pod;
 
-/// The template's affinity with *all* required node terms replaced by the one that names the node, as the DaemonSet
-/// controller does it.
+/// The template's affinity with all required node terms replaced by one that names the node. The DaemonSet controller does the same.
 pub(super) fn affinity(template: &Template, node: &Str) -> Value {
     let mut affinity = template.json()["spec"]["affinity"].clone();
     if !affinity.is_object() {
@@ -24,7 +23,7 @@ pub(super) fn affinity(template: &Template, node: &Str) -> Value {
     affinity
 }
 
-/// The template's tolerations and the automatic ones that are not among them.
+/// The template's tolerations, and those automatic ones that the template lacks.
 pub(super) fn tolerations(template: &Template) -> Vec<Value> {
     let mut tolerations = template.json()["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
     let automatic = [
@@ -55,7 +54,7 @@ pub(super) fn node_of(affinity: Option<&Value>) -> Option<Str> {
     name.as_str().filter(|_| named).map(Str::from)
 }
 
-/// Takes back what rendering a pinned pod added to its template, as far as the client left it alone.
+/// Removes from `spec` the fields that rendering added for a pinned pod, unless the client changed them.
 pub(super) fn remove(spec: &mut Map<String, Value>, before: &Pod) {
     let Some(node) = &before.pinned else { return };
     let original = |key: &str| before.template.json()["spec"].get(key).cloned();

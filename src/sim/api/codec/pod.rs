@@ -24,7 +24,7 @@ pub(super) fn parse(fields: &mut FieldReader, before: Option<&Pod>) -> Answer<Po
     }
     template["spec"] = Value::Object(spec.map);
     let template = Template::from_json(template);
-    // The same template stays shared with the DaemonSet's other pods.
+    // An unchanged template stays shared with the DaemonSet's other pods.
     let template = before.map(|before| &before.template).filter(|old| **old == template).cloned().unwrap_or(template);
     Ok(Pod { template, pinned, node, status: pod_status::parse(fields.object("status")?)? })
 }

@@ -27,7 +27,7 @@ pub(super) fn parse(mut status: FieldReader) -> Answer<PodStatus> {
             containers.push(parse_container(container, role)?);
         }
     }
-    // Always the same as the singular fields.
+    // Both lists always repeat `hostIP` and `podIP`.
     status.take("hostIPs");
     status.take("podIPs");
     Ok(PodStatus {
@@ -113,17 +113,17 @@ fn parse_container(mut container: FieldReader, role: ContainerRole) -> Answer<Co
 }
 
 fn render_container(container: &ContainerStatus, o: &mut ObjectWriter<'_>) {
-    // All fields are named: a new one is written here, and read in `parse_container`.
+    // This pattern names all fields, so that a new field does not compile until it is written here; `parse_container` must read it too.
     let ContainerStatus { fact, image, image_id, started, last_exit } = container;
     let ContainerFact {
         name,
-        // Which of both lists it is in.
+        // Expressed by the list that the container is in.
         role: _,
-        // Whether there is an `imageID`.
+        // Expressed by the presence of `imageID`.
         image_present: _,
         state,
         last_end,
-        // The code of `last_exit`.
+        // Written as the exit code of the status's `last_exit`.
         last_exit: _,
         restarts,
         ready,

@@ -1,7 +1,7 @@
-//! What is rendered is parsed as the same object, for objects in which every field is made at random.
+//! Tests that a rendered object is parsed as the same object, for objects whose fields are all made at random.
 //!
-//! The literals name every field and use no `..default()`: a field that is added to the world does not compile until it is
-//! made here, and is then missed as long as `parse` and `render` do not both know it.
+//! The literals name every field and use no `..default()`. So a new field of the world's objects does not compile until it is made
+//! here, and the test then fails until both `parse` and `render` know the field.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ fn labels(rng: &mut Rng) -> Labels {
     list::<_, Vec<_>>(rng, |rng| (word(rng), text(rng))).into_iter().collect()
 }
 
-/// What no type holds: none of these names is one of Kubernetes'.
+/// Fields that no type has: none of these names is a field of Kubernetes.
 fn rest(rng: &mut Rng) -> Value {
     let values = [json!("text"), json!(-7), json!(false), json!([null, {"a": null}]), json!({"b": {"c": []}})];
     let fields: Map<_, _> = list(rng, |rng| (format!("other{}", rng.u8(..)), one_of(rng, &values)));
@@ -250,7 +250,7 @@ fn daemon_set(rng: &mut Rng) -> Body {
             unavailable: maybe(rng, |rng| rng.u32(..)).unwrap_or_default(),
             collision_count: maybe(rng, |rng| rng.u32(..)),
         },
-        // Kept by the store, which no client writes.
+        // The store keeps the owners; no client writes them.
         owners: FieldOwners::default(),
     })
 }
@@ -273,7 +273,7 @@ fn lease(rng: &mut Rng) -> Body {
 fn event(rng: &mut Rng) -> Body {
     let (component, host) = (text(rng), maybe(rng, word));
     let same = (component.clone(), host.clone().unwrap_or_default());
-    // A reporter apart from the source is told from none by a source that has a name.
+    // A reporter of its own survives the round trip only if the source has a name and differs from the reporter.
     let reporter = maybe(rng, |rng| (text(rng), text(rng))).filter(|apart| !component.is_empty() && *apart != same);
     Body::Event(EventBody {
         involved: ObjectRef {

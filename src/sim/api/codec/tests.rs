@@ -135,7 +135,7 @@ fn what_a_world_serves_is_read_and_written_again_as_it_was() {
     }
 }
 
-/// A pod as the DaemonSet controller makes it: pinned, its template shared.
+/// A pinned pod with an affinity in its template, as the DaemonSet controller makes it.
 fn pinned() -> Object {
     let template = json!({"metadata": {"labels": {"app": "agent"}}, "spec": {
         "containers": [{"name": "a", "image": "x:1"}],

@@ -1,4 +1,4 @@
-//! What operators do, and what happens to their consoles.
+//! The acts of operators, and the faults of their consoles.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::engine::model::settings::{Gates, Limit, OnDrift, OnFailure, Secs, Tun
 use crate::sim::attack::case::{Act, CrashPoint, LeaseEdit, Trigger};
 use crate::sim::world::scenario::Scenario;
 
-/// What an operator does on a console, or beside it.
+/// The kinds of acts of an operator, on a console or beside it.
 #[derive(Clone, Copy)]
 enum OperatorAct {
     Step,
@@ -21,7 +21,7 @@ enum OperatorAct {
     Resume,
     Undo,
     Drive,
-    /// A console is opened, where none is.
+    /// Opens a console that is not open.
     Open,
     SetImage,
     ReleaseOrStop,
@@ -30,7 +30,7 @@ enum OperatorAct {
     OneShot,
 }
 
-/// How often an operator does what. That every command is drawn is tested in `tests.rs`.
+/// The weights of an operator's acts. `tests.rs` tests that every command is drawn.
 const OPERATOR_ACTS: [(u32, OperatorAct); 11] = [
     (6, OperatorAct::Step),
     (1, OperatorAct::Select),
@@ -55,7 +55,7 @@ enum OneShotCommand {
     Release,
 }
 
-/// How often which command is given as a one-shot command.
+/// The weights of one-shot commands.
 const ONE_SHOT_COMMANDS: [(u32, OneShotCommand); 6] = [
     (3, OneShotCommand::Step),
     (1, OneShotCommand::Pause),
@@ -78,7 +78,7 @@ enum Disruption {
     EditLease,
 }
 
-/// How often which fault of a console, a watch or the lease happens.
+/// The weights of faults of a console, a watch or the Lease.
 const DISRUPTIONS: [(u32, Disruption); 9] = [
     (1, Disruption::Kill),
     (4, Disruption::KillAtWrite),
@@ -91,12 +91,12 @@ const DISRUPTIONS: [(u32, Disruption); 9] = [
     (3, Disruption::EditLease),
 ];
 
-/// How often which image is set. What is wrong with them is told in `Case::bad_images` and the scenario.
+/// The weights of the images that are set. `Case::bad_images` and the scenario have the defects of these images.
 const IMAGES: [(u32, &str); 5] =
     [(1, "agent:missing"), (1, "agent:denied"), (1, "agent:crash"), (1, "agent:v3"), (4, "agent:v2")];
 
 impl Generator {
-    /// What operators do: one begins a rollout, others come and interfere, some are killed.
+    /// The acts of a case: one operator begins a rollout, others interfere, and some consoles are killed.
     pub(super) fn acts(&mut self, names: &[Str], scenario: &Scenario) -> Vec<(Duration, Act)> {
         let node_grace = scenario.node_grace;
         let nodes = names.len();
@@ -138,7 +138,7 @@ impl Generator {
             acts.extend(self.unseen_deletion());
         }
         if self.one_in(12) {
-            // While the rollout is young, and seldom over.
+            // At this time the rollout has begun and is seldom complete.
             let at = self.secs(8..30);
             self.set_back(at, None);
         }
@@ -172,13 +172,13 @@ impl Generator {
         acts
     }
 
-    /// Moves an act to a moment at which it may do the most harm.
+    /// Ties an act to a moment at which it may do most harm: a deletion or a failure.
     pub(super) fn well_timed(&mut self, act: Act) -> Act {
         let trigger = self.pick(&[Trigger::Deletion, Trigger::Deletion, Trigger::Failure]);
         Act::Upon { trigger, after: self.rng.u32(0..4), act: Box::new(act) }
     }
 
-    /// What an operator may do.
+    /// A random act of an operator.
     pub(super) fn operator_act(&mut self, nodes: usize) -> Act {
         let who = self.rng.usize(0..3);
         Act::Ask(
@@ -283,9 +283,9 @@ impl Generator {
             suspect_grace_secs: Some(Secs(self.rng.u32(10..400))),
             on_failure: Some(if self.one_in(2) { OnFailure::RollBack } else { OnFailure::Halt }),
             on_drift: self.drift_tuning().on_drift,
-            // Varied last, by dice of its own (`gates.rs`).
+            // `gates.rs` varies this setting last, with draws of its own.
             max_restarts: Some(Gates::default().max_restarts),
-            // What is not named is varied last (`gates.rs`, `prewarm.rs`), or `why_not_drawn` says why it is not (`tests.rs`).
+            // Settings that are not named here are varied last (`gates.rs`, `prewarm.rs`), or `why_not_drawn` in `tests.rs` says why they are not.
             ..Tuning::default()
         }
     }

@@ -1,5 +1,5 @@
-//! Admission that changes what is written and is not asked for: it sets the update strategy, or adds a container that fails to new pods.
-//! Both by dice of their own, so that what else a seed does stays as it was.
+//! Admission policies that change writes: one sets the update strategy, another adds a failing container to new pods. Both use a random
+//! generator of their own, so that the rest of a seed's case stays as it was.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use crate::engine::model::settings::{OnFailure, Tuning};
 use crate::sim::attack::case::{Act, DAEMON_SET};
 use crate::sim::world::scenario::{ClusterFault, FleetFault, RegistryImage, Scenario};
 
-/// Tell these dice from those of the rest, and from each other.
+/// Mixed into the seed, so that these random generators differ from the others and from each other.
 const OF_STRATEGY: u64 = 0x7374_7261_7465;
 const OF_CONTAINER: u64 = 0x696e_6a65_6374;
 
-/// What is added to pods: it crashes again and again.
+/// The image of the container that is added to pods; it crashes again and again.
 const MESH: &str = "mesh:v1";
 
 impl Generator {
-    /// A policy sets `RollingUpdate` in whatever is written, in one case of eight: from the beginning or from some moment on, until the calm
-    /// or for a while. Meanwhile somebody has something to write: another image, or the way back.
+    /// In one case of eight a policy sets the strategy `RollingUpdate` in every write. It begins at once or later, and lasts until the calm or
+    /// for a while. Meanwhile an operator sets another image or rolls back.
     pub(super) fn rolling_only(&self, seed: u64, scenario: &mut Scenario, acts: &mut Vec<(Duration, Act)>) {
         let mut dice = Self { rng: fastrand::Rng::with_seed(seed ^ OF_STRATEGY), faults: Vec::new(), ..*self };
         if !dice.one_in(8) {
@@ -42,8 +42,8 @@ impl Generator {
         dice.into_scenario(scenario);
     }
 
-    /// A policy adds a container to new pods that crashes, in one case of eight, while a rollout is young: for a while, until what it runs is
-    /// corrected, or until the calm. All nodes may go meanwhile, and now and then the rollout is to go back where pods fail.
+    /// In one case of eight a policy adds a crashing container to new pods soon after a rollout began. It does so for a while, until the
+    /// container's image is corrected, or until the calm. Meanwhile all nodes are allowed, and some rollouts roll back on failure.
     pub(super) fn injected(&self, seed: u64, scenario: &mut Scenario, acts: &mut Vec<(Duration, Act)>) {
         let mut dice = Self { rng: fastrand::Rng::with_seed(seed ^ OF_CONTAINER), faults: Vec::new(), ..*self };
         if !dice.one_in(8) {
@@ -74,7 +74,7 @@ impl Generator {
         dice.into_scenario(scenario);
     }
 
-    /// Adds its faults to those of a scenario.
+    /// Adds the faults of this generator to those of a scenario.
     fn into_scenario(mut self, scenario: &mut Scenario) {
         scenario.faults.append(&mut self.faults);
         scenario.faults.sort_by_key(|(at, _)| *at);

@@ -11,11 +11,11 @@ use crate::sim::attack::network::NetworkProfile;
 use crate::sim::world::scenario::{ControllerVariant, DaemonSetPlan, PullError, RegistryImage, Scenario, Tolerates};
 
 const MB: u64 = 1_000_000;
-/// What an image volume of some DaemonSets holds.
+/// The image of the image volume that some DaemonSets have.
 const MODELS: &str = "models:v1";
-/// Tells the chance of image volumes from all other chance of a seed.
+/// Mixed into the seed for the random generator of image volumes, so that it differs from the others.
 const OF_VOLUMES: u64 = 0x766f_6c75_6d65;
-/// The same of the admission plugin `AlwaysPullImages`.
+/// The same for the admission plugin `AlwaysPullImages`.
 const OF_ADMISSION: u64 = 0x6164_6d69_7400;
 
 impl Generator {
@@ -26,7 +26,7 @@ impl Generator {
             2 => scenario.with_controller(ControllerVariant::V1_21Bug),
             _ => scenario,
         };
-        // What is compared needs some to be compared with.
+        // The comparison of updated nodes with the others needs many nodes in one site.
         let large = self.one_in(10);
         for site in 0..if large { 1 } else { self.rng.usize(1..=2) } {
             let name = ["a", "b"][site];
@@ -53,7 +53,7 @@ impl Generator {
         plan.tolerates = if self.one_in(2) { Tolerates::Everything } else { Tolerates::Nothing };
         self.surge(&mut plan, scenario.controller);
         plan.pulls_always = self.one_in(12);
-        // From a generator of its own, so that cases without it stay what they were.
+        // Image volumes have a random generator of their own, so that cases without them stay as they were.
         let mut rng = fastrand::Rng::with_seed(self.rng.get_seed() ^ OF_VOLUMES);
         if rng.u32(0..8) == 0 {
             let image = RegistryImage::new(MODELS, rng.u64(1..60) * MB);

@@ -1,4 +1,4 @@
-//! Several acts that do harm together: something changes where a console cannot see it, and a command comes right then.
+//! Acts that do harm together: something changes while a console cannot see it, and a command comes just then.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::sim::attack::case::{Act, CrashPoint, LeaseEdit, Trigger};
 use crate::sim::world::scenario::FleetFault;
 
 impl Generator {
-    /// A process is suspended with what it was about to send, and meanwhile the rollout is paused elsewhere.
+    /// A process is suspended before it sends a write, and meanwhile another process pauses the rollout.
     pub(super) fn overtaken(&mut self) -> [Act; 2] {
         let (who, lasts) = (self.rng.usize(0..2), self.secs(1..9));
         let stops = if self.one_in(2) {
             Act::Crash(who, self.rng.u32(0..12), CrashPoint::Suspend { lasts })
         } else {
-            // What answers a failure is decided, and not sent.
+            // The process has decided its answer to a failure but does not send it.
             let act = Box::new(Act::Crash(who, self.rng.u32(0..4), CrashPoint::Suspend { lasts }));
             Act::Upon { trigger: Trigger::Failure, after: self.rng.u32(0..3), act }
         };
@@ -42,7 +42,7 @@ impl Generator {
         asks.into_iter().chain([stops, pause].map(|act| (at, act))).collect()
     }
 
-    /// Somebody makes the record unreadable and deletes it, as consoles then advise; a console may get a command just before.
+    /// Somebody makes the record unreadable and then deletes it, as consoles advise. A console may get a command just before.
     pub(super) fn ruined_record(&mut self, nodes: usize) -> Vec<(Duration, Act)> {
         let at = self.secs(6..self.calm.as_secs().max(20));
         let deleted_at = at + if self.one_in(2) { self.secs(0..4) } else { self.secs(0..1) };
@@ -52,7 +52,8 @@ impl Generator {
         ruin.into_iter().chain(asks).collect()
     }
 
-    /// The lease is deleted where a console cannot see it, and the log of that is gone by then: a new list does not name it.
+    /// The Lease is deleted while a console cannot see it. The log of changes is cut, so the console learns of it only from a new list without
+    /// the Lease.
     pub(super) fn unlisted_lease(&mut self) -> [(Duration, Act); 3] {
         let (at, lasts) = (self.secs(4..self.calm.as_secs() / 2), self.secs(5..30));
         let deleted_at = at + self.secs(2..5);
@@ -63,7 +64,7 @@ impl Generator {
         ]
     }
 
-    /// The strategy is set back where a console cannot see it, and somebody pauses there.
+    /// The strategy is set back while a console cannot see it, and somebody pauses on that console.
     pub(super) fn unseen_drift(&mut self) -> [(Duration, Act); 2] {
         let who = self.rng.usize(0..2);
         let at = self.secs(8..self.calm.as_secs() - 2);
@@ -73,7 +74,7 @@ impl Generator {
         [(at, Act::BreakWatch(who, Watched::DaemonSet, self.secs(10..40))), (at + self.secs(2..12), pause)]
     }
 
-    /// A node goes down where the driver does not see it, and others see to it that there is much to do right then.
+    /// A node goes down while the driver cannot see it, and just then operators allow many nodes.
     pub(super) fn unseen_outage(&mut self, names: &[Str], node_grace: Duration) -> Vec<(Duration, Act)> {
         let at = self.secs(1..20);
         let node = self.pick(names);
@@ -88,7 +89,7 @@ impl Generator {
         ]
     }
 
-    /// Pods are deleted where their console does not see it, and it is asked for others right then.
+    /// Pods are deleted while the deleting console sees it late, and just then it gets another selector.
     pub(super) fn unseen_deletion(&mut self) -> [(Duration, Act); 2] {
         let at = self.secs(4..self.calm.as_secs() / 2);
         let (by, lasts) = (self.secs(2..8), self.secs(20..60));

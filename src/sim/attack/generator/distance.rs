@@ -1,4 +1,4 @@
-//! Consoles that are far away, and pauses that their driver sees late.
+//! Consoles that are far from the API server, and pauses that the driver sees late.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::sim::attack::case::{Act, Trigger};
 use crate::sim::attack::network::NetworkProfile;
 
 impl Generator {
-    /// The API server answers in 0.2 to 2 s, and the line may fill up on top of that.
+    /// The API server answers after 0.2 to 2 s; in some cases the line also fills up.
     pub(super) fn far_away(&mut self, network: NetworkProfile) -> NetworkProfile {
         let distance = self.rng.u64(100..=980);
         let swells = if self.one_in(2) { self.rng.u32(1..20) } else { 0 };

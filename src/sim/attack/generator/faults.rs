@@ -1,4 +1,4 @@
-//! Faults of the world, each healed before the calm: machines, links, the registry, and writes that others make through the API.
+//! Faults of the world: machines, links, the registry, and writes of others through the API. Each is healed before the calm.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,8 +31,8 @@ impl Generator {
                         self.add_until(at, until, FleetFault::ProbesFail(node.clone()), FleetFault::ProbesPass(node));
                     }
                 }
-                // A controller that surges makes pods without end where the kubelet refuses them, and takes hours to remove
-                // those that failed.
+                // A surging controller makes pods without end while the kubelet refuses them, and takes hours to remove the
+                // failed ones.
                 6 | 7 if self.surges => {}
                 6 => self.add(at, FleetFault::EvictAll(node)),
                 7 => self.add_until(at, until, FleetFault::DiskFull(node.clone()), FleetFault::DiskFree(node)),
@@ -46,7 +46,7 @@ impl Generator {
                 10 => self.join(at),
                 11 => {
                     self.add(at, FleetFault::Leave(node.clone()));
-                    // What looks after the machines removes the node some time later.
+                    // The manager of the machines deletes the node some time later.
                     self.add(until, ClusterFault::DeleteNode(node));
                 }
                 _ => self.write_of_others(node, at, until),
@@ -54,7 +54,7 @@ impl Generator {
         }
     }
 
-    /// Clocks of nodes are off: from the beginning, or from some moment on.
+    /// The clocks of some nodes are wrong, from the beginning or from a later time on.
     pub(super) fn wrong_clocks(&mut self, nodes: &[Str]) {
         for _ in 0..self.rng.usize(1..4) {
             let (node, offset_millis) = (self.pick(nodes), self.rng.i64(-600_000..600_000));
@@ -135,13 +135,13 @@ impl Generator {
         }
     }
 
-    /// Somebody sets the strategy back to `RollingUpdate`.
+    /// Adds the fault that somebody sets the strategy back to `RollingUpdate`.
     pub(super) fn set_back(&mut self, at: Duration, max_unavailable: Option<IntOrPercent>) {
         let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
         self.add(at, ClusterFault::SetStrategy { daemon_set, kind: StrategyKind::RollingUpdate, max_unavailable });
     }
 
-    /// Finalizers keep pods that are deleted: some for a moment, some until long after their grace.
+    /// Finalizers keep deleted pods, some for a moment, some until long after their grace.
     pub(super) fn pods_that_stay(&mut self, names: &[Str]) {
         let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
         for _ in 0..self.rng.u32(1..4) {

@@ -8,11 +8,11 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{PrewarmAhead, Setting};
 use crate::sim::attack::case::Act;
 
-/// What is drawn for settings that are varied last, each by a row of its own: a row that is added changes what no earlier die decides.
+/// The values that are drawn for settings that are varied last, one row each. A new row at the end changes no earlier draw.
 const DRAWN: &[(Setting, &[&str])] = &[];
 
 impl Generator {
-    /// Varies those of the table, in some of the commands that set all gates.
+    /// Varies the settings of [`DRAWN`], in some of the commands that set all gates.
     pub(super) fn vary_by_table(&mut self, acts: &mut [(Duration, Act)]) {
         for (setting, values) in DRAWN {
             for (_, act) in acts.iter_mut() {
@@ -25,7 +25,7 @@ impl Generator {
         }
     }
 
-    /// Varies how many restarts are allowed, in some of the commands that set all gates.
+    /// Varies the number of allowed restarts, in some of the commands that set all gates.
     pub(super) fn vary_max_restarts(&mut self, acts: &mut [(Duration, Act)]) {
         for (_, act) in acts {
             let Act::Ask(_, Command::Tune(tuning) | Command::Tuned { tuning, .. }) = act else { continue };
@@ -35,7 +35,7 @@ impl Generator {
         }
     }
 
-    /// Varies the plan and what is pre-warmed ahead of it, in some of the commands that set all gates.
+    /// Varies the plan and the nodes that are pre-warmed ahead of it, in some of the commands that set all gates.
     pub(super) fn vary_plan(&mut self, acts: &mut [(Duration, Act)]) {
         for (_, act) in acts {
             let Act::Ask(_, Command::Tune(tuning) | Command::Tuned { tuning, .. }) = act else { continue };

@@ -1,5 +1,5 @@
-//! Pre-warming: what operators ask of it, at any time, and the gate that needs it. By dice of its own, so that what else a seed does
-//! stays as it was.
+//! Pre-warming: the commands of operators, at any time, and the gate that needs it. It has a random generator of its own, so that the
+//! rest of a seed's case stays as it was.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::engine::model::settings::{Limit, Pace, Tuning};
 use crate::engine::model::site::SiteLabel;
 use crate::sim::attack::case::Act;
 
-/// Tells these dice from those of the rest.
+/// Mixed into the seed, so that this random generator differs from the others.
 const DICE: u64 = 0x7761_726d;
-/// The same, for the method.
+/// The same for the random generator of the method.
 const SETS: u64 = 0x7365_7473;
 
 impl Generator {
-    /// Adds what operators ask of pre-warming to a case, in one of three.
+    /// Adds commands for pre-warming to one case of three.
     pub(super) fn prewarming(&mut self, seed: u64, acts: &mut Vec<(Duration, Act)>) {
         let mut dice = Self { rng: fastrand::Rng::with_seed(seed ^ DICE), faults: Vec::new(), ..*self };
         if !dice.one_in(3) {
@@ -34,13 +34,13 @@ impl Generator {
             acts.push((at, Act::Ask(dice.rng.usize(0..3), Command::Prewarm(command))));
         }
         acts.sort_by_key(|(at, _)| *at);
-        // By dice of their own: cases without StatefulSets stay as they were.
+        // The method has a random generator of its own, so that cases without StatefulSets stay as they were.
         dice.rng = fastrand::Rng::with_seed(seed ^ SETS);
         for (_, act) in acts.iter_mut() {
             let Act::Ask(_, Command::Prewarm(PrewarmCommand::Start { method, limits, .. })) = act else { continue };
             if dice.one_in(3) {
                 *method = PrewarmMethod::StatefulSet;
-                // With a limit of each site it would be refused.
+                // The command would be refused if it had a limit for each site; some are left so.
                 if !dice.one_in(8) {
                     limits.max_pulling_per_site = Limit::Default;
                 }
@@ -86,7 +86,7 @@ impl Generator {
         }
     }
 
-    /// Nodes that are updated first are a site, and so are the others; or they are where they stand.
+    /// The label that makes sites: in one case of four `canary`, so that the nodes updated first are one site and the others another.
     fn site_label(&mut self) -> Option<SiteLabel> {
         if self.one_in(4) { "canary".parse().ok() } else { None }
     }

@@ -1,15 +1,15 @@
-//! Registries that count pulls. By dice of their own, so that what else a seed does stays as it was.
+//! Registries that limit pulls. They have a random generator of their own, so that the rest of a seed's case stays as it was.
 
 use std::time::Duration;
 
 use super::Generator;
 use crate::sim::world::scenario::{FleetFault, PullQuota, Scenario};
 
-/// Tells these dice from those of the rest.
+/// Mixed into the seed, so that this random generator differs from the others.
 const DICE: u64 = 0x7175_6f74;
 
 impl Generator {
-    /// The registry serves a few pulls in a while only, from some moment until the calm, in one case of eight.
+    /// In one case of eight the registry serves only a few pulls in a span of time, from some moment until the calm.
     pub(super) fn limited_pulls(&self, seed: u64, scenario: &mut Scenario) {
         let mut dice = Self { rng: fastrand::Rng::with_seed(seed ^ DICE), faults: Vec::new(), ..*self };
         if !dice.one_in(8) {

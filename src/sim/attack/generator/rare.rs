@@ -1,5 +1,5 @@
-//! What seldom happens: pods that are taken out of their DaemonSet's reach, a DaemonSet that is deleted and made anew, a
-//! watch that stands still and does not say so.
+//! Rare faults: pods that lose their DaemonSet's label, a DaemonSet that is deleted and made anew, a watch that stands still without
+//! an error.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::sim::attack::case::{Act, DAEMON_SET, Trigger};
 use crate::sim::world::scenario::{ClusterFault, FleetFault, RegistryImage, Scenario};
 
-/// After how many seconds a watch of nodes that stands still is noticed for certain: 11 minutes, and the time until the next
-/// bookmark shows it.
+/// The number of seconds after which a console certainly notices that its watch of nodes stands still: 11 minutes, plus the time until
+/// the next bookmark shows it.
 const FOUND_OUT: u64 = 13 * 60;
 
 impl Generator {
-    /// Faults of the world that are seldom, each healed before the calm.
+    /// Adds rare faults of the world, each healed before the calm.
     pub(super) fn rare_faults(&mut self, scenario: &Scenario) {
         if self.one_in(8) {
             for _ in 0..self.rng.u32(1..4) {
@@ -42,7 +42,7 @@ impl Generator {
         self.add(at, FleetFault::Publish(Box::new(moved)));
     }
 
-    /// A pod's label is taken away, and put back: at once, or when its controller has let it go and made another.
+    /// Somebody removes a pod's label and puts it back: at once, or after the controller has released the pod and made another.
     fn quarantine(&mut self, scenario: &Scenario) {
         let node = self.pick(&scenario.nodes).name;
         let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
@@ -56,15 +56,15 @@ impl Generator {
         self.add_until(at, (at + away).min(self.calm), labelled(""), labelled(DAEMON_SET.1));
     }
 
-    /// The DaemonSet is deleted, with its pods or without them, now and then held by a finalizer for a while; and the same
-    /// manifest is applied again.
+    /// The DaemonSet is deleted, with its pods or without them, and its manifest is applied again. Sometimes a finalizer keeps the deleted
+    /// DaemonSet for a while.
     fn recreated_daemon_set(&mut self, scenario: &Scenario) {
         let Some(mut plan) = scenario.daemon_sets.first().cloned() else { return };
-        // The manifest has what was rolled out by now, or what was there before.
+        // The manifest has either the image of the rollout or the one before.
         let image = self.pick(&["agent:v1", "agent:v2"]);
         plan.images.values_mut().for_each(|it| image.clone_into(it));
         let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
-        // While the rollout is young, and seldom over.
+        // In most cases the rollout has begun and is seldom complete.
         let at = if self.one_in(3) { self.secs(4..self.calm.as_secs() / 2) } else { self.secs(6..30) };
         let held_for = if self.one_in(2) { self.secs(15..60) } else { Duration::ZERO };
         let gone_at = (at + held_for).min(self.calm - Duration::from_secs(10));
@@ -78,7 +78,7 @@ impl Generator {
         self.add(again, ClusterFault::CreateDaemonSet(Box::new(plan)));
     }
 
-    /// The DaemonSet is deleted when pods are being replaced, and a finalizer holds it while they become ready.
+    /// The DaemonSet is deleted while its pods are being replaced, and a finalizer keeps it while they become ready.
     pub(super) fn deleted_in_the_middle(&mut self, scenario: &Scenario) -> Vec<(Duration, Act)> {
         let Some(plan) = scenario.daemon_sets.first().cloned() else { return Vec::new() };
         let daemon_set = Str::from(format!("{}/{}", DAEMON_SET.0, DAEMON_SET.1));
@@ -93,7 +93,7 @@ impl Generator {
         vec![(begins, Act::Upon { trigger: Trigger::Deletion, after: self.rng.u32(1..5), act: delete })]
     }
 
-    /// A driver's watch of the nodes stands still. When that must be known a node is cut off, and all may be updated.
+    /// A driver's watch of nodes stands still. Around the time at which the driver must know this, a node is cut off and all nodes are allowed.
     pub(super) fn stuck_watch(&mut self, names: &[Str]) -> Vec<(Duration, Act)> {
         let at = self.secs(4..30);
         let known_at = at + Duration::from_secs(FOUND_OUT);

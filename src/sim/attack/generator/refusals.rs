@@ -1,5 +1,5 @@
-//! What the API server does not let happen, and a controller that does nothing: pods that are refused for long, pods that
-//! may not be deleted, a DaemonSet controller that stands still.
+//! Refusals of the API server, and a controller that stands still: new pods are refused for long, pods may not be deleted, or the
+//! DaemonSet controller does nothing.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::engine::model::settings::{Budgets, Limit, Tuning};
 use crate::sim::attack::case::{Act, DAEMON_SET};
 use crate::sim::world::scenario::ClusterFault;
 
-/// What API servers say of a pod that they refuse.
+/// Messages with which API servers refuse a pod.
 const REFUSALS: [&str; 4] = [
     "exceeded quota: edge, requested: pods=1, used: pods=8, limited: pods=8",
     "ValidatingAdmissionPolicy 'no-pods' with binding 'no-pods' denied request: not today",
@@ -20,7 +20,7 @@ const REFUSALS: [&str; 4] = [
 ];
 
 impl Generator {
-    /// One or the other, seldom: what operators do meanwhile; the faults are added.
+    /// Adds some of these faults, seldom, and returns the acts of operators meanwhile.
     pub(super) fn refusals(&mut self, nodes: &[Str]) -> Vec<(Duration, Act)> {
         let mut acts = Vec::new();
         if self.one_in(12) {
@@ -35,7 +35,7 @@ impl Generator {
         acts
     }
 
-    /// Pods are refused while a rollout is young, for long, and somebody lets more go.
+    /// New pods are refused for long soon after a rollout began, and an operator allows more nodes.
     fn refused_replacements(&mut self) -> [(Duration, Act); 2] {
         let at = self.secs(4..40);
         let until = (at + self.secs(60..300)).min(self.calm);
@@ -67,7 +67,7 @@ impl Generator {
         self.all_of_them(at)
     }
 
-    /// Somebody lets all of them go around then, one after the other or two at once.
+    /// An operator allows all nodes around `at`, with a budget of one or two nodes.
     fn all_of_them(&mut self, at: Duration) -> [(Duration, Act); 2] {
         let budgets =
             Budgets { max_unavailable: Limit::At(IntOrPercent::Int(self.rng.u32(1..3))), ..Budgets::default() };

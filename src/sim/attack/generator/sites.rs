@@ -1,5 +1,5 @@
-//! Limits of sites for updates: operators say how many nodes of a site may pull at once, and by which label sites are told apart.
-//! They are drawn from a random generator of their own, so that they do not change what else a seed leads to.
+//! Limits of sites for updates: operators set how many nodes of a site may pull at once, and which label groups nodes into sites.
+//! These limits have a random generator of their own, so that the rest of a seed's case stays as it was.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Tuning};
 use crate::sim::attack::case::Act;
 
-/// Tells these dice from those of the rest.
+/// Mixed into the seed, so that this random generator differs from the others.
 const DICE: u64 = 0x7369_7465;
 
 impl Generator {

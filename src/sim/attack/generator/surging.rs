@@ -1,4 +1,4 @@
-//! DaemonSets that surge: their controller takes no node down, and whoever adopts one names a budget.
+//! DaemonSets that surge: their controller takes no node down, so an operator who adopts one has to name a budget.
 
 use super::Generator;
 use crate::engine::model::command::Command;
@@ -8,7 +8,7 @@ use crate::engine::model::settings::{Limit, Tuning};
 use crate::sim::world::scenario::{ControllerVariant, DaemonSetPlan};
 
 impl Generator {
-    /// Has the DaemonSet surge, now and then; where its controller can.
+    /// Makes the DaemonSet surge in some cases, if its controller supports it.
     pub(super) fn surge(&mut self, plan: &mut DaemonSetPlan, variant: ControllerVariant) {
         if variant == ControllerVariant::V1_20 || plan.strategy == StrategyKind::OnDelete || !self.one_in(8) {
             return;
@@ -22,7 +22,7 @@ impl Generator {
         self.surges = true;
     }
 
-    /// The command as somebody gives it who knows that it surges; one in four does not.
+    /// Adds a budget to a command for a DaemonSet that surges; in one case of four the operator forgets it.
     pub(super) fn with_budget(&mut self, command: Command) -> Command {
         if !self.surges || self.one_in(4) {
             return command;

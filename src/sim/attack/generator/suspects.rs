@@ -12,10 +12,10 @@ use crate::engine::model::settings::{Limit, Secs, Tuning};
 use crate::sim::attack::case::Act;
 use crate::sim::world::scenario::{FleetFault, RegistryImage};
 
-/// It is pulled, ready, and crashes a while later, again and again.
+/// The image of a container that becomes ready and crashes a while later, again and again.
 pub(super) const UNSTEADY: &str = "agent:unsteady";
 
-/// From so many nodes on, two that go down alone are no accident.
+/// The number of nodes from which on two updated nodes that go down alone count as no accident.
 const MANY: usize = 15;
 
 impl Generator {
@@ -27,12 +27,12 @@ impl Generator {
         unsteady
     }
 
-    /// Nodes go down after their update, and somebody asks for the rest meanwhile.
+    /// Nodes go down after their update, and meanwhile an operator allows the other nodes.
     pub(super) fn suspects(&mut self, names: &[Str], node_grace: Duration) -> Vec<(Duration, Act)> {
         self.calm = self.calm.max(Duration::from_secs(400));
         let at = self.secs(4..12);
         let cut_at = at + self.secs(20..60);
-        // In the order in which they are updated, as a rule.
+        // Sorted in the usual order of updates.
         let mut nodes = names.to_vec();
         nodes.sort_by(|a, b| natord::compare(a, b));
         let few = self.rng.usize(1..5);
@@ -44,7 +44,7 @@ impl Generator {
         let (grace, rest_at) = match mode {
             0 => self.stay_away(nodes, few, cut_at, node_grace),
             1 => {
-                // Down, back, and down again for long enough to tell that it is alone.
+                // The node goes down, comes back, and goes down again long enough to show that no other node does.
                 let (again_at, blinks) = (noticed_at + self.secs(20..40), node_grace + self.secs(8..14));
                 for node in nodes.into_iter().take(1) {
                     self.goes_down(node.clone(), cut_at, blinks);
@@ -74,8 +74,8 @@ impl Generator {
         .into()
     }
 
-    /// Nodes are away for a moment or for longer than they may be, alone or with others: how long they may be, and when
-    /// the rest is asked for.
+    /// Nodes are away for a moment or for longer than the grace, alone or with others. Returns the grace, and the time at which the operator
+    /// allows the other nodes.
     fn stay_away(
         &mut self,
         nodes: Vec<Str>,
@@ -101,7 +101,7 @@ impl Generator {
         }
     }
 
-    /// An image that is ready for a while and crashes, and a step that comes between two of its crashes.
+    /// A rollout of an image that is ready for a while and then crashes, and a step that may come between two of its crashes.
     pub(super) fn restarts(&mut self) -> Vec<(Duration, Act)> {
         self.calm = self.calm.max(Duration::from_secs(240));
         let at = self.secs(4..20);

@@ -1,4 +1,4 @@
-//! What goes wrong with templates: policies that refuse or rewrite them, and revisions that are not seen.
+//! Faults of templates: policies that refuse or rewrite them, and revisions that a console does not see.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::sim::attack::case::{Act, DAEMON_SET, Trigger};
 use crate::sim::world::scenario::ClusterFault;
 
 impl Generator {
-    /// Policies of the cluster that come and go, all gone before the calm.
+    /// Adds policies of the cluster that last for a while; all are gone before the calm.
     pub(super) fn template_policies(&mut self) {
         if self.one_in(10) {
             let at = self.secs(6..self.calm.as_secs());
@@ -33,7 +33,7 @@ impl Generator {
         self.add_until(at, until, refuse, ClusterFault::AdmitTemplates { namespace });
     }
 
-    /// Somebody goes back when the new image is on some nodes, and the old one is not admitted any more.
+    /// Somebody rolls back after some nodes have the new image, while a policy refuses the old template.
     pub(super) fn refused_undo(&mut self) -> Act {
         let at = self.secs(6..10);
         let until = (at + self.secs(30..200)).min(self.calm);
@@ -43,7 +43,7 @@ impl Generator {
         Act::Upon { trigger: Trigger::Deletion, after: self.rng.u32(0..4), act: Box::new(undo) }
     }
 
-    /// Around the change of the template, a console's watch of revisions lets only bookmarks through.
+    /// A console's watch of revisions passes on only bookmarks around the change of the template.
     pub(super) fn unseen_revision(&mut self, start: Duration) -> (Duration, Act) {
         let at = start.saturating_sub(self.secs(0..3)).max(Duration::from_secs(1));
         let lasts = self.secs(5..60);

@@ -1,4 +1,4 @@
-//! Every kind of fault, every command that an operator can give, and another value than its default of every setting is made by some case.
+//! Tests that some case has every kind of fault, every command of an operator, and for every setting a value other than its default.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::sim::attack::case::{Act, Case, LeaseEdit};
 use crate::sim::attack::faults::{FaultKind, of_world};
 use crate::sim::attack::network::NetworkProfile;
 
-/// What no case names: it follows from two consoles that write at once.
+/// The kinds of fault that no case names. A conflict follows from two consoles that write at once.
 const FOLLOWS: [FaultKind; 1] = [FaultKind::Conflict];
 
 fn of_act(act: &Act) -> Option<FaultKind> {
@@ -111,7 +111,7 @@ commands! {
     "give up driving" => Command::GiveUpDriving { .. },
 }
 
-/// Commands that no case gives: setting an image adopts as well, and a process gives up driving by itself.
+/// Commands that no case gives. Setting an image also adopts, and a process gives up driving by itself.
 const NOT_GIVEN: [&str; 2] = ["adopt", "give up driving"];
 
 fn given(act: &Act) -> Vec<&'static str> {
@@ -130,7 +130,7 @@ fn every_command_is_given() {
     assert_eq!(absent, NOT_GIVEN, "no seed gives these: see `OPERATOR_ACTS`");
 }
 
-/// Why no case sets it to another value than its default.
+/// Why no case sets this setting to a value other than its default; `None`: some case must.
 fn why_not_drawn(setting: Setting) -> Option<&'static str> {
     match setting {
         Setting::Order => Some("no promise depends on which node goes next"),
@@ -141,7 +141,7 @@ fn why_not_drawn(setting: Setting) -> Option<&'static str> {
     }
 }
 
-/// The settings that it sets to another value than their default.
+/// The settings that an act sets to a value other than their default.
 fn changed(act: &Act) -> Vec<Setting> {
     match act {
         Act::Ask(_, command) | Act::OneShot(command) => {

@@ -1,4 +1,4 @@
-//! Nodes that should not run the pod any more when its rollout ends, and have an old one that serves.
+//! Nodes that should no longer run the pod when the rollout ends, but still have an old pod that serves.
 
 use super::Generator;
 use crate::engine::model::Str;
@@ -7,7 +7,7 @@ use crate::engine::model::template::TaintEffect;
 use crate::sim::world::scenario::ClusterFault;
 
 impl Generator {
-    /// Some nodes are tainted `NoSchedule` before the rollout comes to them, for long: until the calm, or for good.
+    /// Some nodes get the taint `NoSchedule` early in the rollout, for long: until the calm, or for good.
     pub(super) fn tainted_for_long(&mut self, nodes: &[Str]) {
         let at = self.secs(1..12);
         let key = Str::from("reserved");

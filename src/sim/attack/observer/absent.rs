@@ -1,5 +1,5 @@
-//! P4: no serving pod is replaced while another node's pod is refused, or missing for long. P8: what waits says why, and
-//! waits for nothing that it could do.
+//! P4: no serving pod is replaced while another node's pod is refused, or missing for long. P8: a node without a pod says why, and a
+//! node that is next is updated in time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,29 +18,30 @@ use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::Body;
 
-/// A refused pod has failed by then: what a missing image is given.
+/// The time after which a refused pod counts as failed; the same as for a missing image.
 const REFUSED: Duration = Duration::from_secs(5);
-/// A pod that is missing for so long counts as a failure, whatever is known of it.
+/// The time after which a missing pod counts as failed, for whatever reason it is missing.
 const MISSING: Duration = Duration::from_secs(60);
-/// As long as nothing need be said of a pod that is missing.
+/// The time for which a console need not say why a pod is missing.
 const UNEXPLAINED: Duration = Duration::from_secs(30);
-/// Who is next, and sees all it needs, goes within that time: a deletion whose answer was lost is waited for 30 s.
+/// The time within which a node that is next must be updated, if its driver sees everything. A driver waits 30 s for the answer to a
+/// deletion that was lost.
 const NEXT: Duration = Duration::from_secs(100);
 
-/// By console: nodes that it shows in some way, since when without a break.
+/// By console: nodes that it shows in some state, each with the time since when it does so without a break.
 type ShownSince = BTreeMap<Str, BTreeMap<Str, Timestamp>>;
 
-/// What is known of pods that are missing, and of whoever has to see it.
+/// The observer's knowledge of missing pods, and of the driver that has to see them.
 #[derive(Debug, Default)]
 pub(super) struct Absent {
     /// When the newest pod was created.
     newest_pod_at: Timestamp,
     template_since: Timestamp,
-    /// Who holds the lease, and since when.
+    /// The holder of the Lease, and since when it holds it.
     holder: Option<(Str, Timestamp)>,
-    /// By console: nodes that it shows as next, since when without a break.
+    /// The nodes that each console shows as next.
     next: ShownSince,
-    /// By console: nodes that it shows as being created and refused, since when without a break.
+    /// The nodes that each console shows as being created and refused.
     refused: ShownSince,
 }
 
@@ -62,7 +63,7 @@ impl Absent {
 }
 
 impl Observer {
-    /// P4: the nodes whose pod was refused or missing for so long that whoever drives must have known.
+    /// P4: a serving pod is replaced although another node's pod was refused or missing for so long that the driver must have known.
     pub(super) fn check_absent(&self, context: &DeletionContext<'_>, forward: &[&Intent], world: &World) -> Broken {
         let untouched = forward.iter().all(|intent| intent.acknowledged_halt == 0 && intent.target.is_some());
         if !untouched || !self.serves_for_sure(context.pod, context.at) {
@@ -95,7 +96,7 @@ impl Observer {
         None
     }
 
-    /// When the controller first said, from `since` on, that it could not create a pod, if none was created after that.
+    /// The time of the controller's first event from `since` on that it could not create a pod; `None` if a pod was created after it.
     fn refused_since(&self, world: &World, since: Timestamp) -> Option<Timestamp> {
         let said = world.store().list_in(Kind::Event, &self.namespace).filter_map(|object| match &object.body {
             Body::Event(event) if &*event.reason == "FailedCreate" => Some(event.last_at),
@@ -105,7 +106,7 @@ impl Observer {
         said.filter(|at| *at >= since && *at > created_at).min()
     }
 
-    /// P8: what a console shows of nodes that wait.
+    /// P8: checks what a console shows about nodes that wait.
     pub fn check_waits(&mut self, by: &Str, snapshot: &Snapshot, world: &World, now: Timestamp) {
         let live = snapshot.watches.iter().all(|watch| watch.health == WatchHealth::Live);
         let unexplained = snapshot.nodes.iter().find(|node| {
@@ -123,7 +124,7 @@ impl Observer {
         let shown = self.absent.refused.entry(by.clone()).or_default();
         let refused: BTreeMap<Str, Timestamp> =
             refused.map(|node| (node.name.clone(), shown.get(&node.name).copied().unwrap_or(now))).collect();
-        // What is refused of one template may be admitted of the next: with the template the grace begins anew.
+        // A pod of the next template may be admitted, so a new template begins the grace anew.
         let template_since = self.absent.template_since;
         let too_long = |since: Timestamp| {
             now.since(since.max(template_since)) > REFUSED + self.slack + ROUNDED && since >= self.blind_until
@@ -137,7 +138,7 @@ impl Observer {
                 format!("{by} shows for long that the pod on {name} is refused, and does not count it"),
             );
         }
-        // Where no pod may be deleted, everything waits for that; where the network fails, for its answers.
+        // Nodes that are next may wait for long while pods may not be deleted, or while a bad network loses answers.
         let may_go = live && snapshot.driver.is_you() && snapshot.phase == Phase::Running && self.network_is_fine;
         let blind = snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::ViewStale { .. }));
         let shown = self.absent.next.entry(by.clone()).or_default();

@@ -1,4 +1,4 @@
-//! P4 on the way back: to a revision that no pod shows to work, no more pods that serve are replaced than may be down.
+//! P4 on the way back: as long as no pod shows that the revision works, rolldeck replaces no more serving pods than may be down.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use super::{ObservedPod, Observer};
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 
-/// A pod that has been ready for so long may count as one that shows it; the engine waits a second longer at least.
+/// The time for which a pod must be ready to show that its revision works. The engine waits at least a second longer.
 const SHOWS: Duration = Duration::from_secs(9);
 
-/// The revision to which it goes back, and the nodes whose pods served when they were replaced for it.
+/// The revision that the rollout goes back to, and the nodes whose serving pods were replaced for it.
 #[derive(Debug, Default)]
 pub(super) struct TakenBack {
     target: Option<Str>,
@@ -20,7 +20,7 @@ pub(super) struct TakenBack {
 }
 
 impl TakenBack {
-    /// A pod that served was replaced on this node on the way back to `target`.
+    /// Notes that a serving pod on this node was replaced on the way back to `target`.
     pub(super) fn note(&mut self, target: &Str, node: &Str) {
         if self.target.as_ref() != Some(target) {
             *self = Self { target: Some(target.clone()), nodes: BTreeSet::new() };
@@ -28,14 +28,14 @@ impl TakenBack {
         self.nodes.insert(node.clone());
     }
 
-    /// The rollout goes forward, or is over.
+    /// Forgets the way back, because the rollout goes forward or is over.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }
 }
 
 impl Observer {
-    /// Takes in a deletion that was accepted, after it was judged.
+    /// Notes an accepted deletion, after it was judged.
     pub(super) fn note_taken_back(&mut self, uid: &Str, node: &Str, at: Timestamp) {
         let target = self.records.now().and_then(Option::as_ref).map(|record| &record.intent);
         let target = target.filter(|intent| is_rolling_back(intent)).and_then(|intent| intent.target.clone());
@@ -48,7 +48,7 @@ impl Observer {
         }
     }
 
-    /// The revision to which all records that were in force lead back.
+    /// The revision that all records in force go back to; `None` if they do not agree or one goes forward.
     pub(super) fn leads_back_to<'a>(&self, context: &DeletionContext<'a>) -> Option<&'a Str> {
         let mut targets = context.intents().map(|intent| intent.target.as_ref().filter(|_| is_rolling_back(intent)));
         let first = targets.next()??;
@@ -72,13 +72,13 @@ impl Observer {
         })
     }
 
-    /// Whether a console may take this pod for one that shows that `target` works.
+    /// Whether a console may take this pod as a sign that `target` works.
     fn may_show(&self, pod: &ObservedPod, target: &Str, context: &DeletionContext<'_>) -> bool {
         let of_target = pod.fact.revision.as_ref() == Some(target) && pod.fact.deletion_at.is_none();
         let began = context.records.iter().filter_map(|record| record.progress.started_at).max();
         let apart = self.clocks + self.slack;
         let before = began.is_none_or(|began| pod.fact.created_at <= began + apart);
-        // A clock that is wrong may tell a longer time.
+        // By a wrong clock the pod may seem ready for longer.
         let wrong_clock = pod.fact.node.as_ref().is_none_or(|node| self.wrong_clocks.contains(node));
         let long = pod.ready_since.is_some_and(|since: Timestamp| since + SHOWS <= context.at);
         of_target && pod.ready_since.is_some() && (before || wrong_clock || long)

@@ -1,5 +1,5 @@
-//! Changes of the template that operators request: until one is made nothing else changes, and when the rollout is over nothing of
-//! rolldeck's is left on the DaemonSet.
+//! Changes of the template that operators request: a change that was given up leaves the rollout paused, a roll back leads to the
+//! requested revision, and after a release nothing of rolldeck is left on the DaemonSet.
 
 use super::Observer;
 use super::record::COMMAND_TAKES;
@@ -10,12 +10,12 @@ use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 
-/// Whether partition, selector and threshold do not bind: only while the target is what was gone back to.
+/// Whether the target is the revision that the rollout goes back to; only then partition, selector and threshold do not apply.
 pub(super) fn is_rolling_back(intent: &Intent) -> bool {
     intent.back_to.is_some() && intent.back_to == intent.target
 }
 
-/// A roll back that is requested.
+/// A roll back that the record requests.
 #[derive(Debug)]
 pub(super) struct RequestedRollBack {
     to: Str,
@@ -24,9 +24,9 @@ pub(super) struct RequestedRollBack {
 }
 
 impl Observer {
-    /// P2, P3: a change that was given up leaves the rollout paused; going back is to what was asked back to.
+    /// P2, P3: a change that was given up leaves the rollout paused; a roll back leads to the requested revision.
     pub(super) fn change_is(&mut self, record: Option<&Record>, at: Timestamp) {
-        // One that is of another DaemonSet is replaced, not changed.
+        // A record of another DaemonSet is replaced, not changed.
         let of = |of: &Record| of.daemonset_uid.clone();
         let same = |was: &&Record| of(was).is_none() || record.is_none_or(|record| of(record) == of(was));
         let was = self.records.now().and_then(Option::as_ref).filter(same).map(|record| record.intent.clone());
@@ -34,10 +34,10 @@ impl Observer {
         let intent = record.map(|record| &record.intent);
         if let (Some(was), Some(intent)) = (&was, intent) {
             let refused = intent.outcome.as_ref().is_some_and(|outcome| outcome.refused.is_some());
-            // A rollout that was released has ended: what begins in its place, not adopted yet, knows nothing of its change.
+            // After a release a new rollout that is not adopted yet knows nothing of the released one's change.
             let begins = was.releasing.is_some() && record.is_some_and(|record| !record.progress.adopted);
             let given_up = was.change.is_some() && intent.change.is_none() && (refused || intent.target.is_none());
-            // An operator who resumes once it was given up ends the pause before it is written.
+            // An operator who resumes after the change was given up may end the pause before it is written.
             let resumed = self.resumptions.iter().any(|(_, given_at)| *given_at + COMMAND_TAKES >= at);
             if given_up && !begins && !resumed && intent.paused.is_none() && intent.releasing.is_none() {
                 self.report_violation("P3", at, "a change was given up, and the rollout goes on".to_owned());
@@ -46,10 +46,10 @@ impl Observer {
         let goes_back_now = intent.filter(|intent| is_rolling_back(intent)).and_then(|intent| intent.target.clone());
         let went_back = was.as_ref().filter(|was| is_rolling_back(was)).and_then(|was| was.target.clone());
         if let Some(target) = goes_back_now.filter(|target| Some(target) != went_back.as_ref()) {
-            // What admission made of the template that was asked for is another revision, also where it is there already.
+            // Admission may have rewritten the requested template, which makes it another revision.
             let pinned = template.iter().flat_map(Template::images).any(|image| image.contains('@'));
-            // What is there already is asked for and made in one write: nothing is recorded between. One that names its
-            // revision also takes the place of another that is still to be made.
+            // If the DaemonSet has the template already, the roll back is requested and made in one write of the record. A
+            // roll back with a revision also replaces a requested one that is not yet made.
             let at_once = self.undo_requested.as_ref().is_some_and(|(asked_at, revision)| {
                 *asked_at + COMMAND_TAKES >= at && (revision.is_some() || self.requested_roll_back.is_none())
             });
@@ -76,7 +76,7 @@ impl Observer {
                 .take()
                 .filter(|requested| requested.template != template)
                 .map(|requested| requested.to);
-            // What is asked for next does not undo what was written before: the driver may record that only now.
+            // A new request does not undo a roll back that was written before it: the driver may record that one only now.
             self.rolled_back_to = made.or_else(|| self.rolled_back_to.take()).filter(|_| change.is_some());
             self.requested_roll_back = match change {
                 Some(Change::Revision(to)) => Some(RequestedRollBack { to: to.clone(), template }),
@@ -85,7 +85,7 @@ impl Observer {
         }
     }
 
-    /// P2: where no revision is named, a roll back leads to where the rollout came from, whatever others made of the template meanwhile.
+    /// P2: a roll back without a revision leads to the revision that the rollout came from, even if others changed the template meanwhile.
     fn check_came_from(&mut self, to: &Str, at: Timestamp) {
         let unnamed = self
             .undo_requested
@@ -101,7 +101,7 @@ impl Observer {
         }
     }
 
-    /// P10: what is shown as rolled out, or as there, is the template's own revision.
+    /// P10: the revision that a console shows as the target has the images of the template.
     pub(super) fn wrong_target(&self, snapshot: &Snapshot, now: Timestamp) -> Option<String> {
         let claims = matches!(snapshot.phase, Phase::Complete | Phase::Running | Phase::Held | Phase::Idle);
         let template = &self.daemon_set.as_ref()?.template;
@@ -113,14 +113,14 @@ impl Observer {
         (shown != is).then(|| format!("{} with {shown:?}, and the template has {is:?}", snapshot.phase))
     }
 
-    /// Notes that a roll back was requested.
+    /// Notes a command for a roll back.
     pub(super) fn note_undo(&mut self, command: &Command, now: Timestamp) {
         if let Command::Undo { to } = command.inner() {
             self.undo_requested = Some((now, *to));
         }
     }
 
-    /// P9: when the record goes with its release, nothing of ours is left on the DaemonSet.
+    /// P9: when a release removes the record, no annotation of a change is left on the DaemonSet.
     pub(super) fn check_tidy(&mut self, at: Timestamp) {
         let annotations = self.daemon_set.as_ref().map(|fact| &fact.annotations);
         if let Some(change) = annotations.and_then(|annotations| annotations.get(CHANGE)).cloned() {

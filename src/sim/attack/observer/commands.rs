@@ -1,4 +1,4 @@
-//! What operators ask for, and what consoles say of it.
+//! The commands of operators, and the results that consoles report.
 
 use super::Observer;
 use crate::engine::model::Str;
@@ -30,17 +30,17 @@ impl Observer {
         self.resumptions.retain(|((by, given), _)| by != who || *given != id);
     }
 
-    /// Notes that a console gave a command up, and said so.
+    /// Notes that a console reported a command as given up.
     pub fn given_up(&mut self, (who, id): (&Str, CommandId)) {
         self.overtaken.settled(who, id);
     }
 
-    /// Notes that somebody made the record unreadable, or deleted it.
+    /// Notes that the record was made unreadable or deleted.
     pub fn record_is_lost(&mut self, now: Timestamp) {
         self.record_lost_at = Some(now);
     }
 
-    /// P3: a console says that a pause is done; what happened after `seen_at` it could not see.
+    /// P3: checks the strategy when a console reports that a pause is done. The console could not see anything after `seen_at`.
     pub fn pause_is_settled(&mut self, by: &str, seen_at: Timestamp, now: Timestamp) {
         if let Some(since) = self.rolling_since.filter(|since| *since + self.slack < now && *since < seen_at) {
             let secs = now.since(since).as_secs();

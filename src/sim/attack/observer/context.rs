@@ -1,4 +1,4 @@
-//! A deletion that is judged, with what every judge of it needs to know.
+//! A deletion to be judged, with the facts that every check needs.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use crate::engine::model::Str;
 use crate::engine::model::record::{Intent, Record};
 use crate::engine::model::time::Timestamp;
 
-/// A promise, and how it was broken.
+/// The broken promise, and how it was broken; `None`: the promise is kept.
 pub(super) type Broken = Option<(&'static str, String)>;
 
-/// A deletion at the moment when the API server accepted it; what is known is the state just before it.
+/// A deletion at the moment at which the API server accepted it. The other fields have the state just before it.
 pub(super) struct DeletionContext<'a> {
     pub(super) node: &'a Str,
     pub(super) pod: &'a ObservedPod,
@@ -19,7 +19,7 @@ pub(super) struct DeletionContext<'a> {
     /// The records that were in force within the slack.
     pub(super) records: Vec<&'a Record>,
     pub(super) desired: u32,
-    /// The most nodes that may be down by any of the intents.
+    /// The largest budget for unavailable nodes of all these records.
     pub(super) limit: u32,
 }
 

@@ -1,4 +1,4 @@
-//! P4: a container that no template names fails with every revision. So no rollout goes back by itself because of it.
+//! P4: a container that no template names fails with every revision, so no rollout may roll back by itself because of it.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::engine::model::facts::ContainerFact;
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::policy::INJECTED;
 
-/// So long after its images came a container of a template that works is ready.
+/// The time from the arrival of its images within which a container of a working template is ready.
 const READY_IN: Duration = Duration::from_secs(10);
 
 impl Observer {
-    /// A roll back begins, from `target`.
+    /// Checks a roll back from `target` that begins now.
     pub(super) fn check_went_back(&mut self, target: Option<&Str>, at: Timestamp) {
         let asked = self.undo_requested.is_some_and(|(asked_at, _)| asked_at + COMMAND_TAKES >= at);
         if !asked && let Some(node) = self.only_injected_fails(target, at) {
@@ -21,8 +21,8 @@ impl Observer {
         }
     }
 
-    /// A node that fails of a container that was added to its pod, if there is one, and nothing else is wrong anywhere that a rollout may halt
-    /// for.
+    /// A node that fails because of a container that was added to its pod; `None` if there is no such node, or if anything else may have
+    /// halted the rollout.
     fn only_injected_fails(&self, target: Option<&Str>, at: Timestamp) -> Option<Str> {
         let ever_down = self.gone_at.is_some() || self.downs.values().any(|downs| !downs.is_empty());
         let misses_one = self.nodes.keys().any(|name| {

@@ -1,4 +1,4 @@
-//! P10, of what operators want: a screen shows as fact only what the record has, or had until lately.
+//! P10 for the intent of operators: a screen shows as fact only what the record has, or had within the slack.
 
 use super::Observer;
 use crate::engine::model::Str;
@@ -7,8 +7,8 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 
 impl Observer {
-    /// Compares the pause, the partition and the selector that a console shows with what the record said lately. What it
-    /// was asked for and could not save is not among them.
+    /// Compares the pause, the partition and the selector that a console shows with the records of the slack. A command that the console
+    /// could not save yet must not be shown as fact.
     pub(super) fn check_intent_shown(&mut self, by: &Str, snapshot: &Snapshot, now: Timestamp) {
         let recorded = snapshot.started_at.is_some();
         let said = |test: &dyn Fn(&Record) -> bool| self.records.at(now).flatten().any(test);

@@ -55,14 +55,15 @@ impl Observer {
         let own = self.own_budget.at(at).map(|own| own.map_or(0, |own| own.of(desired, Rounding::Up))).max();
         let own = own.unwrap_or(0).max(1);
         let limit = |intent: &Intent| {
-            // Pulls are judged in `check_pulls` and `sites.rs`. `strict` only holds back more, which breaks no promise.
+            // `check_pulls` and `sites.rs` judge pulls. `strict` only holds back more nodes, which breaks no promise.
             let Budgets { max_unavailable, max_pulling: _, max_pulling_per_site: _, site_label: _, pace: _, strict: _ } =
                 &intent.budgets;
             max_unavailable.at().map_or(own, |setting| setting.of(desired, Rounding::Up))
         };
         let limit = records.iter().map(|record| limit(&record.intent)).max().unwrap_or(0);
         let context = DeletionContext { node, pod, at, records, desired, limit };
-        // A console that cannot know yet that a watch is stuck acts on what it shows; the rollout must be requested all the same.
+        // A console that cannot know yet that its watch is stuck acts on what it shows. Even then it must not delete without a
+        // requested rollout.
         if self.unaware.get(&deletion.by).is_some_and(|until| at < *until) {
             return [self.check_pause(&context, deletion), self.check_announced(&context)]
                 .into_iter()
@@ -111,13 +112,13 @@ impl Observer {
 
     fn check_budget(&self, context: &DeletionContext<'_>) -> Broken {
         let (down, limit) = (self.down(context.at), context.limit);
-        // Replacing what does not serve takes no node down, even where the budget was cut meanwhile.
+        // Replacing a pod that does not serve takes no node down, even if the budget was lowered meanwhile.
         let over =
             self.serves_for_sure(context.pod, context.at) && down.len() > limit as usize && down.contains(context.node);
         over.then(|| ("P1", format!("{} down with a budget of {limit}: {}", down.len(), listed(&down))))
     }
 
-    /// P1: of a DaemonSet that surges nothing is taken down, unless somebody has said how many nodes may be.
+    /// P1: no node of a DaemonSet that surges is taken down, unless an operator has set `max_unavailable`.
     fn check_surge(&self, context: &DeletionContext<'_>) -> Broken {
         let saved = self.daemon_set.as_ref()?.annotations.get(ORIGINAL_STRATEGY)?;
         let saved: serde_json::Value = serde_json::from_str(saved).ok()?;
@@ -133,13 +134,12 @@ impl Observer {
         let of = |intent: &Intent| {
             intent.budgets.max_pulling.at().map_or(context.limit, |limit| limit.of(context.desired, Rounding::Up))
         };
-        // What pre-warming pulls there already under a limit of its own is no pull more.
+        // Pre-warming may pull under a higher limit of its own; such a pull is none too many.
         let limit = context.intents().map(of).max()?.max(self.own_limit_of_prewarming(context.at));
         let known = self.pulling.iter().filter(|node| self.is_known_to_pull(node, context));
         let [warming, decided] = self.nodes_that_warm(context.at, world);
         let pulling: BTreeSet<Str> = known.cloned().chain(decided).collect();
-        // A node that was warming pulled already.
-        // Which images it needs may have changed while the request was on its way.
+        // A node that was warming pulled already. The needed images may have changed while the request was on its way.
         let just_changed = self.template_since + self.slack >= context.at;
         let begins = pulls == PullNeed::Begins && !warming.contains(context.node) && !just_changed;
         if !begins {
@@ -162,24 +162,24 @@ impl Observer {
     fn check_partition(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Broken {
         let fleet = self.fleet.at(context.at).copied().min()?;
         let keep = forward.iter().map(|intent| intent.partition.of(fleet, Rounding::Down).min(fleet)).min()?;
-        // Pods that somebody else deleted lately may not be known yet.
+        // The console may not know yet of pods that somebody else deleted lately.
         let left = self.old_pods.at(context.at).copied().max()?.max(self.old_count()).saturating_sub(1);
         (left < keep as usize)
             .then(|| ("P2", format!("left {left} old pods by deleting on {}, the partition is {keep}", context.node)))
     }
 
-    /// Whether a pod serves, and has for long enough to be known to.
+    /// Whether a pod has served for so long that every console can know it.
     pub(super) fn serves_for_sure(&self, pod: &ObservedPod, at: Timestamp) -> bool {
         pod.ready_since.is_some_and(|since| since + self.slack < at)
     }
 
-    /// P4 and P5: a serving pod is replaced although enough is known to fail.
+    /// P4 and P5: a serving pod is replaced although as many nodes as the threshold are known to fail.
     fn check_failing(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Broken {
         let untouched = forward.iter().all(|intent| intent.acknowledged_halt == 0 && intent.target.is_some());
         if !self.serves_for_sure(context.pod, context.at) || !untouched {
             return None;
         }
-        // Restarts and suspects are judged in `suspects.rs`, soaking in `observer.rs`. What a halt leads to is not judged.
+        // `suspects.rs` judges restarts and suspects, and `observer.rs` judges soaking. The effects of a halt are not judged.
         let gates = forward.iter().map(|intent| {
             (intent.gates.failure_threshold.of(context.desired, Rounding::Up), intent.gates.progress_deadline_secs)
         });
@@ -198,7 +198,7 @@ impl Observer {
             if !self.may_run_on(name, context.at) {
                 continue;
             }
-            // For a driver that was suspended or blind it counts from when it could see it; a node that was away has its time anew.
+            // The deadline of a pod counts from the time at which a suspended or blind driver could see it, or at which its node came back.
             let starts_since = pod.never_ready_since.map(|since| since.max(self.blind_until).max(node.ready_since));
             if node.ready && (known(pod.failing_since, self.slack) || known(starts_since, deadline)) {
                 failing.insert(name.clone());
@@ -211,7 +211,7 @@ impl Observer {
         })
     }
 
-    /// Whether a node fell NotReady after rolldeck gave it the pod that it has, long enough ago for every console to have been told.
+    /// Whether a node became NotReady after rolldeck gave it its present pod, so long ago that every console can know it.
     pub(super) fn is_suspect(&self, name: &Str, pod: &ObservedPod, context: &DeletionContext<'_>) -> bool {
         let Some(node) = self.nodes.get(name) else { return false };
         let given = self.replaced.get(name).is_some_and(|given| *given < node.ready_since);
@@ -219,7 +219,7 @@ impl Observer {
         given && !before && pod.never_ready_since.is_none() && node.ready_since + self.slack < context.at
     }
 
-    /// Drops those that serve again, for long enough.
+    /// Removes from `taken_down` the nodes that have served again for long enough.
     fn forget_who_serves(&mut self, at: Timestamp) {
         let serves = |(node, down): (&Str, &Down)| {
             let for_long = |since: Timestamp| at.since(since) + ROUNDED >= self.must_serve_for(node);
@@ -231,30 +231,30 @@ impl Observer {
         }
     }
 
-    /// The nodes that are down through rolldeck, without those that fell so lately that a console may not have been told.
+    /// The nodes that are down through rolldeck, without those that fell again so lately that a console may not know it.
     pub(super) fn down(&self, at: Timestamp) -> BTreeSet<Str> {
         let known = |down: &Down| down.fell_at.is_none_or(|fell_at| fell_at + self.slack < at);
         let down = self.taken_down.iter().filter(|(name, down)| self.may_run_on(name, at) && known(down));
         down.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Whether the pod may run there, as far as people's own taints go, and everybody can know.
+    /// Whether people's taints let the pod run on the node, for so long that every console can know it.
     pub(super) fn may_run_on(&self, node: &Str, at: Timestamp) -> bool {
         let may = |node: &ObservedNode| self.tolerates() || (!node.tainted && node.tainted_since + self.slack < at);
         self.nodes.get(node).is_some_and(may)
     }
 
-    /// Whether everybody can know that a node of those that must pull does: where the pod may not run, none is pulled.
+    /// Whether every console can know that this node, which must pull, does pull. On a node where the pod may not run nothing is pulled.
     fn is_known_to_pull(&self, node: &Str, context: &DeletionContext<'_>) -> bool {
         let old = |fact: &PodFact| fact.node.as_ref() == Some(node) && fact.created_at + self.slack < context.at;
-        // Outside the fleet a pod whose image is refused pulls nothing, and nobody may replace it.
+        // On such a node a pod whose image is refused pulls nothing.
         let pulls = |pod: &ObservedPod| pod.fact.deletion_at.is_none() && !pod.refused;
         let had_one = || self.pods.values().any(|pod| pulls(pod) && old(&pod.fact));
         let begins = node == context.node;
         self.nodes.contains_key(node) && (begins || self.may_run_on(node, context.at) || had_one())
     }
 
-    /// Whether the node must pull what it lacks for its next pod; forgets nodes that need not any more.
+    /// Whether the node must pull images for its next pod. Also removes from `pulling` the nodes that need not pull any more.
     fn must_pull(&mut self, node: &Str, pod: &ObservedPod, at: Timestamp, world: &World) -> PullNeed {
         let template = self.daemon_set.as_ref().map(|fact| fact.template.clone()).unwrap_or_default();
         let lacks = |node: &Str| lacks_any(&template, node, world);
@@ -265,9 +265,9 @@ impl Observer {
         let still = |node: &Str| {
             let mut facts = self.pods.values().map(|pod| &pod.fact);
             match facts.find(|fact| fact.node.as_ref() == Some(node) && fact.deletion_at.is_none()) {
-                // It pulls for the pod that it has, in vain or not; where the next one needs nothing, that is about to end.
+                // The node pulls for its present pod, in vain or not. If the next pod needs no pull, that pull is about to end.
                 Some(fact) => lacks(node) && lacks_its_own(&fact.name, node),
-                // The next one needs what the template has by now.
+                // The next pod needs the images of the present template.
                 None => lacks(node),
             }
         };
@@ -279,20 +279,20 @@ impl Observer {
             self.pulling.remove(node);
             return PullNeed::Nothing;
         }
-        // It was at it already, in vain, or was about to be for a pod that was just made, as far as everybody can know:
-        // nothing is added.
+        // The deleted pod's own images were not there, as far as every console can know, so the node pulled already and no
+        // pull is added.
         let pulled_already = pod.images_since.is_none_or(|since| since + self.slack >= at);
         if self.pulling.insert(node.clone()) && !pulled_already { PullNeed::Begins } else { PullNeed::Already }
     }
 }
 
-/// What a deletion means for the links.
+/// Whether a deletion makes the node pull.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum PullNeed {
     /// All images are there.
     Nothing,
-    /// A pull more.
+    /// The node begins to pull.
     Begins,
-    /// The node was pulling anyway.
+    /// The node was pulling already.
     Already,
 }

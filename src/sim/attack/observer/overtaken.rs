@@ -1,8 +1,8 @@
-//! P7: a request of an operator that is written late does not take back what somebody else asked for since.
+//! P7: a request of an operator that is written late does not take back a later request of somebody else.
 //!
-//! Every write of the record that sets another partition or selector is compared with the request that it carries out: what the record
-//! had when that was asked for, and whether anybody else has set it since. Writes carry the version that they replace, so
-//! whoever wrote had seen the change.
+//! Each write of the record that sets another partition or selector is compared with the request that it carries out: the value in the
+//! record when the command was given, and whether somebody else has set it since. A write names the version that it replaces, so its
+//! writer had seen the change.
 
 use super::Observer;
 use crate::engine::model::Str;
@@ -10,7 +10,7 @@ use crate::engine::model::command::{Command, CommandId};
 use crate::engine::model::record::{Intent, Record};
 use crate::engine::model::time::Timestamp;
 
-/// What a request sets, of what is compared here.
+/// The setting that a request changes, of those that are compared here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sets {
     Partition,
@@ -26,7 +26,7 @@ impl Sets {
         }
     }
 
-    /// What an intent has of it, in words.
+    /// The value of this setting in an intent, in words.
     fn value(self, intent: &Intent) -> String {
         match self {
             Self::Partition => format!("partition {}", intent.partition),
@@ -44,15 +44,15 @@ struct LateRequest {
     who: Str,
     id: CommandId,
     sets: Sets,
-    /// What the record had then or shortly before: its operator may have seen any of it.
+    /// The values that the record had when the command was given or within the slack before; the operator may have seen any of them.
     seen: Vec<String>,
-    /// The changes of the template that the record told of then or shortly before.
+    /// The changes of the template in these records.
     seen_changes: Vec<Str>,
-    /// There was no record then, nor shortly before.
+    /// Whether there was no record then, nor within the slack before.
     without_record: bool,
-    /// What others have set since, and that was none of that.
+    /// The last other process that has since set a value not in `seen`, and that value.
     set_since: Option<(Str, String)>,
-    /// Who has begun a rollout since, or asked for another change of the template.
+    /// The process that has since begun a rollout or requested another change of the template.
     changed_since: Option<Str>,
 }
 
@@ -60,8 +60,8 @@ struct LateRequest {
 #[derive(Debug, Default)]
 pub(super) struct Overtaken {
     asked: Vec<LateRequest>,
-    /// Who has asked for another template, by a request that is not settled: what they ask for after that is about the rollout which that
-    /// begins, whatever was set for the one before.
+    /// The unsettled requests for another template, each with its process. Later requests of that process are for the rollout that this one
+    /// begins, whatever was set for the rollout before.
     changing: Vec<(Str, CommandId)>,
 }
 
@@ -72,14 +72,14 @@ impl Overtaken {
     }
 }
 
-/// The change of the template that an intent asks for, and the one that was made last.
+/// The ids of the change of the template that an intent requests and of the last one that was made.
 fn changes(intent: &Intent) -> impl Iterator<Item = Str> {
     let request = intent.request().and_then(|request| request.id);
     request.into_iter().chain(intent.outcome.as_ref().map(|outcome| outcome.id.clone()))
 }
 
 impl Observer {
-    /// Notes what the record says when a command is given.
+    /// Notes a command with the values that the record has when it is given.
     pub(super) fn note_asked(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
         if matches!(command.inner(), Command::SetImage(_) | Command::Undo { .. }) {
             self.overtaken.changing.push((who.clone(), id));
@@ -101,12 +101,12 @@ impl Observer {
         self.overtaken.asked.push(asked);
     }
 
-    /// The record was written, by a console or by somebody else; `was`: what it said before.
+    /// Checks a write of the record by a console or somebody else; `was` is the record before.
     pub(super) fn check_overtaken(&mut self, was: Option<&Record>, by: Option<&Str>, at: Timestamp) {
         let Some(is) = self.records.now().and_then(Option::as_ref).map(|is| &is.intent) else {
-            // What was asked of a rollout that is over is told so.
+            // A request for a rollout that is over is refused.
             self.overtaken.asked.retain(|asked| asked.without_record);
-            // And what others had set in a record that is gone is gone with it.
+            // Values that others set in the deleted record are gone with it.
             for asked in &mut self.overtaken.asked {
                 (asked.set_since, asked.changed_since) = (None, None);
             }
@@ -121,7 +121,7 @@ impl Observer {
             let changes_itself = self.overtaken.changing.iter().any(|(who, _)| Some(who) == by);
             let mine = |asked: &&LateRequest| asked.sets == sets && Some(&asked.who) == by && !changes_itself;
             let asked = &self.overtaken.asked;
-            // Of several requests of one process the observer does not know which was written.
+            // If one process has several requests, the observer cannot tell which of them was written.
             if before != now
                 && let (Some(late), 1) = (asked.iter().find(mine), asked.iter().filter(mine).count())
             {

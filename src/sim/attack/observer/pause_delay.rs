@@ -1,4 +1,4 @@
-//! P3: after a pause deletions arrive for no longer than their console had shown when somebody paused.
+//! P3: after a pause, deletions of a console arrive for no longer than the console had shown when the rollout was paused.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,22 +8,22 @@ use crate::engine::model::Str;
 use crate::engine::model::record::Record;
 use crate::engine::model::time::Timestamp;
 
-/// What is done within the same instant takes a millisecond each.
+/// An allowance for steps of the same instant, each of which takes a millisecond.
 const INSTANT: Duration = Duration::from_millis(5);
 
-/// When the rollout was paused, and what each console had shown.
+/// The time of the pause, and how long each console said that its deletions may go on.
 #[derive(Debug, Default)]
 pub(super) struct PauseDelay {
-    /// How long a message may be on its way.
+    /// The longest time that a message may be on its way.
     way: Duration,
-    /// How long each console may go on to send deletions after somebody paused, by what it shows now.
+    /// How long each console may go on sending deletions after a pause, as it shows now.
     shown: BTreeMap<Str, Duration>,
-    /// Since when the rollout is paused, and what was shown then.
+    /// Since when the rollout is paused, and the value of `shown` at that time.
     paused: Option<(Timestamp, BTreeMap<Str, Duration>)>,
 }
 
 impl PauseDelay {
-    /// Over a network whose messages take so long at the most.
+    /// For a network whose messages take at most `way`.
     pub(super) fn over(way: Duration) -> Self {
         Self { way, ..Self::default() }
     }
@@ -36,7 +36,7 @@ impl PauseDelay {
         }
     }
 
-    /// What is broken by a deletion that the API server accepted.
+    /// The promise that an accepted deletion breaks, if any.
     pub(super) fn check(&self, deletion: &Deletion, at: Timestamp) -> Option<(&'static str, String)> {
         let (paused_at, shown) = self.paused.as_ref()?;
         let within = shown.get(&deletion.by)?;
@@ -50,7 +50,7 @@ impl PauseDelay {
 }
 
 impl super::Observer {
-    /// Notes for how long a console may go on to send deletions after somebody paused elsewhere, by what it shows.
+    /// Notes for how long a console may go on sending deletions after a pause by another process, as it shows.
     pub fn note_pause_delay(&mut self, who: &Str, within: Duration) {
         if self.pause_delay.shown.get(who) != Some(&within) {
             self.pause_delay.shown.insert(who.clone(), within);

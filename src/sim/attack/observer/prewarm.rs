@@ -1,5 +1,5 @@
-//! P6 and P9 of pre-warming: with updates together it keeps to the pull limits, overall and per site; a node that has to have its
-//! images before it is updated has them; and nothing of it is left behind.
+//! P6 and P9 for pre-warming: pre-warming and updates together keep to the pull limits, overall and per site; a node that must have its
+//! images before its update has them; and nothing of pre-warming is left behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,27 +22,27 @@ use crate::sim::world::object::{Body, Object};
 use crate::sim::world::policy::INJECTED;
 use crate::sim::world::store::{ChangeKind, StoreChange};
 
-/// What was made for pre-warming, by uid.
+/// The pods and StatefulSets for pre-warming, by uid.
 #[derive(Debug, Default)]
 pub(super) struct WarmPodsThere {
     pods: BTreeMap<Str, WarmPodThere>,
-    /// StatefulSets. One whose Lease was deleted by hand, and that has no pod, nobody can know of: `false`.
+    /// StatefulSets; `false`: its Lease was deleted by hand, so no process can know of it as long as it has no pod.
     sets: BTreeMap<Str, bool>,
-    /// While the rollout is being released: what was asked for when that was recorded, and by whom.
+    /// While the rollout is being released: who had requested the pre-warming that ran when the release was recorded.
     released: Option<Option<By>>,
 }
 
 #[derive(Debug)]
 struct WarmPodThere {
     node: Str,
-    /// A StatefulSet made it: when it pulls, no process of rolldeck decides.
+    /// Whether a StatefulSet made the pod; then no process of rolldeck decides when it pulls.
     by_set: bool,
-    /// The registry refused its image once: nothing travels for it, also while its kubelet asks again.
+    /// Whether the registry has refused its image: the pod then loads no link, even while its kubelet tries again.
     refused: bool,
 }
 
 impl Observer {
-    /// Takes in a pod that was made for pre-warming; whether it is one.
+    /// Takes in a change of a pod for pre-warming. Returns whether the pod is one.
     pub(super) fn warm_pod_changes(&mut self, change: &StoreChange, world: &World) -> bool {
         let object = &change.object;
         if object.meta.labels.get(PREWARM).is_none() {
@@ -74,7 +74,7 @@ impl Observer {
         true
     }
 
-    /// Takes in a StatefulSet.
+    /// Takes in a change of a StatefulSet for pre-warming.
     pub(super) fn warm_set_changes(&mut self, change: &StoreChange, world: &World) {
         let Some(set) = change.object.warm_set_fact() else { return };
         match change.kind {
@@ -89,7 +89,8 @@ impl Observer {
         }
     }
 
-    /// P6: more StatefulSets are at work than nodes may pull, as far as whoever made it could know; or nobody asked for it.
+    /// P6: more StatefulSets are at work than nodes may pull, as far as the process that made this one could know. P3: nobody requested
+    /// pre-warming by StatefulSets.
     fn check_warm_set(&self, set: &WarmSetFact, at: Timestamp, world: &World) -> Broken {
         let by_sets = |asked: &&Prewarm| asked.method == PrewarmMethod::StatefulSet && asked.cancelled.is_none();
         let asked: Vec<&Prewarm> = self.prewarms.at(at).flatten().filter(by_sets).collect();
@@ -99,12 +100,12 @@ impl Observer {
         let at_work = world.store().list_in(Kind::StatefulSet, &self.namespace).filter(|object| {
             let of_it = object.warm_set_fact().filter(|other| other.images == set.images && !other.deleting);
             of_it.is_some_and(|other| {
-                // A tag that was moved since is no work left: each of its pods asks once.
+                // A tag that was moved since leaves no work: each pod of a StatefulSet pulls once.
                 let images = template_of(object).images();
                 other.nodes.iter().any(|node| images.iter().any(|image| !world.fleet().has_image(node, image)))
             })
         });
-        // Without a limit of its own one StatefulSet is at work, whatever updates may pull.
+        // Without a limit of its own, only one StatefulSet may be at work, whatever the limit for updates.
         let desired = self.desired.at(at).copied().max().unwrap_or(0);
         let own = asked.iter().map(|asked| asked.limits.max_pulling.at().map_or(1, |it| it.of(desired, Rounding::Up)));
         let (at_work, limit) = (at_work.count(), own.max().unwrap_or(1).max(1));
@@ -112,7 +113,7 @@ impl Observer {
             .then(|| ("P6", format!("{at_work} StatefulSets pull with a limit of {limit}: {}", set.name)))
     }
 
-    /// Takes in what is to be pre-warmed.
+    /// Takes in the request for pre-warming.
     pub(super) fn prewarm_is(&mut self, lease: &Object, gone: bool, at: Timestamp) {
         if gone {
             self.warm_pods.sets.values_mut().for_each(|known| *known = false);
@@ -122,7 +123,7 @@ impl Observer {
         self.prewarms.is(at, prewarm);
     }
 
-    /// P9: with the release of a rollout ends what was being pre-warmed when that was recorded.
+    /// P9: the release of a rollout ends the pre-warming that ran when the release was recorded.
     pub(super) fn release_ends_prewarming(&mut self, record: Option<&Record>, released: bool, at: Timestamp) {
         let asked = self.prewarms.now().and_then(Option::as_ref);
         let goes_on = asked.filter(|asked| asked.cancelled.is_none()).map(|asked| asked.by.clone());
@@ -134,13 +135,13 @@ impl Observer {
         self.warm_pods.released = releasing.then(|| then.unwrap_or(goes_on));
     }
 
-    /// P6: a pod for pre-warming begins a pull beyond the limits, as far as whoever made it could know; or nobody asked for it.
+    /// P6: a pod for pre-warming begins a pull beyond the limits, as far as the process that made it could know. P3: nobody requested it.
     fn check_warm_pod(&self, pod: &Object, node: &Str, at: Timestamp, world: &World) -> Broken {
         let asked: Vec<&Prewarm> = self.prewarms.at(at).flatten().collect();
         if pod.meta.labels.get(PREWARM_SET).is_some() {
             return None;
         }
-        // A process that was suspended sends what it had decided before.
+        // A process that was suspended sends writes that it had decided before.
         let suspended = self.blind_until + self.slack + ROUNDED >= at;
         if asked.is_empty() {
             let what = format!("a pod for pre-warming was made on {node}, and nobody asked for any");
@@ -161,7 +162,7 @@ impl Observer {
         if let Some(what) = self.throttle.is_ignored(&asked, at).filter(|_| !suspended) {
             return Some(("P6", format!("a pod for pre-warming was made on {node}: {what}")));
         }
-        // A console that cannot know yet that a watch is stuck acts on what it shows.
+        // A console that cannot know yet that its watch is stuck acts on what it shows.
         if self.unaware.values().any(|until| at < *until) {
             return None;
         }
@@ -184,12 +185,12 @@ impl Observer {
         Some(("P6", format!("a pod for pre-warming on {node}: {over}")))
     }
 
-    /// What rolldeck pre-warms by itself is on other nodes than the settings of the rollout say.
+    /// rolldeck pre-warms by itself on other nodes than the settings of the rollout name.
     fn not_by_settings(&self, asked: &[&Prewarm], at: Timestamp) -> Option<String> {
         let by_itself = |asked: &&Prewarm| &*asked.by.by == OURSELVES && asked.cancelled.is_none();
         let records: Option<Vec<&Record>> = self.records.at(at).map(Option::as_ref).collect();
         let intents: Vec<&Intent> = records?.into_iter().map(|record| &record.intent).collect();
-        // On the way back nothing is brought, and nothing that is there is changed.
+        // On the way back rolldeck neither begins pre-warming nor changes a request.
         if !asked.iter().all(by_itself) || intents.iter().any(|intent| intent.direction() == Direction::Back) {
             return None;
         }
@@ -201,8 +202,7 @@ impl Observer {
             .then(|| format!("rolldeck brings images to {:?}, and is to bring them to {meant:?}", asked[0].nodes))
     }
 
-    /// Images are to be brought to the nodes that the step lets be updated, and this node's pod serves, is old, and stays because
-    /// of the selector.
+    /// Only nodes of the step are to be pre-warmed, but this node has an old pod that serves and that the selector excludes.
     fn not_of_the_step(&self, asked: &[&Prewarm], node: &Str, at: Timestamp) -> Option<String> {
         let by_step = |asked: &&Prewarm| matches!(asked.nodes, PrewarmNodes::NextStep | PrewarmNodes::StepAhead);
         let records: Option<Vec<&Record>> = self.records.at(at).map(Option::as_ref).collect();
@@ -222,7 +222,7 @@ impl Observer {
         (here.clone().count() == 1 && here.all(stays)).then(|| "it is not in the selector of the step".to_owned())
     }
 
-    /// The labels by which whoever acts may tell nodes apart into sites.
+    /// The labels by which a process that acts at `at` may group nodes into sites.
     pub(super) fn site_labels(&self, at: Timestamp) -> Vec<SiteLabel> {
         let mut labels = Vec::new();
         for record in self.records.at(at) {
@@ -235,7 +235,7 @@ impl Observer {
         labels
     }
 
-    /// That too many nodes of a node's site pull, told apart by this label.
+    /// Says that too many nodes pull in this node's site, with sites grouped by `label`.
     fn over_in_site(
         &self,
         asked: &[&Prewarm],
@@ -260,12 +260,12 @@ impl Observer {
             .then(|| format!("{} pull in site {here:?} with a limit of {limit}: {}", there.len(), listed(&there)))
     }
 
-    /// The nodes that have pulled for pre-warming for so long that everybody can know; and those among them where that was
-    /// decided by a process of rolldeck.
+    /// The nodes that have pulled for pre-warming for so long that every console can know it, and those among them where a process of
+    /// rolldeck decided the pull.
     pub(super) fn nodes_that_warm(&self, at: Timestamp, world: &World) -> [BTreeSet<Str>; 2] {
         let pods = world.store().list_in(Kind::Pod, &self.namespace);
         let warm = pods.filter_map(|pod| Some((pod, self.warm_pods.pods.get(&pod.meta.uid)?)));
-        // When the pod of a StatefulSet comes to a node, nobody decided: an update there is no pull more, however soon.
+        // No process decides when the pod of a StatefulSet comes to a node, so such a node counts at once.
         let warm = warm.filter(|(pod, there)| there.by_set || pod.meta.created_at + self.slack + ROUNDED < at);
         let pulls = warm.filter(|(pod, there)| lacks(pod, &there.node, world) && !there.refused);
         let ready = |node: &Str| self.nodes.get(node).is_some_and(|seen| seen.ready);
@@ -283,10 +283,10 @@ impl Observer {
             pod.is_some_and(|pod| lacks(pod, &there.node, world)) && !there.refused
         });
         let next = self.daemon_set.as_ref().map(|fact| fact.template.clone()).unwrap_or_default();
-        // A pod that is there needs its own images, whatever the template needs by now.
+        // An existing pod needs the images of its own template, not those of the present template.
         let lacking = |node: &Str| {
             let pods = world.store().list_in(Kind::Pod, &self.namespace);
-            // Of one that was made a moment ago, of a template that the controller has not seen replaced, nobody can know.
+            // No console can know yet of a pod that was made a moment ago, perhaps from a template already replaced.
             let known = |pod: &&Arc<Object>| {
                 self.pods.get(&pod.meta.uid).is_some_and(|known| known.fact.created_at + self.slack < at)
             };
@@ -295,7 +295,7 @@ impl Observer {
             let own = here.find(|pod| pod.node.as_ref() == Some(node)).map(|pod| &pod.template);
             lacks_any(own.unwrap_or(&next), node, world)
         };
-        // A node whose pod has its images pulls for no update; nor one whose image is refused.
+        // A node does not pull for an update if its pod has all images or an image of it is refused.
         let has = |node: &Str| {
             self.pods
                 .values()
@@ -303,19 +303,19 @@ impl Observer {
         };
         let updating = self.pulling.iter().filter(|node| self.may_run_on(node, at) && lacking(node) && !has(node));
         let ready = |node: &&Str| self.nodes.get(*node).is_some_and(|seen| seen.ready);
-        // A node that is gone pulls nothing.
+        // A node that was removed pulls nothing.
         let warm = warm.map(|(_, there)| &there.node).filter(|node| self.nodes.contains_key(*node));
         warm.chain(updating.filter(ready)).cloned().collect()
     }
 
-    /// The highest limit that pre-warming had of its own lately; 0 where it had none.
+    /// The highest limit of pre-warming's own within the slack; 0 if it had none.
     pub(super) fn own_limit_of_prewarming(&self, at: Timestamp) -> u32 {
         let desired = self.desired.at(at).copied().max().unwrap_or(0);
         let named = self.prewarms.at(at).flatten().filter_map(|asked| asked.limits.max_pulling.at());
         named.map(|limit| limit.of(desired, Rounding::Up)).max().unwrap_or(0)
     }
 
-    /// The highest limit that whoever made the pod could know of.
+    /// The highest limit that the process that made the pod could know of.
     fn pull_limit(&self, asked: &[&Prewarm], at: Timestamp) -> u32 {
         let desired = self.desired.at(at).copied().max().unwrap_or(0);
         let own = self.own_budget.at(at).map(|own| own.map_or(0, |own| own.of(desired, Rounding::Up))).max();
@@ -331,25 +331,25 @@ impl Observer {
         named.map(|limit| limit.of(desired, Rounding::Up)).max().unwrap_or(0).max(of_rollouts)
     }
 
-    /// The image gate: a serving pod is replaced although its node lacks an image that it has to have first.
+    /// The image gate: a serving pod is replaced although its node lacks an image that the node must have first.
     pub(super) fn check_image_gate(&self, context: &DeletionContext<'_>, forward: &[&Intent], world: &World) -> Broken {
         let gated = forward.iter().all(|intent| intent.gates.require_image);
         if !gated || !self.serves_for_sure(context.pod, context.at) || self.template_since + self.slack >= context.at {
             return None;
         }
         let needed = self.daemon_set.as_ref()?.template.needed_images();
-        // Nobody can know that a tag was moved since its image came.
+        // No console can know that a tag was moved after its image came.
         let missing = &needed.iter().find(|needed| !world.fleet().has_image(context.node, &needed.image))?.image;
         Some(("P6", format!("replaced a pod on {}, which has to have {missing} first and has not", context.node)))
     }
 
-    /// Whether pods or StatefulSets for pre-warming are there.
+    /// Whether pods or StatefulSets for pre-warming exist that a process can know of.
     pub(in crate::sim::attack) fn sees_warm_pods(&self) -> bool {
         !self.warm_pods.pods.is_empty() || self.warm_pods.sets.values().any(|known| *known)
     }
 
-    /// P9: at the end nothing of pre-warming is left, unless its DaemonSet was deleted without its pods: then nobody is there to
-    /// delete them.
+    /// P9: at the end no pod and no StatefulSet for pre-warming is left, unless the DaemonSet was deleted: then no process is there to delete
+    /// them.
     pub(in crate::sim::attack) fn check_nothing_is_left_of_prewarming(&mut self, at: Timestamp) {
         if self.sees_warm_pods() && self.daemon_set.is_some() && self.daemon_set_goes_since.is_none() {
             let left: BTreeSet<Str> = self.warm_pods.pods.values().map(|there| there.node.clone()).collect();
@@ -360,7 +360,7 @@ impl Observer {
     }
 }
 
-/// The nodes to which a rollout with these settings brings images before their turn.
+/// The nodes that a rollout with these settings pre-warms before their update; `None`: none.
 fn nodes_by_settings(intent: &Intent) -> Option<PrewarmNodes> {
     match intent.prewarm {
         PrewarmAhead::All => Some(PrewarmNodes::All),
@@ -379,19 +379,19 @@ fn template_of(set: &Object) -> Template {
 }
 
 fn lacks(pod: &Object, node: &Str, world: &World) -> bool {
-    // What came for it stays its own, also where the tag was moved since.
+    // A pod keeps the images that came for it, even if the tag was moved since.
     let came = pod.pod_fact().is_some_and(|fact| super::state::has_images(&fact));
     !came && pod.pod().is_some_and(|pod| lacks_any(&pod.template, node, world))
 }
 
-/// Whether a pod of this template would pull on a node. What admission adds to pods counts for no limit: nobody who makes or replaces one
-/// can know of it (README: such a container decides nothing).
+/// Whether a pod of this template would pull on a node. Images of containers that admission adds do not count: a process that makes or
+/// replaces a pod cannot know of them (README: such a container decides nothing).
 pub(super) fn lacks_any(template: &Template, node: &str, world: &World) -> bool {
     let needed = template.needed_images().iter().filter(|needed| *needed.user != *INJECTED);
     needed.into_iter().any(|needed| lacks_image(needed, node, world))
 }
 
-/// A tag that is pulled again may name another image by now.
+/// Whether the node lacks an image. With a pull at every start, the image that the tag names now counts.
 fn lacks_image(needed: &NeededImage, node: &str, world: &World) -> bool {
     let fleet = world.fleet();
     !(if needed.pulls_again || world.always_pulls_images() {

@@ -1,4 +1,4 @@
-//! P8: whoever waits says for what, and what is offered to an operator does something.
+//! P8: a node or rollout that waits says what it waits for, and a step that is offered to an operator moves nodes.
 
 use super::Observer;
 use crate::engine::model::Str;
@@ -10,7 +10,7 @@ use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 
 impl Observer {
-    /// Looks for a node, or a rollout, that waits and does not say for what.
+    /// Looks for a node or a rollout that waits without saying what for.
     pub fn check_reasons(&mut self, by: &Str, snapshot: &Snapshot, now: Timestamp) {
         for node in snapshot.nodes.iter().filter(|node| waits(node)) {
             let failed = node.state == NodeState::Failed && node.cause.is_some();
@@ -27,14 +27,15 @@ impl Observer {
     }
 }
 
-/// Whether a node is not where it is to be.
+/// Whether a node is not yet updated although it may have the pod.
 fn waits(node: &NodeView) -> bool {
     !matches!(node.state, NodeState::Updated | NodeState::Ineligible)
 }
 
-/// Why the first of the nodes waits, where the rollout counts as running and every node that is not updated waits, none of them in line.
-/// What holds the whole rollout and is said elsewhere is left aside: that the view is stale, that something was not sent yet, that it is
-/// being prepared, and a pause that was asked for here a moment ago and is not saved yet. So is another partition that is not.
+/// The hold of the first waiting node, if the rollout counts as running but every node that is not updated is held and none is next.
+///
+/// Holds of the whole rollout do not count, because the screen says them elsewhere: a stale view, an unsent write, the preparation, and a
+/// pause that is not saved yet. A node held by the partition is not named.
 fn all_held_by(snapshot: &Snapshot) -> Option<&Hold> {
     let stands = |hold: &Hold| {
         let moves = matches!(hold, Hold::Next | Hold::Waits(_));

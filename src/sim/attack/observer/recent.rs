@@ -1,15 +1,15 @@
-//! A value and its recent past: what another process may still believe is what was so within the time that news takes to travel.
+//! A value and its recent past. Another process may still believe any value that was current within the time that news takes to travel.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::engine::model::time::Timestamp;
 
-/// A value, and what it was within the last `slack`.
+/// A value, and its values within the last `slack`.
 #[derive(Debug)]
 pub(super) struct Recent<T> {
     slack: Duration,
-    /// Values, each with since when it was so; the last is so now.
+    /// The values, each with the time at which it became current; the last one is current.
     values: VecDeque<(Timestamp, T)>,
 }
 
@@ -18,7 +18,7 @@ impl<T: PartialEq> Recent<T> {
         Self { slack, values: VecDeque::from([(at, value)]) }
     }
 
-    /// From `at` on it is this.
+    /// Sets the value from `at` on, and forgets values that ended before the slack.
     pub(super) fn is(&mut self, at: Timestamp, value: T) {
         if self.values.back().is_none_or(|(_, known)| *known != value) {
             self.values.push_back((at, value));
@@ -28,17 +28,17 @@ impl<T: PartialEq> Recent<T> {
         }
     }
 
-    /// What it is now.
+    /// The current value.
     pub(super) fn now(&self) -> Option<&T> {
         self.values.back().map(|(_, value)| value)
     }
 
-    /// Everything that it was within the slack.
+    /// All values within the slack.
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
         self.values.iter().map(|(_, value)| value)
     }
 
-    /// Everything that it was within the slack before `at`, its value at `at` included.
+    /// All values within the slack before `at`, including the value at `at`.
     pub(super) fn at(&self, at: Timestamp) -> impl Iterator<Item = &T> {
         let ended = self.values.iter().skip(1).map(|(next, _)| *next).chain([at]);
         let slack = self.slack;

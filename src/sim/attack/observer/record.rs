@@ -1,4 +1,4 @@
-//! What becomes of the record: what operators asked for stays until they ask for something else.
+//! The record: the requests of operators stay in it until operators request something else.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use crate::engine::model::record::{Change, RECORD, RECORD_LIMIT, Record};
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::object::Object;
 
-/// A driver renews at least so often.
+/// The longest time between two renewals of a driver.
 const ALIVE: Duration = Duration::from_secs(8);
-/// After so long a command that was given is in the record.
+/// The time within which a given command must be in the record.
 pub(super) const COMMAND_TAKES: Duration = Duration::from_secs(120);
 
-/// Who pauses with an editor: it knows nothing of what else the record asks for.
+/// The name of a person who pauses with an editor, without regard for the rest of the record.
 const BY_HAND: &str = "somebody";
 
-/// Who has held the lease without a break.
+/// The process that holds the Lease, and since when it has held it without a break.
 #[derive(Debug)]
 pub(super) struct Driving {
     who: Str,
     pub(super) since: Timestamp,
-    /// Its `renewTime`, and when it got that.
+    /// The Lease's `renewTime`; `renewed_at` is the time at which this value was written.
     written: Option<Timestamp>,
     renewed_at: Timestamp,
 }
@@ -33,7 +33,7 @@ impl Driving {
 }
 
 impl Observer {
-    /// Whether this console holds the lease.
+    /// Whether this console holds the Lease.
     pub(super) fn drives(&self, console: &Str) -> bool {
         self.driver.as_ref().is_some_and(|driver| driver.who == *console)
     }
@@ -55,12 +55,13 @@ impl Observer {
         let was = self.records.now().and_then(Option::as_ref);
         let began = |record: Option<&Record>| record.is_some_and(|record| record.progress.started_at.is_some());
         if was.is_none() || record.is_none() || (began(was) && !began(record.as_ref())) {
-            // Released: what is down is in its controller's hands, as whoever released it early was told and accepted.
+            // After a release the DaemonSet's own controller is responsible for nodes that are down; an operator who released
+            // early accepted this.
             self.taken_down.clear();
             self.pulling.clear();
         }
-        // No rolldeck deletes a Lease: one that goes was deleted by hand or with its DaemonSet, and nobody said by that that
-        // its release is done.
+        // No rolldeck deletes a Lease. A deleted Lease was deleted by hand or with its DaemonSet, so this does not complete a
+        // release.
         let released =
             !gone && record.is_none() && text.is_none() && was.is_some_and(|was| was.intent.releasing.is_some());
         if target(was) != target(record.as_ref()) {
@@ -79,15 +80,15 @@ impl Observer {
         self.records.is(at, record);
     }
 
-    /// P7: an image is asked for no more often than operators asked.
+    /// P7: the record requests an image no more often than operators did.
     fn image_is(&mut self, record: Option<&Record>, at: Timestamp) {
         let images = |record: Option<&Record>| match record?.intent.change.as_ref()? {
             Change::Images(images) => Some(images.clone()),
             Change::Revision(_) => None,
         };
         let before = images(self.records.now().and_then(Option::as_ref));
-        // A record that goes before an answer is back, or without being seen, takes with it what would tell that it was
-        // written: the write is on its way again by then.
+        // If the record is deleted before the answer to a write is back, or unseen, the console cannot know that its write
+        // succeeded. So it may write the same request again.
         let unknown = self.misses_versions || (!self.network_is_fine && self.image_written_at + self.slack >= at);
         if unknown && record.is_none() {
             self.images_requested.values_mut().for_each(|left| *left = (*left).max(1));
@@ -102,7 +103,7 @@ impl Observer {
         }
     }
 
-    /// P7: a pause that nobody ended, or a record that nobody released.
+    /// P7: a pause that ended although no operator ended it, or a record that is gone although nobody released it.
     fn lost(&self, was: &Record, record: Option<&Record>, at: Timestamp) -> Option<String> {
         let requested = self.resumptions.iter().any(|(_, given_at)| *given_at + COMMAND_TAKES >= at);
         let of = |record: &Record| record.daemonset_uid.clone().zip(record.progress.started_at);
@@ -112,7 +113,7 @@ impl Observer {
         {
             return Some("what was recorded of one DaemonSet goes on with another".to_owned());
         }
-        // What replaces the record of another DaemonSet loses nothing.
+        // A record that replaces the one of another DaemonSet loses nothing.
         let there = self.daemon_set.as_ref().map(|set| &set.uid);
         let foreign = was.daemonset_uid.is_some() && was.daemonset_uid.as_ref() != there;
         if requested || foreign || self.record_lost_at.is_some_and(|lost_at| lost_at + COMMAND_TAKES >= at) {
@@ -127,7 +128,7 @@ impl Observer {
         {
             return Some(format!("paused by {}, and it is still to be released", now.by));
         }
-        // What was released is over, and its pause with it; what begins in the same write is another rollout.
+        // A release ends the rollout together with its pause. A rollout that begins in the same write is another one.
         let over = releasing.is_some() && record.progress.started_at.is_none();
         let paused = paused.as_ref().filter(|_| !over && record.intent.paused.is_none())?;
         Some(format!("a pause by {} ended, and nobody had asked for it", paused.by))
@@ -137,7 +138,7 @@ impl Observer {
         let lease = object.lease().filter(|_| !gone);
         let held = lease.and_then(|lease| Some((lease, lease.holder.clone().filter(|holder| !holder.is_empty())?)));
         self.driver = held.map(|(lease, who)| match self.driver.take().filter(|known| known.who == who) {
-            // What others write into the record renews nothing.
+            // A write of another process into the record does not renew the Lease.
             Some(known) if known.written == lease.renewed_at => known,
             known => Driving {
                 since: known.filter(|known| known.is_alive(at)).map_or(at, |known| known.since),

@@ -1,4 +1,4 @@
-//! P9: what rolldeck hands back without being asked costs no serving pod.
+//! P9: a release that no operator requested costs no serving pod.
 
 use super::{ObservedPod, Observer};
 use crate::engine::model::Str;
@@ -8,13 +8,13 @@ use crate::engine::model::time::Timestamp;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::StoreChange;
 
-/// Who a release is by that no operator asked for.
+/// The name in a release that no operator requested.
 const BY_ITSELF: &str = "rolldeck";
 
 impl Observer {
-    /// A controller that rolls removes old pods from nodes that should not run them, and makes none there. Everybody could
-    /// know of these for longer than the slack: that the node is tainted, and that its pod serves. From a node with a taint
-    /// `NoExecute` it removes them whatever the strategy (kubernetes-facts §1.4): those are not lost by the release.
+    /// P9: checks a release that no operator requested. Under `RollingUpdate` the controller removes old pods from nodes that should not run
+    /// them and makes no new ones there. Such a pod counts as lost if the taint and the serving pod were known for longer than the slack.
+    /// From a node with a taint `NoExecute` the controller removes pods under any strategy (kubernetes-facts §1.4), so these do not count.
     pub(super) fn check_release(&mut self, change: &StoreChange) {
         let saved = |object: &Object| object.meta.annotations.get(ORIGINAL_STRATEGY).is_some();
         let handed_back = change.before.as_deref().is_some_and(saved) && !saved(&change.object);
@@ -35,7 +35,7 @@ impl Observer {
         }
     }
 
-    /// Whether it is being released, and every recent record that says so names rolldeck itself as who asked.
+    /// Whether a release is under way and every recent record of it names rolldeck itself as its requester.
     fn is_unasked(&self) -> bool {
         let mut by = self.records.values().flatten().filter_map(|record| record.intent.releasing.as_ref()).peekable();
         by.peek().is_some() && by.all(|by| *by.by == *BY_ITSELF)

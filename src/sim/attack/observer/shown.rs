@@ -1,4 +1,4 @@
-//! P10: what a screen shows as fact is one.
+//! P10: everything that a screen shows as fact is true.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 
 impl Observer {
-    /// Compares what a console shows with what has been so for longer than the slack. A console that says that a view is not
-    /// live claims nothing, and one that was just sent past events is given the time to receive the rest.
+    /// Compares a console's snapshot with the facts that have been true for longer than the slack. A console with a watch that is not live
+    /// claims nothing. A console that just received past events gets the slack to receive the rest.
     pub fn check_shown(&mut self, by: &Str, snapshot: &Snapshot, outdated_at: Option<Timestamp>, now: Timestamp) {
         self.check_taken_away(by, snapshot, now);
-        // Who says that there is no DaemonSet, or has seen that there is another one, shows pods of that one, or none.
+        // Without the DaemonSet, or with another one in its place, a console shows other pods or none.
         if snapshot.daemonset != Presence::Present || self.daemon_set_goes_since.is_some() {
             self.shown.remove(by);
             return;
@@ -50,7 +50,7 @@ impl Observer {
 }
 
 impl Observer {
-    /// A pod that restarted again and again after it had been ready is not shown as updated between its crashes.
+    /// Says that a console shows a node as updated although its pod restarted again and again after it had been ready.
     fn restarts_unseen(
         &self,
         shown: &NodeView,
@@ -61,9 +61,9 @@ impl Observer {
         let [pod] = pods else { return None };
         let known = pod.restarted.last + self.slack < now && self.blind_until + self.slack < pod.fact.created_at;
         let lately = now.since(pod.restarted.last) < LATELY;
-        // Consoles date the beginning by their own clock.
+        // A console dates the beginning of the rollout by its own clock.
         let began = snapshot.started_at.is_some_and(|began| began + self.clocks < pod.fact.created_at);
-        // A console that saw it go, and come back when its label was put back, begins to count then.
+        // If the pod lost its label and got it back, a console begins to count restarts only then.
         let stayed = pod.there_since <= pod.fact.created_at + self.slack;
         let restarts =
             pod.restarted.times >= 2 && known && lately && began && stayed && !self.wrong_clocks.contains(&shown.name);
@@ -72,23 +72,23 @@ impl Observer {
     }
 }
 
-/// A restart is remembered for longer than that.
+/// Consoles remember a restart for longer than this.
 const LATELY: Duration = Duration::from_secs(300);
 
-/// What a console showed.
+/// The screen of a console at one time.
 #[derive(Debug)]
 pub(super) struct ShownScreen {
     at: Timestamp,
-    /// By node: its pod.
+    /// The pod of each node.
     pods: BTreeMap<Str, Str>,
-    /// Nodes that are not Ready.
+    /// Nodes that are shown as not Ready.
     down: BTreeSet<Str>,
-    /// Nodes that are, and may have the pod.
+    /// Nodes that are shown as Ready and may have the pod.
     up: BTreeSet<Str>,
 }
 
 impl Observer {
-    /// A console goes on showing what it showed and what is still so, also where a watch sends past events again.
+    /// Checks that a console still shows facts that it showed before and that are still true, even if a watch sends past events again.
     fn check_memory(&mut self, by: &Str, snapshot: &Snapshot, now: Timestamp) {
         let pods = snapshot.nodes.iter().filter_map(|node| Some((node.name.clone(), node.pod.clone()?))).collect();
         let (mut down, mut up) = (BTreeSet::new(), BTreeSet::new());
@@ -105,14 +105,14 @@ impl Observer {
     }
 
     fn forgotten(&self, before: &ShownScreen, shown: &ShownScreen) -> Option<String> {
-        // A console may show a pod whose end it cannot know of yet.
+        // A console may show a removed pod until it can know of the removal.
         let lately = |(gone_at, _): &&(Timestamp, Str)| *gone_at + self.slack >= shown.at;
         let there: BTreeSet<&Str> = self.pods.values().map(|pod| &pod.fact.name).collect();
         let there: BTreeSet<&Str> =
             there.into_iter().chain(self.gone_pods.iter().filter(lately).map(|(_, name)| name)).collect();
         let lost_pod = before.pods.iter().find(|(node, pod)| {
             let other = shown.pods.get(*node);
-            // Of one that was away and is back, a watch that was down tells both, one after the other.
+            // A watch that was down reports a pod that was away and is back as removed and then as added.
             let always = |it: &ObservedPod| it.there_since <= it.fact.created_at + self.slack;
             let is_it = |it: &ObservedPod| it.fact.name == **pod && it.there_since + self.slack < before.at;
             let stayed = self.pods.values().any(|it| is_it(it) && always(it));

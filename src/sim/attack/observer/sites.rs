@@ -1,5 +1,5 @@
-//! P6 for each site: an update begins a pull where as many nodes of its site pull already as may, for updates or for pre-warming.
-//! Which site a node belongs to is read from the labels of the node; whether it pulls, from what its kubelet has.
+//! P6 for each site: an update must not begin a pull while as many nodes of its site pull as the limit allows, for updates or for
+//! pre-warming. The observer reads the site of a node from its labels, and whether the node pulls from the images on it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,14 +14,14 @@ use crate::engine::model::time::Timestamp;
 /// How many pulls were judged by the limit of a site.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SitePulls {
-    /// Begun by an update.
+    /// Pulls that an update began.
     pub updates: u64,
-    /// Those of them where an operator had said by which label sites are told apart.
+    /// Those of `updates` for which an operator had set the label of sites.
     pub by_label: u64,
 }
 
 impl SitePulls {
-    /// Adds those of another run.
+    /// Adds the counts of another run.
     pub fn add(&mut self, others: Self) {
         self.updates += others.updates;
         self.by_label += others.by_label;
@@ -45,8 +45,8 @@ impl Observer {
         self.site_pulls.by_label += u64::from(labelled);
     }
 
-    /// The update begins a pull beyond the limit of its node's site, by each of the records that may be believed. `pulling`: the
-    /// nodes that are known to pull, its own included.
+    /// P6: an update begins a pull beyond the limit of its node's site, by every record that its console may believe. `pulling` has the nodes
+    /// that are known to pull, the updated one included.
     pub(super) fn check_site_pulls(&self, context: &DeletionContext<'_>, pulling: &BTreeSet<Str>) -> Broken {
         let over: Option<Vec<String>> =
             context.intents().map(|intent| self.over_limit_of_site(context, intent, pulling)).collect();
@@ -60,7 +60,7 @@ impl Observer {
         pulling: &BTreeSet<Str>,
     ) -> Option<String> {
         let label = &intent.budgets.site_label;
-        // Where labels have just changed, nobody can know to which site the node belongs.
+        // While its labels have just changed, no console can know the site of a node.
         let site = |node: &Str| {
             let seen = self.nodes.get(node).filter(|seen| seen.labels_since + self.slack < context.at);
             seen.map(|seen| seen.site(label))
@@ -69,7 +69,7 @@ impl Observer {
         let may_be_here = |node: &&Str| site(node).is_none_or(|site| site == here);
         let size = u32::try_from(self.nodes.keys().filter(may_be_here).count()).unwrap_or(u32::MAX);
         let at = |intent: &Intent| intent.budgets.max_pulling_per_site.at();
-        // A limit may have been lowered a moment ago: the highest that may be believed holds.
+        // A limit may have been lowered a moment ago, so the highest limit that a console may believe applies.
         let limits: Option<Vec<u32>> =
             context.intents().map(|intent| at(intent).map(|limit| limit.of(size, Rounding::Up))).collect();
         let limit = limits?.into_iter().max()?;

@@ -1,4 +1,4 @@
-//! What the observer knows of nodes, pods and the DaemonSet, brought up to date with every change.
+//! The observer's state of nodes, pods and the DaemonSet, updated with every change.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,27 +20,27 @@ use crate::sim::world::policy::INJECTED;
 pub(super) struct Down {
     /// Since when it serves again.
     pub(super) serves_since: Option<Timestamp>,
-    /// When it fell again after that.
+    /// When it last stopped serving after it had served again.
     pub(super) fell_at: Option<Timestamp>,
 }
 
-/// A pod, and what matters of its past.
+/// A pod and the parts of its past that matter.
 #[derive(Debug)]
 pub(super) struct ObservedPod {
     pub(super) fact: PodFact,
-    /// Since when it is there: it was made then, or its label was put back.
+    /// When the pod was made, or when its label was put back.
     pub(super) there_since: Timestamp,
-    /// When anything of it that a screen shows changed.
+    /// When the pod last changed in a way that a screen shows.
     pub(super) changed_at: Timestamp,
-    /// Since when it is in a failure that everybody can see.
+    /// Since when its status shows a failure.
     pub(super) failing_since: Option<Timestamp>,
-    /// The registry has refused an image of it: nothing travels for it, also while its kubelet asks again.
+    /// Whether the registry has refused one of its images: the pod then loads no link, even while its kubelet tries again.
     pub(super) refused: bool,
     /// Since when it is ready.
     pub(super) ready_since: Option<Timestamp>,
-    /// When it was last not ready, if it never was ready since: its creation.
+    /// When the pod was first seen; `None` once it has been ready.
     pub(super) never_ready_since: Option<Timestamp>,
-    /// Since when all its images are there.
+    /// Since when the node has all its images.
     pub(super) images_since: Option<Timestamp>,
     /// Restarts after it had been ready.
     pub(super) restarted: Restarted,
@@ -52,23 +52,23 @@ pub(super) struct ObservedNode {
     pub(super) ready_since: Timestamp,
     pub(super) labels: Labels,
     pub(super) labels_since: Timestamp,
-    /// Somebody tainted it, and when that last changed.
+    /// Whether somebody tainted the node; `tainted_since` is when that last changed.
     pub(super) tainted: bool,
     pub(super) tainted_since: Timestamp,
-    /// One of those taints is `NoExecute`: pods that are there already have to go as well.
+    /// Whether one of these taints is `NoExecute`, which also removes running pods.
     pub(super) evicts: bool,
-    /// When it or its pods last changed in a way that a screen shows.
+    /// When the node or its pods last changed in a way that a screen shows.
     pub(super) changed_at: Timestamp,
 }
 
 impl ObservedNode {
-    /// The site that it belongs to: the value of its label, empty where it has none.
+    /// The site of the node: the value of its label, empty if it has no such label.
     pub(super) fn site(&self, label: &SiteLabel) -> Str {
         self.labels.get(label.key()).cloned().unwrap_or_default()
     }
 }
 
-/// What happened to a pod's containers after it had been ready.
+/// The restarts of a pod's containers after the pod had been ready.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Restarted {
     pub(super) times: u32,
@@ -78,7 +78,7 @@ pub(super) struct Restarted {
 }
 
 impl Restarted {
-    /// Of a pod as it is now: restarts count where it had been ready for longer than news may take.
+    /// The restarts after a change of the pod. A restart counts only if the pod had been ready for longer than news takes to travel.
     pub(super) fn next(before: Option<Self>, fact: &PodFact, at: Timestamp, slack: Duration) -> Self {
         let total = fact.containers.iter().map(|container| container.restarts).sum();
         let mut now = before.unwrap_or(Self { total, ..Self::default() });
@@ -88,7 +88,7 @@ impl Restarted {
             now.last = at;
         }
         now.total = total;
-        // Once it was ready for everybody to see, that stays so.
+        // Once the pod was ready for so long that every console can know it, `ready_since` stays.
         now.ready_since = now.ready_since.or(fact.ready.then_some(at)).filter(|_| fact.ready || was_ready);
         now
     }
@@ -178,12 +178,12 @@ impl Observer {
         self.pods.insert(pod.fact.uid.clone(), pod);
     }
 
-    /// Takes in whether the pod of a node that may be down through rolldeck is ready.
+    /// Takes in whether the pod of a node in `taken_down` is ready.
     pub(super) fn serves(&mut self, node: &Str, ready: bool, at: Timestamp) {
         let Some(down) = self.taken_down.get(node).copied() else { return };
         let now = match (down.serves_since, ready) {
             (None, true) => Down { serves_since: Some(at), ..down },
-            // It has served for long enough: a failure from now on is not by the deletion.
+            // The node has served for long enough, so the deletion did not cause this failure.
             (Some(since), false) if at.since(since) + ROUNDED >= self.must_serve_for(node) => {
                 self.taken_down.remove(node);
                 return;
@@ -194,7 +194,7 @@ impl Observer {
         self.taken_down.insert(node.clone(), now);
     }
 
-    /// How long a node must have served again to count as available.
+    /// How long a node must serve again before it no longer counts as taken down.
     pub(super) fn must_serve_for(&self, node: &Str) -> Duration {
         if self.wrong_clocks.contains(node) {
             return Duration::ZERO;
@@ -238,7 +238,7 @@ impl Observer {
         self.daemon_set = Some(fact);
     }
 
-    /// Nodes with a pod at another revision than the target, that is not about to end.
+    /// The number of nodes with a pod that is not of the target's revision and not being deleted.
     pub(super) fn old_count(&self) -> usize {
         let target = self.records.now().and_then(|record| record.as_ref()?.intent.target.as_ref());
         let Some(target) = target else { return self.nodes.len() };
@@ -256,19 +256,19 @@ impl Observer {
         self.desired.is(now, desired.max(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)));
     }
 
-    /// Whether the DaemonSet tolerates taints of any kind.
+    /// Whether the DaemonSet's template has any toleration.
     pub(super) fn tolerates(&self) -> bool {
         self.daemon_set.as_ref().is_some_and(|fact| !fact.template.tolerations().is_empty())
     }
 }
 
-/// Whether the images of all its containers have come, as its kubelet says; but for that of one that admission added.
+/// Whether the pod's status says that the images of all its containers have come, not counting a container that admission added.
 pub(super) fn has_images(pod: &PodFact) -> bool {
     let mut own = pod.containers.iter().filter(|container| *container.name != *INJECTED).peekable();
     own.peek().is_some() && own.all(|container| container.image_present)
 }
 
-/// Whether the registry has just answered that there is no such image, or that it is not for this node.
+/// Whether the pod's status says that the registry does not have an image, or denies it.
 fn is_refused(pod: &PodFact) -> bool {
     pod.containers.iter().any(|container| match &container.state {
         ContainerState::Waiting { message: Some(message), .. } => {
@@ -278,7 +278,7 @@ fn is_refused(pod: &PodFact) -> bool {
     })
 }
 
-/// A failure of a pod that nothing but a person mends, or that begins again and again.
+/// The failure of a pod that a person must repair (an image), or that begins again and again (a crash loop).
 pub(super) fn trouble_of(pod: &PodFact) -> Option<FaultKind> {
     const IMAGES: [&str; 5] =
         ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "ErrImageNeverPull"];
@@ -289,12 +289,12 @@ pub(super) fn trouble_of(pod: &PodFact) -> Option<FaultKind> {
     })
 }
 
-/// At the target of every intent that was in force: one that was just given up proves nothing.
+/// Whether the pod is at the target of every intent in force. A pod at a target that was just given up does not count.
 pub(super) fn at_target(pod: &ObservedPod, forward: &[&Intent]) -> bool {
     pod.fact.deletion_at.is_none() && forward.iter().all(|intent| pod.fact.revision == intent.target)
 }
 
-/// Whether its kubelet says of a container that its image cannot be pulled or used.
+/// Whether the status of a container says that its image cannot be pulled or used.
 pub(super) fn fails_to_pull(container: &ContainerFact) -> bool {
     match &container.state {
         ContainerState::Waiting { reason, .. } => reason.contains("Image") || reason.contains("Registry"),

@@ -1,4 +1,4 @@
-//! The update strategy: what rolldeck saves and restores of it, and what it does about whoever sets it back.
+//! The update strategy: how rolldeck saves and restores it, and how it reacts when somebody sets it back.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use crate::sim::attack::api_client::MANAGER;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::StoreChange;
 
-/// A driver notices a drift at once, and has it in the record as soon as others let it. Longer than a driver that
-/// was killed over it counts as alive.
+/// The time within which the record must say that the strategy drifted. It is longer than the time for which a killed driver counts as
+/// alive.
 pub(super) const NOTICED: Duration = Duration::from_secs(9);
-/// The same where the network loses what it sends.
+/// The same for a network that loses messages.
 pub(super) const NOTICED_LATE: Duration = Duration::from_secs(20);
 
-/// Whether a rollout was taken over by this record, goes on, and knows nothing of a strategy that was set back.
+/// Whether the rollout of this record is adopted and goes on, and the record does not say that the strategy was set back.
 fn knows_no_drift(record: &Record) -> bool {
     let (intent, progress) = (&record.intent, &record.progress);
     progress.adopted && !progress.drifted && intent.paused.is_none() && intent.releasing.is_none()
 }
 
 impl Observer {
-    /// P9: what rolldeck saves is what was there, and what it leaves behind is what it saved.
+    /// P9: rolldeck saves the strategy that the DaemonSet had, and restores exactly this one.
     pub(super) fn strategy_moves(&mut self, change: &StoreChange) {
         let Some(fact) = change.object.daemon_set_fact() else { return };
         let saved = |object: &Object| -> Option<serde_json::Value> {
@@ -34,7 +34,7 @@ impl Observer {
         let before = change.before.as_deref();
         let was = || before.and_then(Object::daemon_set_fact).map(|before| before.strategy.raw);
         let under_a_rollout = || {
-            // What is recorded of another DaemonSet of that name is no rollout of this one.
+            // The record of another DaemonSet of the same name is no rollout of this one.
             let is_ours = |record: &&Record| record.daemonset_uid.as_ref().is_none_or(|uid| *uid == fact.uid);
             let progress =
                 |record: &Option<Record>| record.as_ref().filter(is_ours).map(|record| record.progress.clone());
@@ -48,12 +48,12 @@ impl Observer {
                 let what = format!("saved {original} as the original strategy, which was {:?}", was());
                 self.report_violation("P9", change.at, what);
             }
-            // Whoever set it back meanwhile is to have it as they set it.
+            // If somebody set the strategy back meanwhile, theirs stays.
             (Some(original), None) if fact.strategy.raw != original && !is_left_alone(&fact) => {
                 let what = format!("left {} behind, the original strategy was {original}", fact.strategy.raw);
                 self.report_violation("P9", change.at, what);
             }
-            // Under one rollout the first original stays; where its record is gone, what somebody set since is it.
+            // During a rollout the saved strategy must not change. If the record is gone, the strategy that somebody set since may be saved.
             (Some(original), Some(now)) if original != now && (under_a_rollout() || was().as_ref() != Some(&now)) => {
                 let what = format!("forgot that the original strategy was {original}: now it is said to be {now}");
                 self.report_violation("P9", change.at, what);
@@ -62,8 +62,7 @@ impl Observer {
         }
     }
 
-    /// P3: where a strategy that was set back is to be reported, it is not set again silently: `OnDelete` is set again when
-    /// an operator asks for it, and the record says so first.
+    /// P3: if drifts are to be reported, rolldeck sets `OnDelete` again only when an operator requests it, and the record says so first.
     pub(super) fn check_enforcement(&mut self, change: &StoreChange) {
         let Some((was, now)) =
             change.before.as_deref().and_then(Object::daemon_set_fact).zip(change.object.daemon_set_fact())
@@ -88,7 +87,7 @@ impl Observer {
         }
     }
 
-    /// P3: what rolldeck writes takes no DaemonSet off `OnDelete` that it goes on holding, whatever admission makes of the write.
+    /// P3: no write of rolldeck takes a DaemonSet that rolldeck still holds off `OnDelete`, whatever admission makes of the write.
     pub(super) fn check_kept(&mut self, change: &StoreChange) {
         let Some((was, now)) =
             change.before.as_deref().and_then(Object::daemon_set_fact).zip(change.object.daemon_set_fact())
@@ -103,8 +102,7 @@ impl Observer {
         }
     }
 
-    /// P3: who drives notices that the strategy was set back, and the record says so, unless some console could not see
-    /// everything until then.
+    /// P3: the driver notices that the strategy was set back, and the record says so, unless some console could not see everything.
     pub(in crate::sim::attack) fn check_drift(&mut self, now: Timestamp) {
         let noticed = self.slack + self.drift_takes;
         if now < self.blind_until + noticed {
@@ -114,7 +112,7 @@ impl Observer {
         let drifted = self.rolling_since.filter(|since| *since + noticed < now);
         let Some(since) = drifted.filter(|_| self.driver.as_ref().is_some_and(alive)) else { return };
         let unnoticed = self.records.values().all(|record| record.as_ref().is_some_and(knows_no_drift));
-        // Under one that is being deleted nothing is done any more, by its controller neither.
+        // While the DaemonSet is being deleted, neither rolldeck nor its controller does anything more.
         if unnoticed && !self.is_being_deleted {
             let secs = now.since(since).as_secs();
             self.report_violation(

@@ -1,7 +1,7 @@
 //! P5: nodes that went down after they got the new pod, and pods that restart.
 //!
-//! It judges by a rule of its own that is stricter with its evidence than the engine: only what everybody could see all the
-//! time, and only where no other node went down at about the same time.
+//! The observer has a rule of its own, which asks for more evidence than the engine: it counts only outages that every console could see
+//! all the time, and only if no other node went down at about the same time.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,30 +14,30 @@ use crate::engine::model::record::Intent;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::time::Timestamp;
 
-/// For so long what went down and came back is remembered.
+/// How long an outage of a node is remembered after the node came back.
 const WINDOW: Duration = Duration::from_secs(600);
 /// Nodes that go down within this of each other may have gone down together.
 const TOGETHER: Duration = Duration::from_secs(120);
-/// For so long a node that went down alone cannot be told from the first of many.
+/// How long a node that went down alone cannot be distinguished from the first of many.
 const SETTLE: Duration = Duration::from_secs(30);
-/// A node that went down twice within so long before its update flaps anyway; with an allowance for clocks.
+/// A node that went down twice within this time before its update flaps by itself. The value includes an allowance for clocks.
 const FLAPPED: Duration = Duration::from_secs(3700);
-/// The chance below which updated nodes that went down are no accident.
+/// The probability at or below which it is no accident that only updated nodes went down.
 const NO_ACCIDENT: f64 = 0.01;
-/// A container that runs for so long after a restart is not in a crash loop.
+/// A container that runs for this time after a restart is not in a crash loop.
 const STEADY: Duration = Duration::from_secs(600);
 
-/// A node was not Ready.
+/// A time during which a node was not Ready.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outage {
     pub(super) fell_at: Timestamp,
-    /// When its condition last changed while it was down: somebody who comes later knows only that.
+    /// When its condition last changed during the outage; a console that starts later knows only this time.
     pub(super) said_at: Timestamp,
     pub(super) back_at: Option<Timestamp>,
 }
 
 impl Observer {
-    /// Takes in whether a node is Ready.
+    /// Takes in whether a node is Ready. `changed`: its condition changed.
     pub(super) fn node_goes(&mut self, node: &Str, ready: bool, changed: bool, at: Timestamp) {
         let downs = self.downs.entry(node.clone()).or_default();
         match (downs.last_mut().filter(|down| down.back_at.is_none()), ready) {
@@ -52,7 +52,7 @@ impl Observer {
         downs.retain(|down| down.back_at.is_none_or(|back_at| back_at + WINDOW + WINDOW > at));
     }
 
-    /// P5: a suspect's slot in the budget was given to another.
+    /// P5: another node was taken down although suspects use up the budget.
     pub(super) fn check_suspects_charged(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Broken {
         if !self.serves_for_sure(context.pod, context.at) {
             return None;
@@ -68,7 +68,7 @@ impl Observer {
         })
     }
 
-    /// The suspects that have failed, as far as everybody can know.
+    /// The suspects that have failed, as far as every console can know.
     pub(super) fn failed_suspects(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
         let suspects = self.suspects(context, forward);
         let acknowledged_failures =
@@ -90,7 +90,7 @@ impl Observer {
         failed
     }
 
-    /// Nodes that are not Ready, and fell after rolldeck gave them the pod at the target that they have.
+    /// Nodes that became NotReady after rolldeck gave them their present pod at the target, and still are.
     fn suspects(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Vec<(&Str, &ObservedPod)> {
         let pods = self.pods.values().filter(|pod| at_target(pod, forward));
         let named = pods.filter_map(|pod| Some((self.nodes.get_key_value(pod.fact.node.as_ref()?)?, pod)));
@@ -108,7 +108,7 @@ impl Observer {
             let close = first
                 .back_at
                 .is_some_and(|back_at| second.fell_at < back_at + WINDOW.saturating_sub(self.slack + ROUNDED));
-            // An outage that is shorter than the slack may go unseen.
+            // Consoles may miss an outage that is shorter than the slack.
             let seen = first.back_at.is_some_and(|back_at| {
                 first.fell_at + self.slack + ROUNDED < back_at && back_at + self.slack + ROUNDED < second.fell_at
             });
@@ -123,14 +123,14 @@ impl Observer {
         again.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Updated nodes of a site, where so many of them went down, and no other, that it is no accident.
+    /// Updated nodes that went down in a site where so many updated nodes and no others went down that it is no accident.
     fn more_than_others(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
         let labels = self.site_labels(context.at).into_iter();
         let failed = labels.map(|label| self.more_than_others_by(&label, context, forward));
         failed.reduce(|ours, theirs| ours.intersection(&theirs).cloned().collect()).unwrap_or_default()
     }
 
-    /// The same with sites told apart by this label.
+    /// The same for sites grouped by this label.
     fn more_than_others_by(
         &self,
         label: &SiteLabel,
@@ -150,7 +150,7 @@ impl Observer {
         for site in sites {
             let there = |name: &&Str| self.nodes.get(*name).is_some_and(|node| node.site(label) == site);
             let updated: BTreeSet<&Str> = self.updated(context, forward).map(|(name, _)| name).filter(there).collect();
-            // Its own controller may have put the new pod on others: those count as updated, and as well.
+            // The DaemonSet's own controller may have put the new pod on other nodes, which then count as updated too.
             let new: BTreeSet<&Str> = at_target_nodes.iter().copied().filter(there).chain(updated.clone()).collect();
             let others: Vec<&Str> = self.nodes.keys().filter(there).filter(|name| !new.contains(name)).collect();
             let down: BTreeSet<Str> = updated
@@ -167,7 +167,7 @@ impl Observer {
             if down.len() < 2 || eligible == 0 || !others.iter().all(well) || self.gone_at.is_some() {
                 continue;
             }
-            // All of those that went down are among the updated ones: so likely is that, if any node might have.
+            // The probability that all nodes that went down are among the updated ones, if every node were equally likely to go down.
             let among = |of: usize| (0..down.len()).map(|nth| (of.saturating_sub(nth)) as f64).product::<f64>();
             if among(new.len()) / among(new.len() + eligible) <= NO_ACCIDENT {
                 failed.extend(down);
@@ -176,8 +176,8 @@ impl Observer {
         failed
     }
 
-    /// Nodes that run a pod at the target which rolldeck put there and which has been ready. A node with a taint that the pod does not tolerate is left
-    /// out: its pod is taken away for that, which says nothing of the update.
+    /// Nodes with a pod at the target that rolldeck put there and that has been ready. A node with a taint that the pod does not tolerate is
+    /// left out: its pod is removed because of the taint, which says nothing about the update.
     fn updated<'a>(
         &'a self,
         context: &'a DeletionContext<'_>,
@@ -193,14 +193,14 @@ impl Observer {
                 .into_iter()
                 .flatten()
                 .all(|down| *given < down.fell_at && pod.fact.created_at < down.fell_at);
-            // Who drove all the time knows that it went down before its update as well, and how often.
+            // A driver that drove all the time knows how often the node went down before its update.
             let before = |at: &&Timestamp| **at < pod.fact.created_at && pod.fact.created_at.since(**at) < FLAPPED;
             let flaps = self.falls.get(name).is_some_and(|falls| falls.iter().filter(before).count() >= 2);
             (since && !flaps).then_some((name, pod))
         })
     }
 
-    /// Whether one driver, which saw everything, has driven since before then, towards what is the target now.
+    /// Whether one driver that saw everything has driven since before `at`, without a lost record and without an acknowledged halt.
     fn was_watched(&self, at: Timestamp, forward: &[&Intent]) -> bool {
         let driven = self.driver.as_ref().is_some_and(|driver| driver.since + self.slack + ROUNDED < at);
         let blind = self.blind_until + self.slack + ROUNDED >= at;
@@ -211,7 +211,7 @@ impl Observer {
         self.downs.get(name)?.last()
     }
 
-    /// Whether no other node went down at about the time when this one did last, as far as that matters by now.
+    /// Whether this node went down at or before `at`, and no other node went down at about that time.
     fn went_down_alone(&self, name: &Str, at: Timestamp) -> bool {
         self.last_down(name).is_some_and(|down| {
             down.fell_at <= at && self.alone_at(name, down.fell_at) && self.alone_at(name, down.said_at)
@@ -221,13 +221,13 @@ impl Observer {
     fn alone_at(&self, name: &Str, at: Timestamp) -> bool {
         let near = TOGETHER + self.slack + ROUNDED + ROUNDED;
         let with = |down: &Outage| {
-            // Whoever comes later dates it by its last change.
+            // A console that starts later dates an outage by the last change of the condition.
             [down.fell_at, down.said_at].iter().any(|fell| fell.since(at).max(at.since(*fell)) <= near)
         };
         self.downs.iter().all(|(other, downs)| other == name || !downs.iter().any(with))
     }
 
-    /// P4: a serving pod is replaced although one at the target restarts again and again.
+    /// P4: a serving pod is replaced although a pod at the target restarts again and again.
     pub(super) fn check_restarts(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> Broken {
         if !self.serves_for_sure(context.pod, context.at) || self.record_lost_at.is_some() {
             return None;
@@ -240,7 +240,7 @@ impl Observer {
                 node.ready && self.may_run_on(name, context.at) && !self.wrong_clocks.contains(name)
             });
             let Restarted { times, last, total, .. } = pod.restarted;
-            // More of them, or a pod that is not available at its deadline, are a failure, which is judged by the threshold.
+            // More restarts, or a pod that is not available at its deadline, are a failure, which `check_failing` judges.
             let late = !pod.fact.ready && pod.fact.created_at + deadline <= context.at + self.slack + ROUNDED;
             let watched =
                 times >= 2 && total <= allowed && !late && context.at.since(last) + self.slack + ROUNDED < STEADY;

@@ -1,4 +1,4 @@
-//! P10: a pod that a rolldeck deleted is not said to have been taken away by somebody else.
+//! P10: no console says that somebody else took a pod away that a rolldeck deleted.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 use crate::sim::attack::api_client::Deletion;
 
-/// Pods that a rolldeck deleted before anybody else did, by uid: which one, and when.
+/// The pods, by uid, that a rolldeck deleted before anybody else did: the identity of that process and the time.
 #[derive(Debug, Default)]
 pub(super) struct DeletedByRolldeck(HashMap<Str, (Str, Timestamp)>);
 
@@ -21,10 +21,10 @@ impl DeletedByRolldeck {
 
 impl Observer {
     pub(super) fn check_taken_away(&mut self, by: &Str, snapshot: &Snapshot, now: Timestamp) {
-        // Others may have relabelled it before: what is told of that was so. Consoles date it by their own clock, as the snapshot.
+        // An event before the deletion may be about a changed label and is true. Events have the console's own time, as the snapshot has.
         let by_rolldeck = |uid: &Str, told_at: Timestamp| {
             let told_at = now - snapshot.at.since(told_at);
-            // Who does not see yet that the lease is another's means that one by `somebody else`.
+            // A console that does not hold the Lease may take another rolldeck for somebody else.
             let drives = self.drives(by);
             let theirs = self.deleted_by_rolldeck.0.get(uid).filter(|(deleted_by, _)| deleted_by == by || drives);
             theirs.is_some_and(|(_, at)| *at <= told_at)

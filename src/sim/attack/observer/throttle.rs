@@ -1,4 +1,4 @@
-//! P6 where a registry answers 429: for a while no pod is made for pre-warming, because each pull that is tried counts.
+//! P6 after a registry answered 429: for a while no pod for pre-warming may be made, because every tried pull counts.
 
 use std::time::Duration;
 
@@ -11,35 +11,35 @@ use crate::engine::model::time::Timestamp;
 use crate::sim::world::object::Object;
 use crate::sim::world::store::StoreChange;
 
-/// For so long nothing is tried for sure. A driver waits for 30 s from when it first sends the deletion of the pod that was refused,
-/// and one that is lost it sends again after 5 s: five of them may be lost.
+/// The time for which no pull may be tried. A driver waits 30 s from the first time it sends the deletion of the refused pod. It sends a
+/// lost deletion again after 5 s, so five deletions may be lost.
 const WAITS: Duration = Duration::from_secs(4);
-/// A refusal that comes sooner after another one may be of a pull that was on its way, which begins no wait.
+/// A refusal that comes sooner than this after another one may be for a pull that was on its way; such a refusal begins no wait.
 const APART: Duration = Duration::from_secs(310);
 
-/// The registry serves no more pulls.
+/// The refusals of a registry that serves no more pulls.
 #[derive(Debug, Default)]
 pub(super) struct RegistryThrottle {
-    /// When it refused a pull for pre-warming last, as far as its driver must know.
+    /// When a pod whose pull for pre-warming the registry refused was last deleted.
     refused_at: Option<Timestamp>,
     judged: Option<Judged>,
 }
 
-/// A refusal after which nothing is tried for a while.
+/// A refusal after which no pull may be tried for a while.
 #[derive(Debug)]
 struct Judged {
     since: Timestamp,
     slack: Duration,
-    /// By when whoever asked for it, asked for it, and asked to try again: another request ends the wait.
+    /// The request for pre-warming and the request to try again, if any. Another request ends the wait.
     asked: (By, Option<By>),
-    /// Who drove: another driver knows nothing of it.
+    /// Since when the driver of that time drove. Another driver knows nothing of the refusal.
     driver_since: Timestamp,
-    /// Since when that driver drives, as of now.
+    /// Since when the present driver drives.
     drives_since: Timestamp,
 }
 
 impl RegistryThrottle {
-    /// A pod is made although nothing is to be tried now.
+    /// Says that a pod was made although no pull may be tried now.
     pub(super) fn is_ignored(&self, asked: &[&Prewarm], at: Timestamp) -> Option<String> {
         let judged = self.judged.as_ref()?;
         let same = asked.iter().all(|asked| (asked.by.clone(), asked.retried.clone()) == judged.asked);
@@ -55,7 +55,7 @@ impl RegistryThrottle {
 }
 
 impl Observer {
-    /// Takes in that a pod for pre-warming is deleted because the registry refused its pull. It has no grace, so it is gone at once,
+    /// Takes in the deletion of a pod for pre-warming whose pull the registry refused. The pod has no grace period, so it is gone at once
     /// unless a finalizer keeps it.
     pub(super) fn throttle_begins(&mut self, change: &StoreChange, by_set: bool) {
         let before = change.before.as_ref().is_some_and(|before| before.meta.is_deleting());
@@ -64,7 +64,7 @@ impl Observer {
         }
         let at = change.at;
         let apart = self.throttle.refused_at.replace(at).is_none_or(|last| last + APART < at);
-        // A pod that nobody needs any more is deleted too, and may be before anybody knows of its refusal.
+        // A pod that is no longer needed is deleted too, perhaps before any console knows of the refusal.
         let node = change.object.pod().and_then(|pod| self.nodes.get(pod.node.as_ref()?));
         let quiet = node.is_some_and(|node| node.changed_at.max(node.labels_since) + self.slack < at)
             && self.template_since + self.slack < at
@@ -84,7 +84,7 @@ impl Observer {
         }
     }
 
-    /// Takes in since when whoever drives does.
+    /// Takes in since when the present driver drives.
     pub(super) fn throttle_is_of_driver(&mut self) {
         let since = self.driver.as_ref().map(|driver| driver.since);
         if let Some(judged) = &mut self.throttle.judged {
@@ -93,7 +93,7 @@ impl Observer {
     }
 }
 
-/// Whether its kubelet says that the registry serves no more pulls.
+/// Whether the pod's status says that the registry serves no more pulls.
 fn is_throttled(pod: &Object) -> bool {
     let says =
         |message: &Option<Str>| message.as_ref().is_some_and(|message| message.contains("429 Too Many Requests"));

@@ -1,4 +1,4 @@
-//! P8: what is next in line, and does not go, says what it waits for.
+//! P8: a node that is next and is not updated says what it waits for.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,18 +9,18 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 
-/// For so long a node may be next in line without saying what it waits for, while no deletion leaves.
+/// How long a node may be next without saying what it waits for, while no deletion is sent.
 const UNEXPLAINED: Duration = Duration::from_secs(10);
-/// For so long it may while deletions of others leave: the line moves on, and no wait of its first is long enough to be shown.
+/// The same while other pods are deleted: the order moves on, and no wait of the first node is long enough to be shown.
 const NEVER_ITS_TURN: Duration = Duration::from_secs(60);
-/// A console that was not checked for so long was suspended meanwhile.
+/// A console that was not checked for this time was suspended meanwhile.
 const NOT_CHECKED: Duration = Duration::from_secs(6);
 
-/// By console: when it was last checked, and since when nodes are next in line without saying what they wait for.
+/// By console: when it was last checked, and since when each node is next without saying what it waits for.
 pub(super) type Unexplained = BTreeMap<Str, (Timestamp, BTreeMap<Str, Timestamp>)>;
 
 impl Observer {
-    /// Looks whether a console that drives lets nodes wait without saying what for.
+    /// Checks whether a console that drives lets nodes wait without saying what for.
     pub fn check_next(&mut self, by: &Str, snapshot: &Snapshot, now: Timestamp) {
         let known = self.unexplained.remove(by).filter(|(checked_at, _)| now.since(*checked_at) < NOT_CHECKED);
         let known = known.map(|(_, since)| since).unwrap_or_default();

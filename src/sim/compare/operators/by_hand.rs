@@ -1,5 +1,5 @@
-//! Somebody at a terminal, and a DaemonSet with `OnDelete`: deletes the pods of a few nodes, waits until their successors
-//! are ready, deletes the next. Nodes are taken by name, so most of a batch is at one site.
+//! An operator at a terminal, and a DaemonSet with `OnDelete`: the operator deletes the pods of a few nodes, waits until their successors are ready,
+//! and deletes the next. Nodes are taken by name, so most of a batch is at one site.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(in crate::sim::compare) struct ByHand {
 
 #[derive(Debug)]
 enum BatchStage {
-    /// Nothing is done yet.
+    /// The new images are not set yet.
     Begins,
     /// These nodes' pods are deleted, the next ones are not.
     Waits(Vec<Str>),
@@ -48,7 +48,7 @@ impl RolloutOperator for ByHand {
         let old = world.pods_of(namespace, name).into_iter().filter(|(_, pods)| pods.iter().all(is_old));
         let batch: Vec<(Str, Vec<Arc<Object>>)> = old.take(self.batch).collect();
         for pod in batch.iter().flat_map(|(_, pods)| pods) {
-            // Nothing refuses deletions.
+            // No policy refuses deletions here.
             let _ = world.delete((Kind::Pod, namespace, &pod.meta.name), &DeleteOptions::default(), BY);
         }
         self.stage = BatchStage::Waits(batch.into_iter().map(|(node, _)| node).collect());

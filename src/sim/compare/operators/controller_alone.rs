@@ -7,7 +7,7 @@ use crate::sim::world::scenario::RolloutPlan;
 
 #[derive(Debug)]
 pub(in crate::sim::compare) struct ControllerAlone {
-    /// What is to be deployed; `None` once it is.
+    /// The rollout to deploy; `None` once it is deployed.
     rollout: Option<RolloutPlan>,
 }
 

@@ -1,5 +1,5 @@
-//! A rolldeck, and an operator who sets the image, allows all nodes, and resumes after a halt. Where that is the method, all
-//! nodes are pre-warmed meanwhile, and each is updated once it has its image; all other settings are the default ones.
+//! An operator with rolldeck, who sets the image, allows all nodes, and resumes after a halt. If the method pre-warms, all nodes are pre-warmed
+//! meanwhile, and each is updated once it has its image. All other settings are the default ones.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -44,7 +44,7 @@ enum OperatorStage {
 }
 
 impl Rolldeck {
-    /// Where there are limits it pre-warms with them.
+    /// An operator who pre-warms first if there are limits for it.
     pub(in crate::sim::compare) fn new(
         rollout: &RolloutPlan,
         prewarms: Option<PrewarmLimits>,
@@ -71,7 +71,7 @@ impl Rolldeck {
         }
     }
 
-    /// The command that the operator gives now, and what comes after it.
+    /// The command that the operator gives now, and the stage after it.
     fn next_command(&self, shown: &Snapshot) -> Option<(Command, OperatorStage)> {
         match &self.stage {
             OperatorStage::Prewarms(limits) if shown.phase != Phase::Loading => {
@@ -107,7 +107,7 @@ impl RolloutOperator for Rolldeck {
         let shown = self.console.snapshot(now);
         let Some((command, then)) = self.next_command(&shown) else { return };
         let halted = shown.halt.filter(|_| command == Command::Resume);
-        // What is refused is tried again at the next look.
+        // A refused command is tried again at the next look.
         if self.console.command(command, now).is_ok() {
             self.stage = then;
             self.halts.extend(halted.map(|halt| halt.why.to_string()));

@@ -1,8 +1,8 @@
 //! The recipe that people use by hand: a StatefulSet with the new image, anti-affinity and `OrderedReady` pulls node by
 //! node; then the DaemonSet is deployed.
 //!
-//! Of the StatefulSet only what counts here is modelled: its pods are made one after the other, each on a node that has
-//! none yet, and the next one when the last is ready. They stay, as its image would be free to go without them.
+//! The StatefulSet is modelled only as far as it counts here: its pods are made one after the other, each on a node that has none yet, and the next
+//! one when the last is ready. The pods stay, because kubelets may collect an image that no container uses.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub(in crate::sim::compare) struct PullsFirst {
 
 #[derive(Debug)]
 enum SetStage {
-    /// So many pods are made.
+    /// This many pods are made.
     Pulls(usize),
     /// The DaemonSet has its new images.
     Deployed,
@@ -62,12 +62,12 @@ impl PullsFirst {
         let pod = Pod { template: self.template.clone(), node: Some(node), ..Pod::default() };
         let mut object = Object::new(&self.rollout.daemon_set.0, &self.name(nth), Body::Pod(pod));
         object.meta.set_label("app", Some(&label(&self.rollout)));
-        // Its name is new, and nothing refuses pods.
+        // The pod's name is new, and nothing refuses pods.
         let _ = world.create(object, BY);
     }
 }
 
-/// Its pods match no selector but its own.
+/// The value of the label `app`: no other selector matches the pods.
 fn label(rollout: &RolloutPlan) -> String {
     format!("{}-pull", rollout.daemon_set.1)
 }

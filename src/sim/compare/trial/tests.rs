@@ -1,4 +1,4 @@
-//! Every method on a plant that is small enough for a unit test. The factory is played in `tests/integration/compare.rs`.
+//! Plays every method on a plant that is small enough for a unit test. `tests/integration/compare.rs` plays the factory.
 
 use super::*;
 
@@ -69,7 +69,7 @@ fn every_method_comes_to_its_end() {
         assert!(run.offline * 2 < native.offline, "nothing is pulled while a node is offline: {run:?}");
     }
     assert!(prewarmed.peak_offline <= 2 && prewarmed.peak_pulls.values().all(|most| *most <= 2), "{prewarmed:?}");
-    // One pull fills these links: two were tried, and are no faster.
+    // One pull fills these links: two at once were tried, and were no faster.
     assert!(paced.peak_offline <= 2 && paced.peak_pulls.values().all(|most| *most <= 2), "{paced:?}");
     assert!(prewarmed.total < pulls_first.total, "sites pull beside each other: {comparison}");
     assert!(by_hand.peak_pulls["yard"] > 2 && rolldeck.peak_pulls["yard"] <= 2, "{comparison}");

@@ -1,4 +1,4 @@
-//! Garbage: dependents of owners that are gone, pods on nodes that are gone, events that are old.
+//! Collects garbage: dependents of deleted owners, pods on deleted nodes, old events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use super::super::write::{Part, WriteOptions};
 use super::Controller;
 
 const BY: WriteOptions<'static> = WriteOptions::named("kube-controller-manager");
-/// How often pods of vanished nodes are looked for.
+/// How often the collector looks for pods of deleted nodes.
 const PERIOD: Duration = Duration::from_secs(20);
-/// How long a node must have been gone before its pods go.
+/// A node's pods are collected once the node has been gone for this long.
 const QUARANTINE: Duration = Duration::from_secs(40);
-/// When a finalizer that may not be taken off is tried again.
+/// The collector tries again to remove a refused finalizer after this time.
 const REFUSED_AGAIN: Duration = Duration::from_secs(5);
 /// How long events are kept.
 const EVENT_LIFE: Duration = Duration::from_secs(3600);
@@ -26,12 +26,12 @@ const EVENT_LIFE: Duration = Duration::from_secs(3600);
 /// The garbage collector, pod garbage collection, and the events' expiry.
 #[derive(Debug)]
 pub(in crate::sim::world) struct Collector {
-    /// Owners that are gone.
+    /// The uids of deleted objects.
     gone: BTreeSet<Str>,
     /// Objects that are held until their dependents are dealt with.
     held: BTreeSet<(Kind, Str, Str)>,
     due_at: Option<Timestamp>,
-    /// Nodes that pods name and that are not there, and since when.
+    /// The nodes that pods name and that do not exist, and since when.
     missing: BTreeMap<Str, Timestamp>,
     next_round_at: Timestamp,
     rounds: u32,
@@ -55,7 +55,7 @@ impl Collector {
         kinds.flat_map(|kind| store.list(kind).filter(owned).cloned().collect::<Vec<_>>()).collect()
     }
 
-    /// Deletes what only the gone owned, and takes the reference off what others own too.
+    /// Deletes objects all of whose owners are gone; objects with other owners lose only the reference.
     fn collect(&mut self, store: &mut Store, now: Timestamp) {
         let gone = std::mem::take(&mut self.gone);
         for dependent in Self::dependents(store, &gone) {
@@ -70,7 +70,7 @@ impl Collector {
         }
     }
 
-    /// Deals with the dependents of objects whose deletion waits for that, and lets the objects go.
+    /// Deletes or orphans the dependents of objects that wait for that, and removes the objects' finalizers.
     fn release_held(&mut self, store: &mut Store, now: Timestamp) {
         for key in std::mem::take(&mut self.held) {
             let Some(object) = store.get(key.0, &key.1, &key.2).cloned() else { continue };
@@ -98,7 +98,7 @@ impl Collector {
                 let kept = object.meta.finalizers.iter().filter(|present| &***present != finalizer);
                 object.meta.finalizers = kept.cloned().collect();
             });
-            // Refused by a policy: it goes back into the queue (`attemptToOrphanWorker`, `AddRateLimited`).
+            // A policy refused the write: the object goes back into the queue (`attemptToOrphanWorker`, `AddRateLimited`).
             if let_go.is_err() {
                 self.held.insert(key);
                 self.due_at = Some(now + REFUSED_AGAIN);
@@ -153,7 +153,7 @@ impl Controller for Collector {
     fn observe(&mut self, change: &StoreChange, now: Timestamp) {
         let (kind, meta) = (change.object.kind(), &change.object.meta);
         if change.kind == ChangeKind::Deleted {
-            // Nothing here is owned by these.
+            // Events and Leases own nothing in this model.
             if !matches!(kind, Kind::Event | Kind::Lease) {
                 self.gone.insert(meta.uid.clone());
             }

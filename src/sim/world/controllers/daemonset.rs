@@ -5,8 +5,8 @@
 //!                                 └── expectations: until its own writes come back, it only writes status
 //! ```
 //!
-//! It acts on its cache, which lags behind the store a little (or a lot: [`DaemonSets::set_lag`]). Unavailable old pods
-//! are deleted outside `maxUnavailable` in every generation; they differ in what they count.
+//! The controller acts on its cache, which lags behind the store a little (or a lot: [`DaemonSets::set_lag`]). In every generation unavailable old
+//! pods are deleted outside `maxUnavailable`; the generations differ in which pods they count.
 
 mod cache;
 mod claim;
@@ -36,17 +36,17 @@ use history::History;
 
 const COMPONENT: &str = "daemonset-controller";
 const BY: WriteOptions<'static> = WriteOptions::named("kube-controller-manager");
-/// How far the cache lags behind the store, unless said otherwise.
+/// How far the cache lags behind the store by default.
 const LAG: Duration = Duration::from_millis(5);
-/// What a sync takes for each node of the cluster: negligible for a hundred, a quarter of a second for 5,000.
+/// The time of a sync for each node of the cluster: negligible for a hundred, a quarter of a second for 5,000.
 const PER_NODE: Duration = Duration::from_micros(50);
-/// Expectations that are not met by then are given up.
+/// Expectations that are older than this are given up.
 const EXPECTATIONS_LIFE: Duration = Duration::from_secs(300);
-/// At most this many pods are made, and this many deleted, in one sync.
+/// A sync creates at most this many pods, and deletes at most this many.
 const BURST: usize = 250;
-/// So many events are recorded about one object at once.
+/// The greatest number of events about one object at once.
 const EVENT_BURST: u32 = 25;
-/// And one more so often.
+/// One more event is allowed each time this span passes.
 const EVENT_EVERY: Duration = Duration::from_secs(300);
 
 /// The DaemonSet controller.
@@ -54,12 +54,12 @@ const EVENT_EVERY: Duration = Duration::from_secs(300);
 pub(in crate::sim::world) struct DaemonSets {
     variant: ControllerVariant,
     lag: Duration,
-    /// Changes that have not reached the cache yet.
+    /// The changes that have not reached the cache yet.
     on_the_way: VecDeque<StoreChange>,
     cache: Cache,
-    /// DaemonSets to sync, by uid, and when.
+    /// The DaemonSets to sync, by uid, with the time of the sync.
     queue: BTreeMap<Str, Timestamp>,
-    /// Syncs that are wanted later on.
+    /// Requested later syncs, by uid, with the time of each.
     later: BTreeMap<Str, Timestamp>,
     expectations: BTreeMap<Str, Expectations>,
     failed_pods: BTreeMap<(Str, Str), BackOff>,
@@ -71,7 +71,7 @@ pub(in crate::sim::world) struct DaemonSets {
     rng: fastrand::Rng,
 }
 
-/// What it has asked for and not yet seen.
+/// The creations and deletions that the controller requested and has not seen yet.
 #[derive(Debug)]
 struct Expectations {
     creations: usize,
@@ -93,14 +93,14 @@ struct BackOff {
     generation: i64,
 }
 
-/// What one sync works on.
+/// The input of one sync.
 struct Sync<'a> {
     /// The DaemonSet, as cached.
     object: &'a Arc<Object>,
     set: &'a DaemonSet,
-    /// All nodes, with whether they are to have a pod.
+    /// All nodes, with the verdict whether each should have a pod.
     nodes: Vec<(Str, Verdict)>,
-    /// Its pods by node, oldest first.
+    /// The DaemonSet's pods by node, oldest first.
     pods: BTreeMap<Str, Vec<Arc<Object>>>,
     history: History,
 }
@@ -123,17 +123,17 @@ impl DaemonSets {
         }
     }
 
-    /// Its cache lags behind the store by this much from now on.
+    /// From now on the controller's cache lags behind the store by `lag`.
     pub(in crate::sim::world) fn set_lag(&mut self, lag: Duration) {
         self.lag = lag;
     }
 
-    /// It stands still from now on. What changes reaches it when it goes on.
+    /// The controller stands still from now on. Changes reach it when it goes on.
     pub(in crate::sim::world) fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// It goes on.
+    /// The controller goes on.
     pub(in crate::sim::world) fn start(&mut self) {
         self.stopped = false;
     }
@@ -192,7 +192,7 @@ impl DaemonSets {
         self.expectations.get(uid).is_none_or(|expected| expected.are_met(now))
     }
 
-    /// Takes in what has reached the cache.
+    /// Takes in the changes that have reached the cache by now.
     fn ingest(&mut self, now: Timestamp) {
         while let Some(change) = self.on_the_way.pop_front_if(|change| change.at + self.lag <= now) {
             self.take_in(&change, now);
@@ -203,9 +203,9 @@ impl DaemonSets {
 /// Whether a sync may report the generation as observed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Observed {
-    /// It may.
+    /// The sync may report it.
     Generation,
-    /// It may not: its own writes have not come back yet.
+    /// The sync may not report it: the controller has not seen its own writes yet.
     NotYet,
 }
 

@@ -1,7 +1,7 @@
-//! Which nodes a DaemonSet's pods belong on, as the DaemonSet controller and the scheduler of Kubernetes decide it.
+//! The nodes on which a DaemonSet's pods belong, as Kubernetes' DaemonSet controller and scheduler decide it.
 //!
-//! This is written against Kubernetes' source, apart from the engine's own rule: a rollout in the simulated cluster
-//! checks one against the other.
+//! This module is written against Kubernetes' source, independently of the engine's own rule: a rollout in the simulated cluster checks one against
+//! the other.
 
 use crate::engine::model::Str;
 use crate::engine::model::facts::Taint;
@@ -14,7 +14,7 @@ use super::super::object::{Object, Pod};
 /// Taints of a node that is down.
 pub(super) const DOWN: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
-/// Taints that every DaemonSet pod tolerates, and those only with the host's network.
+/// Taints that every DaemonSet pod tolerates; the last one only with the host's network.
 const AUTOMATIC: [(&str, TaintEffect); 7] = [
     ("node.kubernetes.io/not-ready", TaintEffect::NoExecute),
     ("node.kubernetes.io/unreachable", TaintEffect::NoExecute),
@@ -25,18 +25,18 @@ const AUTOMATIC: [(&str, TaintEffect); 7] = [
     ("node.kubernetes.io/network-unavailable", TaintEffect::NoSchedule),
 ];
 
-/// Whether a node is to have a DaemonSet's pod.
+/// Whether a node should have a DaemonSet's pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It is to have one.
+    /// The node should have one.
     Run,
-    /// It gets none, but one that runs may stay.
+    /// The node gets no pod, but a running one may stay.
     Stay,
-    /// It gets none, and one that runs has to go.
+    /// The node gets no pod, and a running one is deleted.
     Leave,
 }
 
-/// What the DaemonSet controller says of a node.
+/// The DaemonSet controller's verdict on a node.
 pub fn daemon_verdict(node: &Object, template: &Template) -> Verdict {
     let Some(body) = node.node() else { return Verdict::Leave };
     if template.node_name().is_some_and(|name| *name != node.meta.name) {
@@ -63,27 +63,27 @@ pub fn daemon_verdict(node: &Object, template: &Template) -> Verdict {
 /// Why the scheduler does not place a pod on a node.
 #[derive(Clone, PartialEq, Eq, Debug, PartialOrd, Ord)]
 pub enum Unfit {
-    /// The node has a taint that it does not tolerate.
+    /// The node has a taint that the pod does not tolerate.
     Taint(Str, Str),
-    /// Selector or affinity want another node.
+    /// The pod's selector or affinity requires another node.
     Affinity,
     /// The node is cordoned.
     Unschedulable,
-    /// A pod is there that it keeps apart from.
+    /// The node has a pod from which the pod's anti-affinity keeps it apart.
     AntiAffinity,
 }
 
 /// Whether the scheduler would place a pod on a node.
 ///
 /// # Errors
-/// Says why not.
+/// The reason why the scheduler would not.
 pub fn fits(pod: &Pod, node: &Object) -> Result<(), Unfit> {
     let Some(body) = node.node() else { return Err(Unfit::Affinity) };
     let pinned = pod.pinned.as_ref();
     if pinned.is_some_and(|pinned| *pinned != node.meta.name) {
         return Err(Unfit::Affinity);
     }
-    // The DaemonSet controller replaces the template's terms by its own, which names the node.
+    // The DaemonSet controller replaces the template's terms by its own term, which names the node.
     let terms = if pinned.is_some() { None } else { pod.template.node_terms() };
     if !affine(node, &pod.template, terms) {
         return Err(Unfit::Affinity);

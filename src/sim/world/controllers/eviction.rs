@@ -1,6 +1,6 @@
 //! Eviction by taint: pods that do not tolerate a `NoExecute` taint of their node have to go.
 //!
-//! Pods of DaemonSets tolerate what comes with a node that is down, for ever. To all others admission gives five minutes.
+//! Pods of DaemonSets tolerate the taints of a node that is down without a limit. Admission gives all other pods five minutes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use super::{Controller, record};
 
 const COMPONENT: &str = "taint-eviction-controller";
 const BY: WriteOptions<'static> = WriteOptions::named("kube-controller-manager");
-/// How long a pod may stay on a node that is down, unless it says otherwise (`DefaultTolerationSeconds`).
+/// How long a pod without a toleration of its own may stay on a node that is down (`DefaultTolerationSeconds`).
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How long after a change of taints it acts.
+/// The time from a change of taints until the controller acts.
 const REACTION: Duration = Duration::from_millis(100);
 
 /// The taint eviction controller.
 #[derive(Debug, Default)]
 pub(in crate::sim::world) struct TaintEviction {
-    /// Nodes with such taints, and since when each.
+    /// The nodes with `NoExecute` taints, with the time since which each taint is there.
     tainted: BTreeMap<Str, BTreeMap<Str, Timestamp>>,
-    /// Nodes to look at.
+    /// The nodes to look at, with the time of the look.
     due: BTreeMap<Str, Timestamp>,
 }
 
@@ -61,7 +61,7 @@ impl TaintEviction {
     }
 }
 
-/// When a pod has to leave its node; `None` when it may stay.
+/// The time at which a pod has to leave its node; `None` when it may stay.
 fn leaves_at(pod: &Pod, node: &Node, since: &BTreeMap<Str, Timestamp>) -> Option<Timestamp> {
     let expelling = node.taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute && !tolerated(pod, taint));
     let at = |taint: &Taint| {

@@ -1,4 +1,4 @@
-//! The node lifecycle controller: a node whose Lease is silent becomes unknown, is tainted, and its pods count as not ready.
+//! The node lifecycle controller: it marks a node whose Lease is silent as unknown, taints it, and marks its pods as not ready.
 //!
 //! ```text
 //!   Lease silent for the grace ──→ Ready=Unknown ──→ taints unreachable:NoSchedule and :NoExecute
@@ -24,12 +24,12 @@ use super::{Controller, record};
 
 const COMPONENT: &str = "node-controller";
 const BY: WriteOptions<'static> = WriteOptions::named("kube-controller-manager");
-/// How often all nodes are looked at (`--node-monitor-period`).
+/// How often the controller looks at all nodes (`--node-monitor-period`).
 const PERIOD: Duration = Duration::from_secs(5);
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
-/// Conditions that taint while they hold.
+/// Conditions with the taint that each causes while it is true.
 const PRESSURES: [(&str, &str); 3] = [
     (conditions::DISK_PRESSURE, "node.kubernetes.io/disk-pressure"),
     (conditions::MEMORY_PRESSURE, "node.kubernetes.io/memory-pressure"),
@@ -42,7 +42,7 @@ pub(in crate::sim::world) struct NodeLifecycle {
     grace: Duration,
     /// When each node was last heard of, by this controller's clock.
     heard: BTreeMap<Str, Timestamp>,
-    /// Nodes whose taints may have to change, and when.
+    /// The nodes whose taints may have to change, with the time of the change.
     due: BTreeMap<Str, Timestamp>,
     next_round_at: Timestamp,
     rng: fastrand::Rng,
@@ -120,7 +120,7 @@ fn mark_pods_not_ready(node: &Str, store: &mut Store, now: Timestamp) {
     }
 }
 
-/// The taints that a node's conditions ask for, in the place of those that this controller gave it before.
+/// The node's taints with those that its conditions require, instead of those that this controller set before.
 fn wanted_taints(node: &Node) -> Vec<Taint> {
     let ours = |key: &str| {
         [NOT_READY, UNREACHABLE, UNSCHEDULABLE].contains(&key) || PRESSURES.iter().any(|(_, taint)| *taint == key)

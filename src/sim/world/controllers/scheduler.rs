@@ -1,4 +1,4 @@
-//! The scheduler: binds pods to nodes a moment after they were made, or says why it cannot.
+//! The scheduler binds pods to nodes a moment after their creation, or records why it cannot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::eligibility::{Unfit, fits};
 use super::{Controller, record};
 
 const COMPONENT: &str = "default-scheduler";
-/// After a node changed, pods that did not fit are tried again.
+/// Pods that fitted no node are tried again this long after a node changed.
 const BACK_OFF: Duration = Duration::from_secs(1);
 
 type PodKey = (Str, Str);
@@ -25,7 +25,7 @@ type PodKey = (Str, Str);
 #[derive(Debug)]
 pub(in crate::sim::world) struct Scheduler {
     queue: BTreeMap<PodKey, Timestamp>,
-    /// Pods that fitted nowhere.
+    /// Pods that fitted no node.
     parked: BTreeSet<PodKey>,
     rng: fastrand::Rng,
 }
@@ -138,7 +138,7 @@ fn set_scheduled(object: &mut Object, node: Option<&Str>, status: ConditionStatu
     pod.status.conditions = condition.replaced_in(&pod.status.conditions);
 }
 
-/// In the scheduler's words: each reason with how many nodes it keeps away.
+/// The scheduler's message: each reason with the number of nodes that it excludes.
 fn explain(nodes: usize, unfit: &BTreeMap<Unfit, usize>) -> Str {
     if nodes == 0 {
         return "no nodes available to schedule pods".into();
@@ -177,7 +177,7 @@ impl Controller for Scheduler {
                     ChangeKind::Deleted => {
                         self.queue.remove(&key);
                         self.parked.remove(&key);
-                        // It may have kept another away from its node.
+                        // The deleted pod may have kept another one away from its node.
                         let again = std::mem::take(&mut self.parked);
                         self.queue.extend(again.into_iter().map(|key| (key, now + BACK_OFF)));
                     }

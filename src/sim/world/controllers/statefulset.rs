@@ -1,11 +1,11 @@
-//! StatefulSets, as far as pre-warming needs them: `OrderedReady`, and nothing that updates, scales or claims volumes.
+//! StatefulSets, as far as pre-warming needs them: `OrderedReady` creation, without updates, scaling and volume claims.
 //!
 //! ```text
 //!   for each ordinal: absent ──▶ create, and stop     failed or ended ──▶ delete, and stop
 //!                     terminating, not running, not ready ──▶ stop
 //! ```
 //!
-//! As `defaultStatefulSetControl` of Kubernetes has it, each sync does one thing, and the change that it makes leads to the next.
+//! As in Kubernetes' `defaultStatefulSetControl`, each sync does one thing, and the resulting change leads to the next sync.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use super::{Controller, record};
 
 const COMPONENT: &str = "statefulset-controller";
 const BY: WriteOptions<'static> = WriteOptions::named("kube-controller-manager");
-/// From a change to the sync that it leads to.
+/// The time from a change to the sync that it leads to.
 const REACTION: Duration = Duration::from_millis(20);
 /// The first wait after a sync that failed, and the longest.
 const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1000));
@@ -39,7 +39,7 @@ type SetKey = (Str, Str);
 #[derive(Debug, Default)]
 pub(in crate::sim::world) struct StatefulSets {
     queue: BTreeMap<SetKey, Timestamp>,
-    /// How often in a row a sync failed.
+    /// How many syncs failed in a row.
     failures: BTreeMap<SetKey, u32>,
 }
 
@@ -67,7 +67,7 @@ impl StatefulSets {
     }
 }
 
-/// Does the one thing that is to be done.
+/// Makes the one change of a sync.
 fn step(set: &Object, body: &Value, replicas: u64, store: &mut Store, now: Timestamp) -> Result<(), ()> {
     let namespace = &set.meta.namespace;
     for ordinal in 0..replicas {
@@ -76,7 +76,7 @@ fn step(set: &Object, body: &Value, replicas: u64, store: &mut Store, now: Times
             return create(set, body, ordinal, store, now);
         };
         if object.meta.controller() != Some(&set.meta.uid) {
-            // Another one's of that name has to go first.
+            // Another owner's pod has the name; it has to be deleted first.
             return Err(());
         }
         let Some(pod) = object.pod().filter(|_| !object.meta.is_deleting()) else { return Ok(()) };

@@ -1,7 +1,7 @@
-//! What simulated containers write to their logs, and which run a kubelet gives out.
+//! The logs of simulated containers, and the run whose log a kubelet gives out.
 //!
-//! Nothing is stored: the lines follow from when a run began and how it ended, as the pod's status tells it. So a kubelet knows as
-//! much as a real one, which keeps the logs of the present run and of the one before.
+//! Nothing is stored: the lines follow from the beginning and the end of a run, which the pod's status tells. So a kubelet knows as much as a real
+//! one, which keeps the logs of the present run and of the one before.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::engine::model::facts::ContainerState;
 use crate::engine::model::image::version_of;
 use crate::engine::model::time::Timestamp;
 
-/// From one line of a process that does its work to the next.
+/// The time from one line of a running process to the next.
 const EVERY: Duration = Duration::from_secs(10);
 
 /// One run of a container.
@@ -23,11 +23,11 @@ pub struct LoggedRun {
 }
 
 impl LoggedRun {
-    /// The run whose log a kubelet gives out: the present one, or while the container waits to be started again the one that ended;
-    /// `previous`: the one before.
+    /// The run whose log a kubelet gives out: the present one, or the one that ended, while the container waits to be started again; with `previous`,
+    /// the run before.
     ///
     /// # Errors
-    /// As the API server words it (HTTP 400): there is no such run, or none yet.
+    /// No such run exists, or none yet; in the API server's words (HTTP 400).
     pub fn of(pod: &str, body: &Pod, container: &str, previous: bool) -> Result<Self, String> {
         let of_name = |status: &&ContainerStatus| *status.fact.name == *container;
         let Some(status) = body.status.containers.iter().find(of_name) else {
@@ -61,12 +61,12 @@ impl LoggedRun {
         }
     }
 
-    /// Whether it is still running.
+    /// Whether the run goes on.
     pub fn goes_on(&self) -> bool {
         self.ended.is_none()
     }
 
-    /// Its lines later than `after` and no later than `until`; the last `most` of them, oldest first.
+    /// The run's lines later than `after` and no later than `until`; of them the last `most`, oldest first.
     pub fn lines(&self, after: Option<Timestamp>, until: Timestamp, most: usize) -> Vec<(Timestamp, String)> {
         let end = self.ended.map_or(until, |(at, _)| at.min(until));
         let mut lines = Vec::new();
@@ -108,11 +108,11 @@ impl LoggedRun {
     }
 }
 
-/// What a process writes before it ends with this code.
+/// The lines that a process writes before it ends with this code.
 fn last_words(code: i32) -> &'static [&'static str] {
     match code {
         0 => &["level=info msg=\"stopping: SIGTERM\""],
-        // It was killed: it had no time to say anything.
+        // A killed process writes no last line.
         128 | 137 | 255 => &[],
         _ => &[
             "level=error msg=\"cannot open serial port\" device=/dev/ttyS1 error=\"no such file or directory\"",

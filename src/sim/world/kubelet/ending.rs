@@ -12,11 +12,11 @@ use super::machine::Kubelet;
 use super::process::ProcessEnd;
 use super::worker::{ContainerRun, Ending, Worker};
 
-/// From the last process's end to the final delete: volumes, sandbox.
+/// The time from the end of the last process to the final delete, in which volumes and sandbox are removed.
 const CLEAN_UP: (u64, u64) = (100, 400);
 
 impl Kubelet {
-    /// Moves a pod that is to end; says whether it is one.
+    /// Advances the ending of a pod that is to end; returns whether the pod is to end.
     pub(super) fn end_if_due(&mut self, worker: &mut Worker, env: &mut Env) -> bool {
         let Some(deletion) = worker.seen.deletion else { return false };
         let uid = worker.seen.uid.clone();
@@ -63,7 +63,7 @@ impl Kubelet {
         env.wake_at(ends_at, self.index, WakeReason::Pod(uid));
     }
 
-    /// The final delete; what gets lost is tried again.
+    /// Sends the final delete; a lost one is tried again.
     fn remove(&mut self, worker: &mut Worker, env: &mut Env) {
         if !self.gets_through(env) {
             self.retry_soon(env);

@@ -1,4 +1,4 @@
-//! What all kubelets share: the time, the agenda, the links, the registry, chance, and the list of actions.
+//! The state that all kubelets share: the time, the agenda, the links, the registry, chance, and the list of actions.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -18,25 +18,25 @@ use super::quota::PullQuotas;
 /// Why a kubelet wakes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum WakeReason {
-    /// To renew its Lease and look at its node; void when the kubelet was restarted since.
+    /// To renew its Lease and look at its node; ignored when the kubelet was restarted since.
     Heartbeat {
-        /// Of which run of the kubelet.
+        /// The run of the kubelet.
         epoch: u32,
     },
-    /// To read what its watches brought.
+    /// To read the news of its watches.
     Inbox,
     /// To look at a pod.
     Pod(Str),
-    /// A pull has come to its end; void when it was given up.
+    /// To end a pull; ignored when the pull was given up.
     PullEnds {
-        /// Which pull.
+        /// The number of the pull.
         serial: u64,
     },
-    /// To send again what got lost.
+    /// To send lost requests again.
     Flush,
-    /// It is up.
+    /// To begin to run, after the machine's boot.
     Boot {
-        /// Of which run of the kubelet.
+        /// The run of the kubelet.
         epoch: u32,
     },
 }
@@ -45,9 +45,9 @@ pub(super) enum WakeReason {
 #[derive(Clone, Debug)]
 pub(super) struct KnownImage {
     pub(super) image: RegistryImage,
-    /// What the runtime calls it.
+    /// The runtime's id of the image.
     pub(super) id: Str,
-    /// How many had its name before.
+    /// How many images had this name before.
     earlier: u32,
 }
 
@@ -81,7 +81,7 @@ impl Env {
         env
     }
 
-    /// The link of a site; a node of no known site has one of its own that is never thin.
+    /// The index of a site's link; a node without a known site has a link of its own that is never thin.
     pub(super) fn site_of(&mut self, site: &Str) -> usize {
         if let Some(found) = self.links.iter().position(|link| link.site == *site) {
             return found;
@@ -98,7 +98,7 @@ impl Env {
         }
     }
 
-    /// The registry gets an image. One that had this name before keeps its digest, and loses the name.
+    /// The registry gets an image. An earlier image of this name keeps its digest and loses the name.
     pub(super) fn publish(&mut self, image: &RegistryImage) {
         let earlier = self.images.get(&image.name).map_or(0, |known| known.earlier + 1);
         let id = image_id(&image.name, earlier);
@@ -111,8 +111,8 @@ impl Env {
         }
     }
 
-    /// What a runtime that pulls this name now calls the image that it gets. A digest names the same image for ever, also once the tag
-    /// before it has moved.
+    /// The runtime's id of the image that a pull of this name gets now. A digest names the same image for ever, also after the tag before it has
+    /// moved.
     pub(super) fn id_of(&self, name: &str) -> Option<Str> {
         let known = self.image(name)?;
         Some(match name.split_once('@') {
@@ -122,11 +122,11 @@ impl Env {
     }
 
     pub(super) fn image(&self, name: &str) -> Option<&KnownImage> {
-        // A digest names what its tag named when it was written.
+        // A digest names the image that its tag named when the digest was written.
         self.images.get(name).or_else(|| self.images.get(tag_of(name)))
     }
 
-    /// A number that was not given out before.
+    /// A number that was not used before.
     pub(super) fn next_serial(&mut self) -> u64 {
         self.serial += 1;
         self.serial
@@ -141,12 +141,12 @@ impl Env {
         self.agenda.push(Reverse((at.max(self.now), serial, node, what)));
     }
 
-    /// Some milliseconds between the two: machines are never in step.
+    /// A random time between the two bounds in milliseconds: machines are never in step.
     pub(super) fn millis(&mut self, from: u64, to: u64) -> Duration {
         Duration::from_millis(self.rng.u64(from..=to))
     }
 
-    /// `span`, a tenth longer or shorter.
+    /// `span`, up to a tenth longer or shorter.
     pub(super) fn about(&mut self, span: Duration) -> Duration {
         span.mul_f64(0.9 + 0.2 * self.rng.f64())
     }
@@ -176,7 +176,7 @@ impl Env {
     }
 }
 
-/// What a runtime calls an image before which so many others had its name: everywhere and always the same.
+/// The runtime's id of the image that had `earlier` predecessors under its name: everywhere and always the same.
 pub(super) fn image_id(name: &str, earlier: u32) -> Str {
     let part = |salt: u8| {
         let mut hasher = DefaultHasher::new();

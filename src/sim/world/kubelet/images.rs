@@ -11,23 +11,23 @@ use super::env::image_id;
 
 /// Kubelets report no more images than this, the largest first.
 const REPORTED: usize = 50;
-/// An image that came more recently is left (`imageMinimumGCAge`): whoever pulled it is about to use it.
+/// A younger image is kept (`imageMinimumGCAge`): the pod that pulled it is about to use it.
 const MIN_AGE: Duration = Duration::from_secs(120);
 
 /// The images on a disk.
 #[derive(Debug, Default)]
 pub(super) struct Images {
     on_disk: BTreeMap<Str, OnDisk>,
-    /// Counts arrivals and departures.
+    /// Counts the images that came and went.
     pub(super) changes: u32,
 }
 
 #[derive(Debug)]
 struct OnDisk {
-    /// What the runtime calls it: a tag may have moved since.
+    /// The runtime's id of the image: the tag may have moved since.
     id: Str,
     bytes: u64,
-    /// `None`: it was there from the beginning.
+    /// When it came; `None`: it was there from the beginning.
     came_at: Option<Timestamp>,
 }
 
@@ -43,12 +43,12 @@ impl Images {
         self.on_disk.contains_key(image)
     }
 
-    /// What the runtime calls the image that is here under this name.
+    /// The runtime's id of the image that the disk has under this name.
     pub(super) fn id(&self, image: &str) -> Option<&Str> {
         self.on_disk.get(image).map(|on_disk| &on_disk.id)
     }
 
-    /// An image has come, in place of what was here under this name.
+    /// Adds an image, in place of the one that the disk had under this name.
     pub(super) fn add(&mut self, image: &Str, id: &Str, bytes: u64, now: Timestamp) {
         if self.id(image) != Some(id) {
             self.changes += 1;
@@ -56,7 +56,7 @@ impl Images {
         }
     }
 
-    /// Removes what no container uses.
+    /// Removes the images that no container uses.
     pub(super) fn collect(&mut self, in_use: &BTreeSet<Str>, now: Timestamp) {
         let is_young = |image: &OnDisk| image.came_at.is_some_and(|at| now.since(at) < MIN_AGE);
         let before = self.on_disk.len();

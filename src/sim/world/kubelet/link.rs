@@ -1,7 +1,7 @@
-//! A site's link: capacity shared equally by all that is pulled over it at one moment.
+//! A site's link, whose capacity all present pulls share equally.
 //!
-//! The bookkeeping is that of processor sharing: `served` counts what any one pull has got since the link exists. A pull
-//! that begins now ends when `served` has grown by its size, whoever comes and goes meanwhile.
+//! The link keeps its books by processor sharing: `served` counts the bytes that one pull has got since the link exists. A pull that begins now ends
+//! when `served` has grown by its size, whichever pulls begin and end meanwhile.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,7 +37,7 @@ impl Link {
         }
     }
 
-    /// The chance that a request over this link gets lost: none while each pull gets its floor, then the more the less.
+    /// The chance that a request over this link gets lost: zero while each pull gets its floor, and greater the less each pull gets.
     pub(super) fn loss(&self) -> f64 {
         let wanted = self.floor_per_pull.saturating_mul(self.pulls.len() as u64);
         #[expect(clippy::cast_precision_loss, reason = "a ratio of rates")]
@@ -54,7 +54,7 @@ impl Link {
         self.bytes_per_sec = bytes_per_sec.max(1);
     }
 
-    /// A pull begins; the result names it when it is to be given up.
+    /// Begins a pull; the result identifies it for [`Self::give_up`].
     pub(super) fn begin(&mut self, serial: u64, node: usize, bytes: u64, now: Timestamp) -> u128 {
         self.serve_until(now);
         let ends = self.served + u128::from(bytes) * SCALE;
@@ -62,7 +62,7 @@ impl Link {
         ends
     }
 
-    /// A pull is given up.
+    /// Gives a pull up.
     pub(super) fn give_up(&mut self, ends: u128, serial: u64, now: Timestamp) {
         self.serve_until(now);
         self.pulls.remove(&(ends, serial));

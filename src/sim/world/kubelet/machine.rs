@@ -1,4 +1,4 @@
-//! One node: power, network, heartbeat, what its watches bring, and its pods.
+//! One node: its power, network, heartbeat, watch news, and pods.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use super::pull_queue::Pulls;
 use super::worker::Worker;
 use super::{AssignedPod, BOOT, HEARTBEAT, KubeletAction};
 
-/// A request that got lost is tried again after about so long.
+/// A lost request is tried again after about this long.
 const RETRY: (u64, u64) = (2_000, 9_000);
-/// A status or a delete that the API server does not show after so long is sent again.
+/// A status or a delete is sent again if the API server does not show it after this long.
 const ECHO: Duration = Duration::from_secs(8);
 
 /// Whether a machine runs.
@@ -25,9 +25,9 @@ const ECHO: Duration = Duration::from_secs(8);
 pub(super) enum Power {
     /// Its kubelet runs.
     On,
-    /// It is off, or boots.
+    /// The machine is off, or boots.
     Off,
-    /// It is gone for good.
+    /// The machine is gone for good.
     Gone,
 }
 
@@ -36,20 +36,20 @@ pub(super) enum Power {
 pub(super) enum Connectivity {
     /// The machine reaches the network.
     Up,
-    /// It is cut off.
+    /// The machine is cut off.
     Cut,
 }
 
 /// Whether readiness probes can pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Probes {
-    /// They do once the application is ready.
+    /// The probes pass once the application is ready.
     Pass,
-    /// They do not.
+    /// The probes fail.
     Fail,
 }
 
-/// What the watches brought of a pod.
+/// The watch's last news of a pod.
 #[derive(Debug)]
 enum WatchedPod {
     Pod(AssignedPod),
@@ -63,11 +63,11 @@ pub(super) struct Disk {
     pub(super) since: Timestamp,
 }
 
-/// What the last node status said.
+/// The content of the last node status.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Posted {
     pub(super) at: Timestamp,
-    /// How often the images had changed.
+    /// How often the images had changed then.
     pub(super) images: u32,
     pub(super) disk: ConditionStatus,
 }
@@ -81,23 +81,23 @@ pub(super) struct Kubelet {
     pub(super) power: Power,
     pub(super) network: Connectivity,
     pub(super) probes: Probes,
-    /// Counts runs of the kubelet.
+    /// Counts the runs of the kubelet.
     pub(super) epoch: u32,
     pub(super) pods: BTreeMap<Str, Worker>,
     pub(super) pulls: Pulls,
     pub(super) images: Images,
-    /// How the API server has our `Ready` condition.
+    /// The node's `Ready` condition as the API server has it.
     pub(super) seen_ready: ConditionStatus,
     pub(super) spec: NodeSpec,
     inbox: BTreeMap<Str, WatchedPod>,
     notes: Notes,
-    /// Its clock minus the true time, in milliseconds. Only what it dates shows it: it waits by the true one.
+    /// The machine's clock minus the true time, in milliseconds. Only the times that it writes show it: the machine waits by the true time.
     clock_offset: i64,
-    /// By its clock.
+    /// The instant since which the node is ready, by the machine's clock.
     pub(super) ready_since: Timestamp,
     pub(super) disk: Disk,
     pub(super) posted: Posted,
-    /// When it sends again what got lost; one time for all that is to be sent.
+    /// When the machine sends lost requests again; one time for all of them.
     flush_at: Option<Timestamp>,
     pods_started: u32,
 }
@@ -134,7 +134,7 @@ impl Kubelet {
         }
     }
 
-    /// A machine joins: it makes itself known, and begins to renew its Lease at a moment of its own.
+    /// Joins the cluster: the machine registers, and begins to renew its Lease at a moment of its own.
     pub(super) fn join(&mut self, env: &mut Env) {
         self.register(env);
         env.actions.push(KubeletAction::RenewLease { node: self.name.clone(), at: self.dated(env.now) });
@@ -142,7 +142,7 @@ impl Kubelet {
         env.wake_in(phase, self.index, WakeReason::Heartbeat { epoch: self.epoch });
     }
 
-    /// How its own clock shows this instant.
+    /// The instant as the machine's clock shows it.
     pub(super) fn dated(&self, at: Timestamp) -> Timestamp {
         Timestamp::from_millis(at.millis().saturating_add(self.clock_offset))
     }
@@ -189,7 +189,7 @@ impl Kubelet {
         self.reconcile(env);
     }
 
-    /// Sends again what the API server does not show: statuses that somebody overwrote, deletes that got lost.
+    /// Sends again what the API server does not show: statuses that another writer overwrote, deletes that got lost.
     fn reconcile(&mut self, env: &mut Env) {
         let (now, dated) = (env.now, self.dated(env.now));
         for worker in self.pods.values_mut() {
@@ -204,7 +204,7 @@ impl Kubelet {
         self.flush(env);
     }
 
-    /// Sends what has not been sent.
+    /// Sends the statuses that have not been sent.
     fn flush(&mut self, env: &mut Env) {
         let unsent: Vec<Str> =
             self.pods.iter().filter(|(_, worker)| worker.has_unsent()).map(|(uid, _)| uid.clone()).collect();
@@ -222,7 +222,7 @@ impl Kubelet {
     }
 
     pub(super) fn take_in_pod(&mut self, seen: AssignedPod, env: &mut Env) {
-        // An echo of our own write needs no second look: only what it is to run and when it is to end do.
+        // The echo of the kubelet's own write needs no second look; only the pod's template and its deletion do.
         if self.hears()
             && !self.inbox.contains_key(&seen.uid)
             && let Some(worker) = self.pods.get_mut(&seen.uid)
@@ -278,7 +278,7 @@ impl Kubelet {
     pub(super) fn suffer(&mut self, fault: &FleetFault, env: &mut Env) {
         match fault {
             FleetFault::PowerOff(_) if self.power == Power::On => self.power_off(Power::Off, env),
-            // In the middle of booting: it does not come up.
+            // The machine is booting: it does not come up.
             FleetFault::PowerOff(_) => self.epoch += 1,
             FleetFault::Leave(_) if self.power != Power::Gone => self.power_off(Power::Gone, env),
             FleetFault::PowerOn(_) if self.power == Power::Off => {
@@ -293,7 +293,7 @@ impl Kubelet {
             FleetFault::Restore(_) if self.network == Connectivity::Cut => {
                 self.network = Connectivity::Up;
                 self.read_soon(env);
-                // A machine that is booting does so once it is up.
+                // A booting machine sends its heartbeat once it is up.
                 if self.power == Power::On {
                     let after = env.millis(200, 3_000);
                     self.epoch += 1;
@@ -313,13 +313,13 @@ impl Kubelet {
                     self.evict(&uid, env);
                 }
             }
-            // It is in that state already, or is off.
+            // The machine is in that state already, or is off.
             FleetFault::PowerOn(_)
             | FleetFault::Leave(_)
             | FleetFault::Cut(_)
             | FleetFault::Restore(_)
             | FleetFault::EvictAll(_)
-            // Not about a machine that is there.
+            // The fault does not concern an existing machine.
             | FleetFault::Join(_)
             | FleetFault::Link { .. }
             | FleetFault::Registry { .. }
@@ -328,7 +328,7 @@ impl Kubelet {
         }
     }
 
-    /// The disk is full: images that no container uses go.
+    /// Removes images that no container uses, because the disk is full.
     fn make_room(&mut self, now: Timestamp) {
         if self.power == Power::On {
             let in_use = self.pods.values().flat_map(Worker::images_in_use).cloned().collect();
@@ -345,7 +345,7 @@ impl Kubelet {
         }
     }
 
-    /// The kubelet is up: it reads what it missed, and starts every container again.
+    /// The kubelet is up: it reads the news that it missed, and starts every container again.
     fn boot(&mut self, env: &mut Env) {
         if self.power != Power::Off {
             return;

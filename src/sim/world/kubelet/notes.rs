@@ -1,4 +1,4 @@
-//! Events that a kubelet records, counted as client-go's recorder does: the same message on the same object is one event.
+//! A kubelet's events, counted as by client-go's recorder: the same message on the same object is one event.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,7 +10,7 @@ use super::super::object::{EventBody, EventType, ObjectRef};
 use super::env::Env;
 use super::{AssignedPod, KubeletAction};
 
-/// What was recorded of each object, by its uid and the words.
+/// The events of each object, by the object's uid and a hash of the words.
 #[derive(Debug, Default)]
 pub(super) struct Notes(BTreeMap<(Str, u64), Noted>);
 
@@ -20,12 +20,12 @@ struct Noted {
     body: EventBody,
 }
 
-/// What to record.
+/// An event to record.
 pub(super) struct Note<'a> {
     pub(super) severity: EventType,
     pub(super) reason: &'static str,
     pub(super) message: String,
-    /// The container that it is about, if any, as `spec.containers{name}`.
+    /// The container that the event concerns, if any, as `spec.containers{name}`.
     pub(super) field_path: Option<String>,
     pub(super) pod: &'a AssignedPod,
 }
@@ -65,7 +65,7 @@ impl Notes {
         });
     }
 
-    /// Forgets what was recorded of an object that is gone.
+    /// Forgets the events of an object that is gone.
     pub(super) fn forget(&mut self, uid: &Str) {
         let gone: Vec<_> =
             self.0.range((uid.clone(), 0)..=(uid.clone(), u64::MAX)).map(|(key, _)| key.clone()).collect();

@@ -6,7 +6,7 @@
 //!                     └──→ PullFailed ──back-off──→ Waiting
 //! ```
 //!
-//! An image volume is kept as a container that comes before all others and has nothing to run: it is over once its image is there.
+//! An image volume is kept as a container before all others that runs nothing: it is over once its image is there.
 
 use std::time::Duration;
 
@@ -23,11 +23,11 @@ use super::pull::Pulled;
 use super::words;
 use super::worker::{ContainerRun, Ending, Worker};
 
-/// From ErrImagePull to the next look at the pod, which then says ImagePullBackOff.
+/// The time from ErrImagePull until the kubelet looks at the pod again, and then reports ImagePullBackOff.
 const SECOND_LOOK: (u64, u64) = (1_000, 2_500);
 
 impl Kubelet {
-    /// Moves a pod as far as it goes at this moment, and publishes what changed.
+    /// Advances a pod as far as possible at this moment, and publishes its status if it changed.
     pub(super) fn look_at(&mut self, uid: &Str, env: &mut Env) {
         let Some(mut worker) = self.pods.remove(uid) else { return };
         if !self.end_if_due(&mut worker, env) && worker.verdict.is_none() {
@@ -52,14 +52,14 @@ impl Kubelet {
             if container.role == ContainerRole::Init && !done {
                 break;
             }
-            // One thing at a time: a pod's worker waits for its pull before it looks at the next container.
+            // A pod's worker does one thing at a time: it waits for a pull before it looks at the next container.
             if container.run == ContainerRun::Pulling {
                 break;
             }
         }
     }
 
-    /// Moves one container as far as it goes at this moment.
+    /// Advances one container as far as possible at this moment.
     fn drive(&mut self, worker: &mut Worker, index: usize, env: &mut Env) {
         loop {
             let now = env.now;
@@ -102,7 +102,7 @@ impl Kubelet {
         }
     }
 
-    /// A container's turn has come: its image is there, or has to come.
+    /// Begins a container whose turn has come: its image is there, or has to be pulled.
     fn prepare(&mut self, worker: &Worker, index: usize, env: &mut Env) -> ContainerRun {
         let container = &worker.containers[index];
         let uid = &worker.seen.uid;
@@ -125,7 +125,7 @@ impl Kubelet {
         ContainerRun::Pulling
     }
 
-    /// The image of a container is there.
+    /// Goes on with a container whose image is there.
     fn has_image(&self, worker: &Worker, index: usize, env: &mut Env) -> ContainerRun {
         if worker.containers[index].is_volume {
             return ContainerRun::Ended(ProcessEnd::COMPLETED);
@@ -158,7 +158,7 @@ impl Kubelet {
         run
     }
 
-    /// A pull that a container waited for has ended.
+    /// Takes in the end of a pull that a container waited for.
     pub(super) fn pulled(&mut self, uid: &Str, index: usize, pulled: &Pulled, env: &mut Env) {
         let Some(mut worker) = self.pods.remove(uid) else { return };
         if worker.containers.get(index).is_some_and(|container| container.run == ContainerRun::Pulling) {
@@ -197,7 +197,7 @@ impl Kubelet {
         }
     }
 
-    /// The kubelet ends a pod by itself, for want of disk.
+    /// Evicts a pod: the kubelet ends it by itself because the disk is full.
     pub(super) fn evict(&mut self, uid: &Str, env: &mut Env) {
         let Some(mut worker) = self.pods.remove(uid) else { return };
         if worker.verdict.is_none() && worker.ending == Ending::No {

@@ -1,4 +1,4 @@
-//! What a container's process is, how it ended, and whether it is started again.
+//! A container's process, how it ended, and whether it is started again.
 
 use serde_json::Value;
 
@@ -30,10 +30,10 @@ impl RestartPolicy {
     }
 }
 
-/// `command` of a container, as far as it matters here.
+/// A container's `command`, as far as the simulation needs it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ContainerCommand {
-    /// Its program.
+    /// The command's program.
     pub(super) program: Str,
     /// Whether it runs until it is told to end. A command whose last word is the program `true` ends at once.
     pub(super) goes_on: bool,

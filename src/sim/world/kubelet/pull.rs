@@ -1,4 +1,4 @@
-//! Pulling images: as many at a time as the node is configured for (one by default), from a queue that all its pods share.
+//! Pulls images from a queue that all pods of the node share, as many at once as the node is configured for (one by default).
 //!
 //! ```text
 //!   container waits ──Pulling──→ queue ──→ active: registry answers, then bytes come over the link ──→ Pulled
@@ -26,11 +26,11 @@ const ANSWER: (u64, u64) = (200, 900);
 pub(super) enum Pulled {
     /// The image is there.
     Done,
-    /// It is not; this is the runtime's message, and this the back-off.
+    /// The image is not there.
     Failed {
         /// The runtime's message.
         error: Str,
-        /// Nothing is tried before.
+        /// No new pull begins before this time is over.
         back_off: Duration,
     },
 }
@@ -40,7 +40,7 @@ impl Kubelet {
         self.pulls.active.iter().any(|active| matches!(active.stage, PullStage::Fetching { .. }))
     }
 
-    /// A container wants an image.
+    /// Requests an image for a container.
     pub(super) fn want_image(&mut self, pod: &Str, container: usize, image: &Str, env: &mut Env) {
         let wanted = WantedPull { pod: pod.clone(), container, image: image.clone(), asked_at: env.now };
         self.pulls.queue.push_back(wanted);
@@ -83,7 +83,7 @@ impl Kubelet {
         self.pulls.active.push(Active { wanted, serial, began_at: env.now, stage: PullStage::Asking(answer) });
     }
 
-    /// The registry has answered, or the last byte has come.
+    /// Ends a step of a pull: the registry has answered, or the last byte has come.
     pub(super) fn end_pull(&mut self, serial: u64, env: &mut Env) {
         let Some(at) = self.pulls.active.iter().position(|active| active.serial == serial) else { return };
         let mut active = self.pulls.active.remove(at);
@@ -123,7 +123,7 @@ impl Kubelet {
         self.pulled(&wanted.pod, wanted.container, &Pulled::Failed { error: error.into(), back_off }, env);
     }
 
-    /// The network went away under all pulls: the runtime notices after a while.
+    /// Stalls all pulls, because the network is gone: the runtime notices after a while.
     pub(super) fn stall_pulls(&mut self, env: &mut Env) {
         for active in &mut self.pulls.active {
             active.leave_link(self.link, env);
@@ -134,7 +134,7 @@ impl Kubelet {
         }
     }
 
-    /// A pod goes: what it wanted is not pulled any more.
+    /// Cancels the pulls of a pod that is to end.
     pub(super) fn cancel_pulls(&mut self, pod: &Str, env: &mut Env) {
         self.pulls.queue.retain(|wanted| wanted.pod != *pod);
         self.pulls.back_off.retain(|(uid, _), _| uid != pod);
@@ -149,7 +149,7 @@ impl Kubelet {
         self.next_pulls(env);
     }
 
-    /// The machine stops: nothing is pulled any more.
+    /// Drops all pulls, because the machine stops.
     pub(super) fn drop_pulls(&mut self, env: &mut Env) {
         self.pulls.queue.clear();
         self.pulls.back_off.clear();

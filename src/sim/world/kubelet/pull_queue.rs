@@ -1,4 +1,4 @@
-//! The pulls of a node: those that wait for their turn, those that are under way, and until when which of them backs off.
+//! A node's pulls: the waiting ones, the ones under way, and the back-offs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::env::Env;
 pub(super) struct Pulls {
     pub(super) queue: VecDeque<WantedPull>,
     pub(super) active: Vec<Active>,
-    /// Back-off per pod and image: a pod that is made anew starts anew.
+    /// The back-off per pod and image: a pod that is created anew starts without one.
     pub(super) back_off: BTreeMap<(Str, Str), Duration>,
 }
 
@@ -36,13 +36,13 @@ pub(super) struct Active {
 
 #[derive(Debug)]
 pub(super) enum PullStage {
-    /// The registry has not answered yet; this is what comes of it.
+    /// The registry has not answered yet; this will be its answer.
     Asking(Result<RegistryEntry, PullError>),
-    /// Bytes come; the link knows the pull by this.
+    /// Bytes come; the link identifies the pull by `ends`.
     Fetching { ends: u128, served: RegistryEntry },
 }
 
-/// What the registry has under a name.
+/// The image that the registry has under a name.
 #[derive(Clone, Debug)]
 pub(super) struct RegistryEntry {
     pub(super) id: Str,
@@ -50,7 +50,7 @@ pub(super) struct RegistryEntry {
 }
 
 impl Pulls {
-    /// What is pulled next. An image that is on its way already is not begun again; when it has come, it is there for both.
+    /// The next pull. An image that is being pulled is not pulled a second time; once it is there, all containers that want it have it.
     pub(super) fn next(&mut self) -> Option<WantedPull> {
         let is_new = |wanted: &WantedPull| self.active.iter().all(|active| active.wanted.image != wanted.image);
         let at = self.queue.iter().position(is_new)?;

@@ -1,4 +1,4 @@
-//! Registries that count: each serves so many pulls in any span of so long, and answers all others with 429.
+//! Registries that count pulls: each serves a number of pulls in any span of a given length, and answers all others with 429.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,19 +8,19 @@ use crate::engine::model::time::Timestamp;
 
 use super::super::scenario::PullQuota;
 
-/// What registries that count have served.
+/// The pulls that counting registries have served.
 #[derive(Debug, Default)]
 pub(super) struct PullQuotas(BTreeMap<Str, Served>);
 
 #[derive(Debug)]
 struct Served {
     quota: PullQuota,
-    /// When it served the pulls that still count, oldest first.
+    /// The times of the served pulls that still count, oldest first.
     at: VecDeque<Timestamp>,
 }
 
 impl PullQuotas {
-    /// A registry counts from now on, by another measure, or not any more.
+    /// Makes a registry count by this quota from now on; `None`: it counts no more.
     pub(super) fn set(&mut self, registry: &Str, quota: Option<PullQuota>) {
         match quota {
             Some(quota) => {
@@ -31,7 +31,7 @@ impl PullQuotas {
         }
     }
 
-    /// Whether the registry of an image serves one more pull. One that it refuses does not count.
+    /// Whether the registry of an image serves one more pull. A refused pull does not count.
     pub(super) fn serves(&mut self, image: &str, now: Timestamp) -> bool {
         if self.0.is_empty() {
             return true;

@@ -1,4 +1,4 @@
-//! What a kubelet says of its node: its name and place, its conditions, the images on its disk.
+//! A kubelet's report of its node: name and place, conditions, and the images on the disk.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::machine::{Kubelet, Posted};
 use super::{HOSTNAME_LABEL, KubeletAction, STATUS_AT_LEAST};
 
 impl Kubelet {
-    /// Makes itself known, or known again.
+    /// Registers the node, or registers it again.
     pub(super) fn register(&mut self, env: &mut Env) {
         let labels: Labels = [
             ("kubernetes.io/arch".into(), "amd64".into()),
@@ -64,7 +64,7 @@ impl Kubelet {
         })
     }
 
-    /// Whether a node status would say something new, or is due anyway.
+    /// Whether a node status would differ from the last one, or is due anyway.
     pub(super) fn has_news(&self, now: Timestamp) -> bool {
         let changed = self.posted.images != self.images.changes || self.posted.disk != self.disk.full;
         changed || now.since(self.posted.at) >= STATUS_AT_LEAST

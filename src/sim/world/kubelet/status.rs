@@ -16,7 +16,7 @@ use super::worker::{Container, ContainerRun, Worker};
 use super::{KubeletAction, words};
 
 impl Kubelet {
-    /// Sends a pod's status if it is another than the last one; what gets lost is sent later.
+    /// Sends a pod's status if it differs from the last one; a lost status is sent later.
     pub(super) fn publish(&mut self, worker: &mut Worker, env: &mut Env) {
         let initialized = worker
             .containers
@@ -27,7 +27,7 @@ impl Kubelet {
             worker.initialized = initialized;
             worker.initialized_since = self.dated(env.now);
         }
-        // As kubelets before 1.36 report it: with the end of the first pull.
+        // As in kubelets before 1.36, the pod has its sandbox at the end of the first pull.
         let pulled = |container: &Container| container.image_id.is_some() || container.run.has_failed();
         let has_sandbox = worker.has_sandbox || worker.containers.iter().any(pulled);
         if has_sandbox != worker.has_sandbox {
@@ -161,7 +161,7 @@ fn container_status(container: &Container, worker: &Worker, initialized: bool) -
     }
 }
 
-/// What its kubelet says of a container: how it failed last, until its process runs (docs/kubernetes.md, *Images*).
+/// The state that the kubelet reports of a container: its last failure, until its process runs (docs/kubernetes.md, *Images*).
 fn as_said(container: &Container) -> &ContainerRun {
     let failure = container.failure.as_ref().filter(|_| container.run.is_under_way());
     failure.unwrap_or(&container.run)

@@ -1,4 +1,4 @@
-//! Kubelets on their own, with no API server to answer them but these tests.
+//! Kubelets alone: these tests take the place of the API server.
 
 mod image_volumes;
 mod pulls;
@@ -15,7 +15,7 @@ use crate::engine::model::facts::{ContainerState, PodPhase};
 const START: Timestamp = Timestamp::from_millis(1_772_431_200_000);
 const MB: u64 = 1_000_000;
 
-/// A fleet, and all actions that it has asked for, with when.
+/// A fleet, and all its actions with the time of each.
 struct TestFleet {
     fleet: Kubelets,
     now: Timestamp,
@@ -53,7 +53,7 @@ impl TestFleet {
         self.fleet.inject(fault, self.now);
     }
 
-    /// When each event with this reason was recorded, and its words.
+    /// The time and the message of each event with this reason.
     fn events(&self, reason: &str) -> Vec<(u64, String)> {
         let found = self.actions.iter().filter_map(|(at, action)| match action {
             KubeletAction::Event { body, .. } if *body.reason == *reason => {

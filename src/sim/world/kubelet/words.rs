@@ -1,10 +1,10 @@
-//! The words that kubelets and runtimes use, as of Kubernetes 1.36 and containerd 2.
+//! The messages of kubelets and runtimes, as of Kubernetes 1.36 and containerd 2.
 
 use std::time::Duration;
 
 use super::super::scenario::PullError;
 
-/// What the runtime says when a pull fails.
+/// The runtime's message for a failed pull.
 pub(super) fn pull_error(image: &str, error: PullError) -> String {
     let (code, why) = match error {
         PullError::NotFound => ("NotFound", format!("{image}: not found")),
@@ -72,7 +72,7 @@ pub(super) fn back_off_message(image: &str, error: &str) -> String {
     format!("Back-off pulling image \"{image}\": ErrImagePull: {error}")
 }
 
-/// As containerd has it of an image without this program, such as one without a shell.
+/// containerd's message for an image without this program, such as one without a shell.
 pub(super) fn not_started(container: &str, program: &str) -> String {
     format!(
         "Error: failed to create containerd task: failed to start containerd task \"{container}\": runc create failed: \

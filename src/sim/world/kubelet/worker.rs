@@ -1,4 +1,4 @@
-//! What a kubelet knows of one of its pods: its containers, how far each of them is, and how far its end is.
+//! A kubelet's knowledge of one pod: the states of its containers, and how far its ending is.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) struct Worker {
     pub(super) started_at: Timestamp,
     pub(super) containers: Vec<Container>,
     pub(super) restart_policy: RestartPolicy,
-    /// Why the kubelet ended it by itself: reason and message.
+    /// Reason and message of the kubelet's own decision to end the pod.
     pub(super) verdict: Option<(Str, Str)>,
     pub(super) ending: Ending,
     pub(super) ready: bool,
@@ -30,10 +30,10 @@ pub(super) struct Worker {
     pub(super) initialized_since: Timestamp,
     pub(super) has_sandbox: bool,
     pub(super) has_sandbox_since: Timestamp,
-    /// What was sent last.
+    /// The last status that was sent.
     pub(super) published: Option<PodStatus>,
     pub(super) published_at: Timestamp,
-    /// The last status did not get through.
+    /// Whether the last status got lost.
     pub(super) unsent: bool,
     pub(super) removal_sent_at: Option<Timestamp>,
 }
@@ -43,39 +43,39 @@ pub(super) struct Container {
     pub(super) name: Str,
     pub(super) image: Str,
     pub(super) role: ContainerRole,
-    /// It is an image volume. Its role is that of an init container.
+    /// Whether it is an image volume. Its role is that of an init container.
     pub(super) is_volume: bool,
-    /// The image volumes that it mounts, called as [`NeededImage::user`] calls them.
+    /// The image volumes that the container mounts, named as in [`NeededImage::user`].
     mounts: Vec<Str>,
-    /// What it runs in the place of its image's own process.
+    /// The command that it runs instead of its image's own process.
     pub(super) command: Option<ContainerCommand>,
     pub(super) run: ContainerRun,
-    /// How it failed last, kept until its process runs: the kubelet goes on saying so while it tries again.
+    /// Its last failure, kept until its process runs: the kubelet goes on reporting it while it tries again.
     pub(super) failure: Option<ContainerRun>,
     pub(super) ready: bool,
     pub(super) restarts: u32,
     pub(super) last_exit: Option<LastExit>,
-    /// The reason of its last end.
+    /// The reason of the process's last end.
     pub(super) last_end: Option<Str>,
-    /// The image is asked for at the registry each time (`imagePullPolicy` Always).
+    /// Whether the registry is asked for the image at each start (`imagePullPolicy` Always).
     pub(super) always: bool,
-    /// What the runtime calls its image, which was there when it last started.
+    /// The runtime's id of the image that was there when the container last started.
     pub(super) image_id: Option<Str>,
     crash_back_off: Duration,
-    /// Restarting counts, starting does not.
+    /// Whether it was started before: only restarts count.
     started_before: bool,
 }
 
-/// What a container does.
+/// The state of a container.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum ContainerRun {
-    /// For its turn.
+    /// It waits for its turn.
     Waiting,
-    /// For its image.
+    /// It waits for its image.
     Pulling,
-    /// After a pull that failed.
+    /// Its pull failed; it waits for the next one.
     PullFailed { until: Timestamp, look_at: Timestamp, error: Str, looked: bool },
-    /// For ever: its image's name is not valid.
+    /// Its image's name is not valid: it waits for ever.
     BadName,
     /// Its process is about to run.
     Starting { at: Timestamp },
@@ -93,14 +93,14 @@ impl ContainerRun {
         matches!(self, Self::PullFailed { .. } | Self::BadName)
     }
 
-    /// Whether its process is on its way.
+    /// Whether it is on the way to a running process.
     pub(super) fn is_under_way(&self) -> bool {
         matches!(self, Self::Waiting | Self::Pulling | Self::Starting { .. })
     }
 }
 
 impl Worker {
-    /// `now` is the true time, `dated` what the kubelet's clock makes of it.
+    /// `now` is the true time, `dated` the same instant by the kubelet's clock.
     pub(super) fn new(
         seen: AssignedPod,
         ip: Str,
@@ -123,7 +123,7 @@ impl Worker {
                 ..Container::new(&container.name, &container.image, container.role, container.pulls_again)
             }
         }));
-        // Pods of a DaemonSet tolerate the taint, and are refused all the same.
+        // The kubelet refuses pods of a DaemonSet too, although they tolerate the taint.
         let refused = disk_full == ConditionStatus::True;
         let verdict = refused.then(|| ("Evicted".into(), "The node had condition: [DiskPressure]. ".into()));
         Self {
@@ -147,7 +147,7 @@ impl Worker {
         }
     }
 
-    /// Takes in how the pod is now. Images of its containers may have changed; such containers start anew.
+    /// Takes in the pod's new state. Containers whose images changed start anew.
     pub(super) fn see(&mut self, seen: AssignedPod) {
         if self.seen.template != seen.template {
             for container in &mut self.containers {
@@ -165,7 +165,7 @@ impl Worker {
         self.seen = seen;
     }
 
-    /// Its readiness counts from now on, and is to be sent.
+    /// The pod's readiness counts from now on and has to be sent.
     pub(super) fn touch(&mut self, dated: Timestamp) {
         self.ready_since = dated;
         self.unsent = true;
@@ -175,12 +175,12 @@ impl Worker {
         self.unsent || (self.ending == Ending::Over && self.removal_sent_at.is_none())
     }
 
-    /// Whether it has ended for good, well or not; `None` while it has not.
+    /// The phase in which the pod has ended for good; `None` while it has not.
     pub(super) fn result(&self) -> Option<PodPhase> {
         if self.verdict.is_some() {
             return Some(PodPhase::Failed);
         }
-        // One that is to end is gone before its phase matters.
+        // The phase does not matter for a pod that is being deleted: it is gone before that.
         let mains = self.containers.iter().filter(|container| container.role == ContainerRole::Main);
         let codes = mains.map(|container| match &container.run {
             ContainerRun::Ended(end) if self.ending == Ending::No => Some(end.code),
@@ -198,7 +198,7 @@ impl Worker {
         volumes.into_iter().find(|volume| !matches!(volume.run, ContainerRun::Ended(_)))
     }
 
-    /// Images that cannot go while it is there.
+    /// The images that may not be removed while the pod is there.
     pub(super) fn images_in_use(&self) -> impl Iterator<Item = &Str> {
         let stays = self.result().is_none();
         self.containers
@@ -207,7 +207,7 @@ impl Worker {
             .map(|container| &container.image)
     }
 
-    /// The machine stops under it.
+    /// Takes in that the machine stops.
     pub(super) fn lose_power(&mut self) {
         self.ready = false;
         for container in &mut self.containers {
@@ -215,7 +215,7 @@ impl Worker {
         }
     }
 
-    /// The machine is back: what is not over starts anew.
+    /// Takes in that the machine is back: containers that are not over start anew.
     pub(super) fn restart_all(&mut self, dated: Timestamp) {
         self.ready_since = dated;
         self.unsent = true;
@@ -296,7 +296,7 @@ impl Container {
         ContainerRun::Running { since: now, dated, ready_at: now + ready_in, ends }
     }
 
-    /// Its process has ended by itself.
+    /// Takes in that the process has ended by itself.
     pub(super) fn end(
         &mut self,
         end: ProcessEnd,
@@ -320,21 +320,21 @@ impl Container {
     }
 }
 
-/// How far the termination of a pod is.
+/// How far the ending of a pod is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ending {
-    /// It is not to end.
+    /// The pod is not to end.
     No,
     /// Its processes have been asked to end.
     Asked {
-        /// When they will have ended.
+        /// When all of them will have ended.
         ends_at: Timestamp,
     },
     /// Its processes have ended; mounts and network are being removed.
     CleaningUp {
-        /// When that is done.
+        /// When the clean-up is done.
         until: Timestamp,
     },
-    /// Nothing is left of it but its object.
+    /// Nothing is left of the pod but its object.
     Over,
 }

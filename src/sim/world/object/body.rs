@@ -15,21 +15,21 @@ use crate::engine::model::time::Timestamp;
 
 /// Names of conditions.
 pub mod conditions {
-    /// Of nodes and pods.
+    /// A condition of nodes and pods.
     pub const READY: &str = "Ready";
-    /// Of pods.
+    /// A condition of pods.
     pub const CONTAINERS_READY: &str = "ContainersReady";
-    /// Of pods: volumes are mounted, and the sandbox has a network.
+    /// A condition of pods: volumes are mounted, and the sandbox has a network.
     pub const READY_TO_START: &str = "PodReadyToStartContainers";
-    /// Of pods.
+    /// A condition of pods.
     pub const INITIALIZED: &str = "Initialized";
-    /// Of pods.
+    /// A condition of pods.
     pub const POD_SCHEDULED: &str = "PodScheduled";
-    /// Of nodes.
+    /// A condition of nodes.
     pub const DISK_PRESSURE: &str = "DiskPressure";
-    /// Of nodes.
+    /// A condition of nodes.
     pub const MEMORY_PRESSURE: &str = "MemoryPressure";
-    /// Of nodes.
+    /// A condition of nodes.
     pub const PID_PRESSURE: &str = "PIDPressure";
 }
 
@@ -46,7 +46,7 @@ pub struct Condition {
     pub heartbeat_at: Option<Timestamp>,
     /// Its reason.
     pub reason: Option<Str>,
-    /// The message that goes with it.
+    /// The message about the reason.
     pub message: Option<Str>,
 }
 
@@ -56,13 +56,12 @@ impl Condition {
         conditions.iter().find(|condition| condition.kind == kind)
     }
 
-    /// The status of the condition called `kind`; `Unknown` when it is not there.
+    /// The status of the condition called `kind`; `Unknown` when there is none.
     pub fn status(conditions: &[Self], kind: &str) -> ConditionStatus {
         Self::find(conditions, kind).map_or(ConditionStatus::Unknown, |condition| condition.status)
     }
 
-    /// `conditions` with this one in the place of the one of its kind, or at the end. `since` is kept from the one it
-    /// replaces when the status is the same.
+    /// `conditions` with this condition instead of the one of the same kind, or at the end. If the status is the same, `since` is kept.
     pub fn replaced_in(mut self, conditions: &[Self]) -> Arc<[Self]> {
         let mut all = conditions.to_vec();
         match all.iter_mut().find(|condition| condition.kind == self.kind) {
@@ -91,7 +90,7 @@ pub struct Node {
     pub conditions: Arc<[Condition]>,
     /// `status.images`, largest first, at most 50.
     pub images: Arc<[NodeImage]>,
-    /// When its kubelet's status was last written, by the API server's clock: what `managedFields` tells.
+    /// When the kubelet's status of the node was last written, by the API server's clock: the time in `managedFields`.
     pub reported_at: Option<Timestamp>,
     /// The rest of `status` (addresses, capacity, nodeInfo, …), a JSON object or null.
     pub status_rest: Arc<Value>,
@@ -109,13 +108,13 @@ pub struct NodeImage {
 /// A pod.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Pod {
-    /// Its own template: `template.spec` is the pod's `spec`, but for what follows. Pods of a DaemonSet share the
-    /// DaemonSet's; a client that changes an image gives the pod another one.
+    /// The pod's template: `template.spec` is the pod's `spec` without the fields below. Pods of a DaemonSet share the DaemonSet's template; a client
+    /// that changes an image gives the pod another one.
     pub template: Template,
-    /// The node that the DaemonSet controller pinned it to. Rendered as the required node affinity
-    /// `metadata.name In [node]` in the place of all the template's terms, with the automatic tolerations appended.
+    /// The node to which the DaemonSet controller pinned the pod. It is rendered as the required node affinity `metadata.name In [node]` instead of
+    /// all the template's terms, with the automatic tolerations appended.
     pub pinned: Option<Str>,
-    /// `spec.nodeName`: the node that it is bound to.
+    /// `spec.nodeName`: the node to which the pod is bound.
     pub node: Option<Str>,
     /// Its status.
     pub status: PodStatus,
@@ -128,7 +127,7 @@ impl Pod {
         asked.and_then(|secs| u32::try_from(secs).ok()).unwrap_or(30)
     }
 
-    /// The node that it runs on, or will run on: bound, else pinned.
+    /// The node to which the pod is bound, or else pinned.
     pub fn target(&self) -> Option<&Str> {
         self.node.as_ref().or(self.pinned.as_ref())
     }
@@ -147,13 +146,13 @@ pub struct PodStatus {
     pub phase: PodPhase,
     /// Its conditions.
     pub conditions: Arc<[Condition]>,
-    /// Init containers first, each group in the template's order; empty before the kubelet has reported.
+    /// The container statuses: init containers first, each group in the template's order; empty before the kubelet has reported.
     pub containers: Arc<[ContainerStatus]>,
     /// `reason`: `Evicted`, `NodeLost`, …
     pub reason: Option<Str>,
-    /// The message that goes with it.
+    /// The message about the reason.
     pub message: Option<Str>,
-    /// When the kubelet took it on.
+    /// When the kubelet accepted the pod.
     pub started_at: Option<Timestamp>,
     /// `hostIP`.
     pub host_ip: Option<Str>,
@@ -166,19 +165,19 @@ pub struct PodStatus {
 /// `status` of a container.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ContainerStatus {
-    /// The part of it that the engine reads.
+    /// The part of the status that the engine reads.
     pub fact: ContainerFact,
     /// `image`.
     pub image: Str,
-    /// `imageID`; the same as "the image is on the node".
+    /// `imageID`, which is set if the image is on the node.
     pub image_id: Option<Str>,
     /// `started`.
     pub started: bool,
-    /// When it last ended, and how: `lastState.terminated` (`reason` is in the fact).
+    /// The last end: `lastState.terminated` (`reason` is in the fact).
     pub last_exit: Option<LastExit>,
 }
 
-/// `lastState.terminated`, but for its reason.
+/// `lastState.terminated` without its reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LastExit {
     /// `exitCode`.
@@ -196,20 +195,20 @@ pub struct DaemonSet {
     pub spec: Arc<DaemonSetSpec>,
     /// Its status.
     pub status: DaemonSetStatus,
-    /// Who last changed its template and its strategy; kept by the store.
+    /// The managers that last changed the template and the strategy; kept by the store.
     pub owners: FieldOwners,
 }
 
 /// `spec` of a DaemonSet.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct DaemonSetSpec {
-    /// `selector`, as rules read it.
+    /// `selector`, parsed.
     pub selector: Selector,
     /// `selector`, as it was written.
     pub selector_json: Value,
     /// `template`.
     pub template: Template,
-    /// `updateStrategy`; `raw` is what is rendered.
+    /// `updateStrategy`; `raw` is rendered.
     pub strategy: UpdateStrategy,
     /// `minReadySeconds`.
     pub min_ready_secs: u32,
@@ -237,14 +236,14 @@ pub struct DaemonSetStatus {
 pub struct ControllerRevision {
     /// `revision`.
     pub number: i64,
-    /// `data` is `{"spec": {"template": {…, "$patch": "replace"}}}` of this.
+    /// The template; `data` is `{"spec": {"template": {…, "$patch": "replace"}}}` of it.
     pub template: Template,
 }
 
 /// A Lease.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Lease {
-    /// `holderIdentity`, as written: may be the empty string.
+    /// `holderIdentity`, as it was written; it may be the empty string.
     pub holder: Option<Str>,
     /// `leaseDurationSeconds`.
     pub duration_secs: Option<u32>,
@@ -273,7 +272,7 @@ pub struct EventBody {
     pub component: Str,
     /// `source.host`.
     pub host: Option<Str>,
-    /// `reportingComponent` and `reportingInstance`, where they are not simply the two above.
+    /// `reportingComponent` and `reportingInstance`, where they differ from the two fields above.
     pub reporter: Option<(Str, Str)>,
     /// `firstTimestamp`.
     pub first_at: Timestamp,
@@ -288,14 +287,14 @@ pub struct EventBody {
 /// `type` of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EventType {
-    /// All is well.
+    /// A normal event.
     #[default]
     Normal,
-    /// Something is not.
+    /// A warning: something is wrong.
     Warning,
 }
 
-/// A reference to an object, as events have it.
+/// A reference to an object, as in events.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ObjectRef {
     /// Its `apiVersion`.

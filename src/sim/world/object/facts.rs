@@ -1,4 +1,4 @@
-//! What the engine would be told about each object: the same facts that the cluster adapter reads from a real API server.
+//! The facts that the engine is told about each object: the same that the cluster adapter reads from a real API server.
 
 use std::sync::Arc;
 
@@ -25,18 +25,18 @@ use super::{Body, Condition, LAST_APPLIED, NodeImage, Object, TEMPLATE_GENERATIO
 /// `kubernetes.io/change-cause`.
 const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
 
-/// As `metav1.Time` is written: without fractions of a second.
+/// The time as `metav1.Time` writes it: without fractions of a second.
 fn written(at: Timestamp) -> Timestamp {
     Timestamp::from_millis(at.millis().div_euclid(1_000) * 1_000)
 }
 
-/// The containers for whose images a kubelet always asks the registry. Of images by digest nobody needs to know that.
+/// The containers for whose images a kubelet always asks the registry. Images by digest are left out: the engine need not know.
 fn always_pulled(template: &Template) -> Arc<[Str]> {
     let mut always = template.containers().iter().filter(|container| container.pulls_again).peekable();
     if always.peek().is_none() { Arc::default() } else { always.map(|container| container.name.clone()).collect() }
 }
 
-/// With its times as they are written.
+/// The fact with its times as they are written.
 fn container_fact(container: &ContainerFact) -> ContainerFact {
     let mut fact = container.clone();
     if let ContainerState::Running { since } = &mut fact.state {
@@ -50,7 +50,7 @@ fn listed(image: &NodeImage) -> impl Iterator<Item = ListedImage> {
 }
 
 impl Object {
-    /// What the engine is told of this node; `None` when it is none.
+    /// The engine's fact of this node; `None` when the object is no node.
     pub fn node_fact(&self) -> Option<NodeFact> {
         let node = self.node()?;
         let ready = Condition::find(&node.conditions, conditions::READY);
@@ -79,7 +79,7 @@ impl Object {
         })
     }
 
-    /// What the engine is told of this pod; `None` when it is none.
+    /// The engine's fact of this pod; `None` when the object is no pod.
     pub fn pod_fact(&self) -> Option<PodFact> {
         let pod = self.pod()?;
         let status = &pod.status;
@@ -114,14 +114,14 @@ impl Object {
         })
     }
 
-    /// What the engine is told of this pod, if it was made for pre-warming.
+    /// The engine's fact of this pod, if the pod was made for pre-warming.
     pub fn warm_pod_fact(&self) -> Option<WarmPodFact> {
         let label = |key| self.meta.labels.get(key).cloned();
         let (daemonset, images) = (label(PREWARM)?, label(PREWARM_IMAGES)?);
         Some(WarmPodFact { pod: self.pod_fact()?, daemonset, images, set: label(PREWARM_SET) })
     }
 
-    /// What the engine is told of this StatefulSet, if it was made for pre-warming.
+    /// The engine's fact of this StatefulSet, if it was made for pre-warming.
     pub fn warm_set_fact(&self) -> Option<WarmSetFact> {
         let Body::Other(Kind::StatefulSet, body) = &self.body else { return None };
         let label = |key| self.meta.labels.get(key).cloned();
@@ -137,7 +137,7 @@ impl Object {
         })
     }
 
-    /// What the engine is told of this DaemonSet; `None` when it is none.
+    /// The engine's fact of this DaemonSet; `None` when the object is no DaemonSet.
     pub fn daemon_set_fact(&self) -> Option<DaemonSetFact> {
         let daemon_set = self.daemon_set()?;
         let spec = &daemon_set.spec;
@@ -173,7 +173,7 @@ impl Object {
         })
     }
 
-    /// What the engine is told of this ControllerRevision; `None` when it is none.
+    /// The engine's fact of this ControllerRevision; `None` when the object is no ControllerRevision.
     pub fn revision_fact(&self) -> Option<RevisionFact> {
         let revision = self.revision()?;
         Some(RevisionFact {
@@ -187,12 +187,12 @@ impl Object {
         })
     }
 
-    /// What the engine is told of this Lease; `None` when it is none.
+    /// The engine's fact of this Lease; `None` when the object is no Lease.
     pub fn lease_fact(&self) -> Option<LeaseFact> {
         self.lease_fact_by(|text| Record::parse(text).map_err(Str::from))
     }
 
-    /// The same, with the record read by `read`: whoever asks often may know it already.
+    /// The engine's fact of this Lease, with its record read by `read`: a caller that asks often may have read it already.
     pub fn lease_fact_by(&self, read: impl FnOnce(&str) -> Result<Record, Str>) -> Option<LeaseFact> {
         let lease = self.lease()?;
         Some(LeaseFact {
@@ -210,7 +210,7 @@ impl Object {
         })
     }
 
-    /// What the engine is told of this event; `None` when it is none.
+    /// The engine's fact of this event; `None` when the object is no event.
     pub fn event_fact(&self) -> Option<ClusterEvent> {
         let event = self.event()?;
         let container = event.involved.field_path.as_deref().and_then(|path| {
@@ -231,7 +231,7 @@ impl Object {
         })
     }
 
-    /// `resourceVersion` as clients see it.
+    /// The `resourceVersion` as clients see it.
     pub fn version_text(&self) -> Str {
         self.meta.resource_version.to_string().into()
     }

@@ -2,7 +2,7 @@
 
 use super::{Scenario, ScenarioError};
 
-/// Name and text of each.
+/// The name and the text of each scenario.
 pub const BUILT_IN: [(&str, &str); 5] = [
     ("factory", include_str!("../../../../scenarios/factory.toml")),
     ("small", include_str!("../../../../scenarios/small.toml")),
@@ -11,21 +11,21 @@ pub const BUILT_IN: [(&str, &str); 5] = [
     ("registry", include_str!("../../../../scenarios/registry.toml")),
 ];
 
-/// A scenario with every key that there is, explained.
+/// A scenario with every key, explained.
 pub const REFERENCE: &str = include_str!("../../../../scenarios/reference.toml");
 
 /// The built-in scenario of that name.
 ///
 /// # Errors
-/// Names those that there are.
+/// The names of the built-in scenarios, when none has this name.
 pub fn built_in(name: &str) -> Result<Scenario, ScenarioError> {
     Scenario::parse(name, built_in_text(name)?)
 }
 
-/// The built-in scenario of that name, as it is written.
+/// The text of the built-in scenario of that name.
 ///
 /// # Errors
-/// Names those that there are.
+/// The names of the built-in scenarios, when none has this name.
 pub fn built_in_text(name: &str) -> Result<&'static str, ScenarioError> {
     match BUILT_IN.iter().find(|(known, _)| *known == name) {
         Some((_, text)) => Ok(text),

@@ -1,7 +1,7 @@
-//! What can happen in a world, besides what its controllers and kubelets do by themselves.
+//! The faults of a world: changes that its controllers and kubelets do not make by themselves.
 //!
-//! Each is one instantaneous turn; "down for a minute" is two of them. [`FleetFault`]s happen to machines, links and the
-//! registry, so hollow nodes play them too; [`ClusterFault`]s are writes that somebody makes through the API.
+//! Each fault is instantaneous; "down for a minute" is two faults. [`FleetFault`]s happen to machines, links and the registry, so hollow nodes play
+//! them too; [`ClusterFault`]s are writes through the API.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use crate::engine::model::quantity::IntOrPercent;
 
 use super::{DaemonSetPlan, NodeSetup, PullError, PullQuota, RegistryImage};
 
-/// Something that happens.
+/// A fault.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Fault {
-    /// To machines, links or the registry.
+    /// A fault of machines, links or the registry.
     Fleet(FleetFault),
-    /// Through the API.
+    /// A write through the API.
     Cluster(ClusterFault),
 }
 
@@ -35,89 +35,89 @@ impl From<ClusterFault> for Fault {
     }
 }
 
-/// Something that happens to machines, links or the registry.
+/// A fault of machines, links or the registry.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum FleetFault {
-    /// The node loses power: its containers end, its pulls are lost.
+    /// The node loses power: its containers end, and its pulls are lost.
     PowerOff(Str),
-    /// It boots: its kubelet comes back, and every container starts anew.
+    /// The node boots: its kubelet comes back, and every container starts anew.
     PowerOn(Str),
-    /// It loses the network: its containers run on, but it reports nothing.
+    /// The node loses the network: its containers run on, but it reports nothing.
     Cut(Str),
-    /// The network is back.
+    /// The node's network is back.
     Restore(Str),
-    /// Its readiness probes fail from now on.
+    /// The readiness probes of the node's pods fail from now on.
     ProbesFail(Str),
-    /// Its readiness probes pass again.
+    /// The readiness probes of the node's pods pass again.
     ProbesPass(Str),
-    /// Its disk is full: `DiskPressure`, new pods are refused as `Evicted`.
+    /// The node's disk is full: `DiskPressure`, new pods are refused as `Evicted`.
     DiskFull(Str),
-    /// Its disk has room again.
+    /// The node's disk has room again.
     DiskFree(Str),
-    /// Its kubelet evicts the pods that run on it: they end as `Failed`.
+    /// The node's kubelet evicts the pods that run on it: they end as `Failed`.
     EvictAll(Str),
-    /// Its clock is set: what its kubelet writes from now on is dated by a clock that is off by so much.
+    /// The node's clock is set: its kubelet dates its writes by a clock with this offset from now on.
     Clock {
-        /// Which node.
+        /// The node's name.
         node: Str,
-        /// Its clock minus the API server's, in milliseconds; 0 sets it right.
+        /// The node's clock minus the API server's, in milliseconds; 0 sets the clock right.
         offset_millis: i64,
     },
     /// A machine joins.
     Join(Box<NodeSetup>),
     /// A machine is gone for good; its Lease is not renewed any more.
     Leave(Str),
-    /// A site's link has another capacity.
+    /// A site's link gets another capacity.
     Link {
-        /// Which site.
+        /// The site's name.
         site: Str,
         /// Bytes a second.
         bytes_per_sec: u64,
     },
     /// The registry refuses an image from now on, or serves it again.
     Registry {
-        /// Which image.
+        /// The image's name.
         image: Str,
-        /// How it refuses; `None` serves.
+        /// The refusal; `None`: the registry serves the image.
         error: Option<PullError>,
     },
-    /// A registry counts pulls from now on, or does not any more.
+    /// A registry counts pulls from now on, or no more.
     LimitPulls {
-        /// Its name, as in `registry.example/agent:v2`; `docker.io` where an image names none.
+        /// The registry's name, as in `registry.example/agent:v2`; `docker.io` where an image names none.
         registry: Str,
-        /// How many it serves; `None`: all.
+        /// The number of pulls that it serves; `None`: all.
         quota: Option<PullQuota>,
     },
-    /// The registry gets an image, or another of that name.
+    /// The registry gets a new image, or another image under a known name.
     Publish(Box<RegistryImage>),
 }
 
-/// A write that somebody makes through the API.
+/// A write through the API.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ClusterFault {
-    /// Sets labels of a node; an empty value removes.
+    /// Sets labels of a node; an empty value removes the label.
     Label {
-        /// Which node.
+        /// The node's name.
         node: Str,
-        /// What.
+        /// The labels.
         labels: BTreeMap<String, String>,
     },
     /// Cordons a node.
     Cordon(Str),
-    /// Uncordons it.
+    /// Uncordons a node.
     Uncordon(Str),
     /// Taints a node.
     Taint {
-        /// Which node.
+        /// The node's name.
         node: Str,
-        /// With what.
+        /// The taint.
         taint: Taint,
     },
-    /// Takes all taints with that key off a node.
+    /// Removes all taints with that key from a node.
     Untaint {
-        /// Which node.
+        /// The node's name.
         node: Str,
         /// The key.
         key: Str,
@@ -128,60 +128,60 @@ pub enum ClusterFault {
     DeletePods {
         /// The DaemonSet, as `namespace/name`.
         daemon_set: Str,
-        /// Which node.
+        /// The node's name.
         node: Str,
     },
-    /// Sets labels of the pods on a node that are a DaemonSet's, or have no controller any more; an empty value removes.
+    /// Sets labels of those pods on a node that belong to a DaemonSet, or have no controller any more; an empty value removes the label.
     LabelPods {
         /// The DaemonSet, as `namespace/name`.
         daemon_set: Str,
-        /// Which node.
+        /// The node's name.
         node: Str,
-        /// What.
+        /// The labels.
         labels: BTreeMap<String, String>,
     },
-    /// Gives a DaemonSet a finalizer (`example.com/backup`), which holds it when it is deleted, or takes it away.
+    /// Gives a DaemonSet a finalizer (`example.com/backup`), which holds it when it is deleted; or removes the finalizer.
     HoldDaemonSet {
         /// The DaemonSet, as `namespace/name`.
         daemon_set: Str,
-        /// Whether it has it from now on.
+        /// Whether the DaemonSet has the finalizer from now on.
         held: bool,
     },
     /// Deletes a DaemonSet.
     DeleteDaemonSet {
         /// The DaemonSet, as `namespace/name`.
         daemon_set: Str,
-        /// Whether its pods stay (`--cascade=orphan`); else they go after it.
+        /// Whether its pods stay (`--cascade=orphan`); else they are deleted after it.
         orphan: bool,
     },
-    /// Creates a DaemonSet, where there is none of that name.
+    /// Creates a DaemonSet, unless one of that name exists.
     CreateDaemonSet(Box<DaemonSetPlan>),
-    /// Puts a finalizer on the pods of a DaemonSet on a node: once deleted, they stay until it is taken off.
+    /// Puts a finalizer on a DaemonSet's pods on a node: once deleted, the pods stay until the finalizer is removed.
     AddFinalizer {
         /// The DaemonSet, as `namespace/name`.
         daemon_set: Str,
-        /// Which node.
+        /// The node's name.
         node: Str,
         /// The finalizer, `example.com/hold`.
         finalizer: Str,
     },
-    /// Takes it off again.
+    /// Removes the finalizer from the pods.
     RemoveFinalizer {
         /// The DaemonSet, as `namespace/name`.
         daemon_set: Str,
-        /// Which node.
+        /// The node's name.
         node: Str,
         /// The finalizer.
         finalizer: Str,
     },
-    /// Gives a DaemonSet other images: a deploy by somebody else.
+    /// Gives a DaemonSet other images, as a deploy without rolldeck does.
     SetImages {
         /// The DaemonSet, as `namespace/name`.
         daemon_set: Str,
         /// Images by container.
         images: BTreeMap<String, String>,
     },
-    /// Changes a DaemonSet's strategy: a GitOps tool that reverts.
+    /// Changes a DaemonSet's strategy, as a GitOps tool does that reverts.
     SetStrategy {
         /// The DaemonSet, as `namespace/name`.
         daemon_set: Str,
@@ -190,84 +190,84 @@ pub enum ClusterFault {
         /// `maxUnavailable`, when it changes too.
         max_unavailable: Option<IntOrPercent>,
     },
-    /// No pod of a namespace is admitted any more: a quota, or a webhook that says no.
+    /// Refuses all new pods of a namespace, as a quota or a webhook does.
     RefusePods {
         /// The namespace.
         namespace: Str,
-        /// What the API server says.
+        /// The API server's message.
         why: Str,
     },
-    /// Its pods are admitted again.
+    /// Admits the namespace's pods again.
     AdmitPods {
         /// The namespace.
         namespace: Str,
     },
-    /// DaemonSets whose template has this image are refused from now on: a policy.
+    /// Refuses DaemonSets whose template has this image from now on, as a policy does.
     RefuseTemplates {
         /// The namespace.
         namespace: Str,
-        /// Which image; `None` refuses every change of a template.
+        /// The image; `None` refuses every change of a template.
         image: Option<Str>,
-        /// What the API server says.
+        /// The API server's message.
         why: Str,
     },
-    /// All templates are admitted again.
+    /// Admits all templates again.
     AdmitTemplates {
         /// The namespace.
         namespace: Str,
     },
-    /// From now on digests are written for the tags in templates, whoever writes the DaemonSet.
+    /// Writes digests for the tags in templates from now on, whoever writes the DaemonSet.
     PinImages {
         /// The namespace.
         namespace: Str,
     },
-    /// Templates are stored as they are written again.
+    /// Stores templates as they are written again.
     UnpinImages {
         /// The namespace.
         namespace: Str,
     },
-    /// From now on a DaemonSet is `RollingUpdate` in whatever is written of it, whoever writes it.
+    /// Sets `RollingUpdate` in every written DaemonSet from now on, whoever writes it.
     SetRollingInWrites {
         /// The namespace.
         namespace: Str,
     },
-    /// Update strategies are stored as they are written again.
+    /// Stores update strategies as they are written again.
     AdmitStrategies {
         /// The namespace.
         namespace: Str,
     },
-    /// From now on every new pod gets a container more, which its template does not name (`mesh-proxy`).
+    /// Gives every new pod one more container from now on (`mesh-proxy`), which its template does not name.
     InjectContainer {
         /// The namespace.
         namespace: Str,
         /// The image of that container.
         image: Str,
     },
-    /// New pods are as they are created again; whoever added the container deletes the pods that have it.
+    /// Leaves new pods as they are created again, and deletes the pods that have the added container.
     StopInjecting {
         /// The namespace.
         namespace: Str,
     },
-    /// Whoever asks, the pods on a node may not be deleted any more: a policy, or a webhook. Kubelets and controllers may.
+    /// Refuses to delete the pods on a node from now on, whoever asks, as a policy or a webhook does. Kubelets and controllers may delete them.
     RefuseDeletion {
         /// The namespace of the pods.
         namespace: Str,
         /// The node.
         node: Str,
-        /// What the API server says.
+        /// The API server's message.
         why: Str,
     },
-    /// They may be deleted again.
+    /// Admits the deletion of these pods again.
     AdmitDeletion {
         /// The namespace of the pods.
         namespace: Str,
         /// The node.
         node: Str,
     },
-    /// The DaemonSet controller stands still.
+    /// Makes the DaemonSet controller stand still.
     StopController,
-    /// It goes on, with what it has missed.
+    /// Lets the DaemonSet controller go on, with the changes that it has missed.
     StartController,
-    /// The log of changes is cut: open watches that lag behind expire.
+    /// Cuts the log of changes: open watches that lag behind expire.
     Compact,
 }

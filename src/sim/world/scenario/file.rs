@@ -1,4 +1,4 @@
-//! Scenario files: TOML, read strictly. What is not known is refused, with its line.
+//! Scenario files: TOML, read strictly. An unknown key or value is refused, with its line.
 
 mod faults;
 
@@ -24,7 +24,7 @@ use super::{
 
 use faults::{FaultEntry, add_faults};
 
-/// The most nodes of a scenario: twenty times what Kubernetes supports in a cluster, and what a workstation still simulates.
+/// The most nodes of a scenario: twenty times as many as Kubernetes supports in a cluster, and as many as a workstation still simulates.
 const MOST_NODES: usize = 100_000;
 /// The highest number that the first node of a group may have.
 const HIGHEST_NUMBER: usize = 999_999_999;
@@ -165,7 +165,7 @@ impl From<StrategyEntry> for StrategyKind {
 
 pub(super) fn parse(text: &str) -> Result<Scenario, String> {
     let file: File = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-    // Lines are counted only when one is named.
+    // Lines are counted only for an error.
     let at = |offset: usize| {
         move |why: String| {
             let line = text[..offset.min(text.len())].matches('\n').count() + 1;
@@ -215,7 +215,7 @@ pub(super) fn parse(text: &str) -> Result<Scenario, String> {
     Ok(scenario)
 }
 
-/// The names of all sites and nodes so far.
+/// The names of all sites and nodes that were added so far.
 #[derive(Default)]
 struct TakenNames {
     sites: BTreeSet<Str>,
@@ -229,7 +229,7 @@ fn add_site(scenario: &mut Scenario, taken: &mut TakenNames, entry: SiteEntry) -
     }
     let floor_per_pull = entry.floor_per_pull.as_deref().map_or(Ok(DEFAULT_FLOOR), rate)?;
     for group in entry.nodes {
-        // Before any of them is made: a count may be beyond what a machine holds.
+        // The count is checked before any node is made: it may be beyond what a machine holds.
         if group.count > MOST_NODES - scenario.nodes.len() {
             return Err(format!(
                 "site `{}`: `count = {}` of `{}` makes more than {MOST_NODES} nodes in all; write a smaller `count`",
@@ -274,7 +274,7 @@ fn image(entry: &ImageEntry) -> Result<RegistryImage, String> {
     })
 }
 
-/// A registry that counts pulls does so from the beginning.
+/// Adds a registry that counts pulls from the beginning.
 fn add_registry(scenario: &mut Scenario, entry: PullLimitEntry) -> Result<(), String> {
     let PullLimitEntry { name, pulls, per } = entry;
     if !scenario.images.iter().any(|image| registry_of(&image.name) == *name) {

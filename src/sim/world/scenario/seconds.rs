@@ -29,7 +29,7 @@ impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let seconds = f64::deserialize(deserializer)?;
         let span = Duration::try_from_secs_f64(seconds).map_err(de::Error::custom)?;
-        // The nearest millisecond: what was written as a decimal fraction comes back as it was.
+        // Rounded to the nearest millisecond: a written decimal fraction comes back as it was.
         Ok(Self(Duration::from_millis(u64::try_from((span + HALF).as_millis()).unwrap_or(u64::MAX))))
     }
 }
@@ -40,22 +40,22 @@ const HALF: Duration = Duration::from_micros(500);
 pub(crate) mod option {
     use super::{Deserialize, Deserializer, Duration, Seconds, Serialize, Serializer};
 
-    /// Writes it.
+    /// Writes a duration, or null.
     pub(crate) fn serialize<S: Serializer>(span: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
         span.map(Seconds).serialize(serializer)
     }
 
-    /// Reads it.
+    /// Reads a duration, or null.
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
         Ok(Option::<Seconds>::deserialize(deserializer)?.map(|seconds| seconds.0))
     }
 }
 
-/// What happens, each with its time: `[[12.5, …], [13, …]]`.
+/// A list of entries, each with its time: `[[12.5, …], [13, …]]`.
 pub(crate) mod timeline {
     use super::{Deserialize, Deserializer, Duration, Seconds, Serialize, Serializer};
 
-    /// Writes it.
+    /// Writes the list.
     pub(crate) fn serialize<T: Serialize, S: Serializer>(
         timeline: &[(Duration, T)],
         serializer: S,
@@ -63,7 +63,7 @@ pub(crate) mod timeline {
         serializer.collect_seq(timeline.iter().map(|(at, what)| (Seconds(*at), what)))
     }
 
-    /// Reads it.
+    /// Reads the list.
     pub(crate) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<(Duration, T)>, D::Error> {

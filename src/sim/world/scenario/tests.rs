@@ -1,4 +1,4 @@
-//! Scenario files say where they are wrong.
+//! Scenario files: the reader says where an error is.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn the_native_cascade_is_the_cascade_and_a_deploy() {
     assert_eq!(native, cascade);
 }
 
-/// What the reader names of a section when it meets a key or a value that it does not know.
+/// The keys and values of a section that the reader lists as known, when it meets an unknown one.
 fn known_to_the_reader(text: &str) -> Vec<String> {
     let refused = Scenario::parse("test", text).unwrap_err().to_string();
     let names = refused.split("expected").nth(1).unwrap_or_else(|| panic!("{refused}"));
@@ -158,7 +158,7 @@ fn a_rollout_is_of_a_daemonset_and_to_images_that_there_are() {
     }
 }
 
-/// A number that is too large is refused before a node is made of it.
+/// A number that is too large is refused before any node is made.
 #[test]
 fn a_scenario_has_so_many_nodes_and_no_more() {
     let counts = |first: &str, second: &str| {

@@ -1,5 +1,5 @@
-//! Durations, sizes and rates as people write them: `1m30s`, `180MB`, `20Mbit/s`. By hand, as `jiff` reads durations that
-//! scenario files do not have (`5 minutes`, `1d`), and neither sizes nor rates.
+//! Durations, sizes and rates as people write them: `1m30s`, `180MB`, `20Mbit/s`. They are parsed by hand, because `jiff` accepts durations that
+//! scenario files do not have (`5 minutes`, `1d`), and parses neither sizes nor rates.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
     whole(value * bits / 8.0).filter(|bytes| rest == "/s" && *bytes > 0).ok_or_else(refuse)
 }
 
-/// A number, the letters after it, and what comes then.
+/// Splits a text into a number, the letters after it, and the rest.
 fn split(text: &str) -> Option<(f64, &str, &str)> {
     let number = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let value = text[..number].parse().ok()?;

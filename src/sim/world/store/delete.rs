@@ -12,15 +12,15 @@ use super::super::object::{DeletionMark, Object};
 use super::super::write::{Mode, WriteOptions};
 use super::{ChangeKind, Store, ends_gracefully};
 
-/// Finalizer of an object that goes after its dependents.
+/// The finalizer of an object that is deleted after its dependents.
 pub(in super::super) const FOREGROUND: &str = "foregroundDeletion";
-/// Finalizer of an object that leaves its dependents behind.
+/// The finalizer of an object whose dependents stay.
 pub(in super::super) const ORPHAN: &str = "orphan";
 
 /// `DeleteOptions`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DeleteOptions {
-    /// `gracePeriodSeconds`; absent: what the pod's spec says.
+    /// `gracePeriodSeconds`; absent: the grace of the pod's spec.
     pub grace_secs: Option<u32>,
     /// `preconditions.uid`.
     pub uid: Option<Str>,
@@ -30,19 +30,19 @@ pub struct DeleteOptions {
     pub propagation: Propagation,
 }
 
-/// What becomes of an object's dependents.
+/// How a deletion affects an object's dependents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Propagation {
-    /// They go after it.
+    /// They are deleted after the object.
     #[default]
     Background,
-    /// They go before it.
+    /// They are deleted before the object.
     Foreground,
     /// They stay.
     Orphan,
 }
 
-/// What a delete did.
+/// The result of a delete.
 #[derive(Clone, Debug)]
 pub enum Deleted {
     /// The object is gone; this was its last state.
@@ -52,7 +52,7 @@ pub enum Deleted {
 }
 
 impl Deleted {
-    /// The object afterwards, or its last state.
+    /// The object after the delete, or its last state.
     pub fn object(&self) -> &Arc<Object> {
         match self {
             Self::Gone(object) | Self::Terminating(object) => object,
@@ -63,11 +63,11 @@ impl Deleted {
 impl Store {
     /// Deletes an object, or begins to.
     ///
-    /// A bound pod that has not ended is given its grace: `deletionTimestamp` lies that far ahead, and its kubelet removes
-    /// it with grace 0 in the end. A second delete can only shorten the grace. Finalizers keep an object that would be removed.
+    /// A bound pod that has not ended gets its grace: `deletionTimestamp` lies that far ahead, and its kubelet removes the pod with grace 0 in the
+    /// end. A second delete can only shorten the grace. Finalizers keep an object that would otherwise be removed.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` when a precondition does not hold; `Invalid` where a policy does not let pods be deleted.
+    /// `NotFound`; `Conflict` when a precondition does not hold; `Invalid` when a policy refuses the deletion of a pod.
     pub fn delete(
         &mut self,
         kind: Kind,
@@ -108,7 +108,7 @@ impl Store {
 }
 
 impl Store {
-    /// Refuses with 422, as a `ValidatingAdmissionPolicy` does, for all but the cluster's own components.
+    /// Refuses the deletion with 422, as a `ValidatingAdmissionPolicy` does, except for the cluster's own components.
     fn check_deletable(&self, pod: &Object, by: WriteOptions<'_>) -> Result<(), ApiError> {
         let Some(node) = pod.pod().and_then(|pod| pod.node.clone()) else { return Ok(()) };
         let own = by.manager.starts_with("kube-") || by.manager == "kubelet";
@@ -141,7 +141,7 @@ fn check_preconditions(object: &Object, options: &DeleteOptions) -> Result<(), A
     Ok(())
 }
 
-/// Foreground and orphan deletion are finalizers that the garbage collector takes off when it is done.
+/// Puts the finalizer of foreground or orphan deletion on an object; the garbage collector removes it when it is done.
 fn hold_for_dependents(object: &mut Object, propagation: Propagation) {
     let finalizer = match propagation {
         Propagation::Background => return,
@@ -173,7 +173,7 @@ fn deletion(object: &Object, options: &DeleteOptions, now: Timestamp) -> Deletio
     }
 }
 
-/// `deletionTimestamp` has no fraction on the wire.
+/// Cuts the fraction of a second, which `deletionTimestamp` does not have.
 fn whole_secs(at: Timestamp) -> Timestamp {
     Timestamp::from_millis(at.secs() * 1000)
 }

@@ -1,4 +1,4 @@
-//! The log of changes of one kind: a ring, from which watches are fed.
+//! The log of changes of one kind: a ring that feeds watches.
 
 use std::collections::{VecDeque, vec_deque};
 use std::sync::Arc;
@@ -8,27 +8,27 @@ use crate::engine::model::time::Timestamp;
 use super::super::error::ApiError;
 use super::super::object::Object;
 
-/// What happened to an object.
+/// The kind of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChangeKind {
-    /// It was created.
+    /// The object was created.
     Added,
-    /// It was changed.
+    /// The object was changed.
     Modified,
-    /// It is gone.
+    /// The object is gone.
     Deleted,
 }
 
 /// One change.
 #[derive(Clone, Debug)]
 pub struct StoreChange {
-    /// What happened.
+    /// The kind of the change.
     pub kind: ChangeKind,
-    /// The object afterwards; when it is gone, its last state. Its resource version is the change's.
+    /// The object after the change; if it is gone, its last state. Its resource version is the change's.
     pub object: Arc<Object>,
-    /// The object before; `None` when it was created. It tells whether an object leaves or enters a selector.
+    /// The object before the change; `None` when it was created. It tells whether an object leaves or enters a selector.
     pub before: Option<Arc<Object>>,
-    /// When.
+    /// The time of the change.
     pub at: Timestamp,
 }
 
@@ -38,8 +38,7 @@ impl StoreChange {
         self.object.meta.resource_version
     }
 
-    /// A digest of the changes so far and this one. It runs for every change there is, so it is a plain multiply and
-    /// rotate, not a cryptographic hash.
+    /// A digest of the changes so far and this one. It is computed for every change, so it is a plain multiply and rotate, not a cryptographic hash.
     fn mixed_into(&self, digest: u64) -> u64 {
         let mix = |digest: u64, part: u64| (digest.rotate_left(5) ^ part).wrapping_mul(0x517c_c1b7_2722_0a95);
         let facts = [self.kind as u64, self.at.millis().unsigned_abs(), self.version()];
@@ -80,7 +79,7 @@ impl ChangeLog {
         if version < self.dropped {
             return Err(ApiError::expired(version, self.dropped + 1));
         }
-        // From the end: who follows a watch has seen all but the last few.
+        // The search begins at the end: a watch has seen all but the last few changes.
         let unseen = self.changes.iter().rev().take_while(|change| change.version() > version).count();
         Ok(self.changes.range(self.changes.len() - unseen..))
     }

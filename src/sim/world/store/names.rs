@@ -1,10 +1,10 @@
-//! Names and identities that a server makes.
+//! Names and uids that an API server generates.
 
 use crate::engine::model::Str;
 
-/// What generated suffixes and hashes are made of: no vowels, nothing that looks like something else.
+/// The characters of generated suffixes and hashes: no vowels, and no character that looks like another.
 pub(in crate::sim::world) const SAFE: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-/// A base is cut so that it fits into 63 characters with its suffix.
+/// A longer base is cut, so that base and suffix fit into 63 characters.
 const LONGEST_BASE: usize = 58;
 
 /// `base` and five random characters.

@@ -1,11 +1,11 @@
-//! Misfortunes of a node, drawn by dice. The tests of this world use them, and the test over HTTP that compares what the adapter reads
-//! of the world's objects with what the attack is told (`tests/integration/sim_api/same_facts.rs`), which includes this file.
+//! Random faults of a node. The tests of this world use them. So does the test over HTTP that compares the facts that the adapter reads of the
+//! world's objects with those that the attack gets; `tests/integration/sim_api/same_facts.rs` includes this file.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// What goes wrong for a node of the scenario `small`, or for all of them by a new image.
+/// A random fault of a node of the scenario `small`, or of all its nodes by a new image.
 pub(super) fn misfortune(node: Str, dice: &mut fastrand::Rng) -> Fault {
     let faults: [fn(Str) -> FleetFault; 9] = [
         FleetFault::PowerOff,
@@ -39,12 +39,12 @@ pub(super) fn misfortune(node: Str, dice: &mut fastrand::Rng) -> Fault {
     }
 }
 
-/// Names every fault of a world: those that [`misfortune`] draws, and those that it leaves out.
+/// Names every fault of a world: the faults that [`misfortune`] draws, and those that it leaves out.
 macro_rules! faults {
     (drawn { $($drawn:pat,)+ } left_out { $($left_out:pat,)+ }) => {
         const DRAWN: [&str; [$(stringify!($drawn)),+].len()] = [$(stringify!($drawn)),+];
 
-        /// What it is called among those that are drawn.
+        /// The name of a fault that is drawn; `None` for one that is left out.
         fn drawn_as(fault: &Fault) -> Option<&'static str> {
             match fault {
                 $($drawn => Some(stringify!($drawn)),)+
@@ -72,7 +72,7 @@ faults! {
         Fault::Cluster(ClusterFault::Compact),
     }
     left_out {
-        // Machines, sites and images of the scenario stay what they are.
+        // The scenario's machines, sites and images do not change.
         Fault::Fleet(
             FleetFault::Clock { .. }
             | FleetFault::Join(_)
@@ -81,7 +81,7 @@ faults! {
             | FleetFault::Registry { .. }
             | FleetFault::Publish(_)
         ),
-        // Which nodes should run the pod stays as it is.
+        // The set of nodes that should run the pod does not change.
         Fault::Cluster(
             ClusterFault::Label { .. }
             | ClusterFault::Cordon(_)

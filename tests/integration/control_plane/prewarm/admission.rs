@@ -1,4 +1,4 @@
-//! What a namespace may say to the pods of pre-warming: Pod Security, limits, policies, quotas.
+//! Admission of the pods of pre-warming by a namespace with Pod Security, limits, policies or quotas.
 
 use std::time::{Duration, Instant};
 
@@ -15,11 +15,11 @@ use crate::control_plane::mutating::MutatingPolicy;
 use crate::control_plane::refused::Policy;
 use crate::support::control_plane::{eventually, sandbox};
 
-/// A refused pod is tried again after 30 s.
+/// Pre-warming tries a refused pod again after 30 s; the test waits a little longer.
 const TRIED_AGAIN: Duration = Duration::from_secs(40);
 const DIGEST: &str = "@sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
 
-/// What the API server would say to this pod.
+/// The API server's answer to a dry run of this pod's creation.
 fn said_to(fixture: &RolloutFixture, pod: &Value) -> (u16, String) {
     let path = format!("{}?dryRun=All", fixture.sandbox.path("pods", ""));
     let answer = fixture.sandbox.admin().post(&path, pod);
@@ -31,7 +31,7 @@ fn plain_pod() -> Value {
     json!({"metadata": {"name": "probe", "labels": labels}, "spec": {"containers": [{"name": "p", "image": "p:1"}]}})
 }
 
-/// Makes every new pod's images carry a digest, as tools that verify signatures do.
+/// Makes the images of every new pod carry a digest, as tools that verify signatures do.
 fn with_digests(fixture: &RolloutFixture) -> MutatingPolicy<'_> {
     let with_digest = format!("c.image.contains('@') ? c.image : c.image + '{DIGEST}'");
     let each = format!(
@@ -41,7 +41,7 @@ fn with_digests(fixture: &RolloutFixture) -> MutatingPolicy<'_> {
     MutatingPolicy::set(fixture, "digests", "true", &each)
 }
 
-/// Who waits because the API server refuses their pod, and what it says.
+/// For each node that waits because the API server refuses its pod, the API server's words.
 fn refused(snapshot: &Snapshot) -> Vec<String> {
     let of = |state: &PrewarmState| match state {
         PrewarmState::Waiting(PrewarmWait::Refused(said)) => Some(said.to_string()),
@@ -163,7 +163,7 @@ fn a_policy_against_them_is_told_and_nothing_else_suffers() {
     assert!(snapshot.alarms.is_empty(), "{:?}", snapshot.alarms);
     driver.close();
 
-    // A rollout is not held by it.
+    // The refused pods do not hold a rollout up.
     let image = format!("agent={}", GOOD[1]);
     operator.ok(&["drive", super::DS, "--image", &image, "--to", "3", "--until", "held", "--yes", "--timeout", "120s"]);
     assert_eq!(fixture.witness.serving(GOOD[1]).len(), 3);
@@ -175,7 +175,8 @@ fn a_policy_against_them_is_told_and_nothing_else_suffers() {
     assert_eq!(warm.made(), NODES);
 }
 
-/// What the kind of limit decides: requests of zero count as given, limits are not given. Operators are told in these words.
+/// The pod gives requests of zero and no limits: a quota of requests admits it, a quota of limits and a LimitRange with a minimum refuse it.
+/// Operators see the words of the refusal.
 #[test]
 fn what_namespaces_with_limits_say_to_a_pod_that_requests_nothing() {
     let Some(sandbox) = sandbox("prewarm-limits") else { return };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::support::terminal::Terminal;
 
-/// What there is in the namespace, by kind.
+/// The names of the namespace's objects, by kind.
 type Everything = BTreeMap<String, BTreeSet<(String, String)>>;
 
 /// Presses a key until the screen shows these words.
@@ -48,7 +48,7 @@ fn take_over(console: &Terminal) {
     console.choose("Take over");
 }
 
-/// Ends a console on the list of nodes. What is left in the namespace is what was there before, but for the lock.
+/// Ends a console that shows the list of nodes. Afterwards the namespace holds the objects that it held before, and the Lease.
 #[track_caller]
 fn quit_and_leave_nothing(
     console: &Terminal,
@@ -74,12 +74,12 @@ fn a_console_killed_while_it_makes_pods_is_carried_on_by_the_next() {
     start_by_keys(&first, PrewarmMethod::Pods);
     warm.until("four have it", SOON, |warm| warm.pulled().len() >= 4);
     first.kill();
-    // A request that was sent before the end may be seen after it.
+    // The witness may see a pod after the kill whose creation the console sent before it.
     std::thread::sleep(Duration::from_secs(1));
     let made = warm.made();
     assert!(made < NODES, "it came too late to prove anything: {made}");
     println!("killed with {} of {NODES} present, {made} pods made", warm.pulled().len());
-    // What was being pulled comes, and nobody makes another pod.
+    // Pulls that were under way end, and nobody makes another pod.
     std::thread::sleep(Duration::from_secs(4));
     assert_eq!((warm.made(), warm.pulled().len()), (made, made), "{}", warm.describe());
 
@@ -90,7 +90,7 @@ fn a_console_killed_while_it_makes_pods_is_carried_on_by_the_next() {
     assert_eq!(warm.made(), NODES, "no node got a second pod");
     assert!(warm.most_pulling() <= BUDGET, "as many as the rollout may: {}", warm.most_pulling());
     assert_eq!(application(&fixture), before);
-    // The pre-warm screen cancels it.
+    // The operator cancels pre-warming on its screen.
     second.press(&["W"]);
     second.until("20 of 20");
     second.press(&["x"]);

@@ -40,20 +40,20 @@ impl DriverHere {
         driver
     }
 
-    /// Gives a command, which must be carried out.
+    /// Gives a command; panics when it is not carried out.
     pub(super) fn does(&self, command: Command) {
         let what = format!("{command:?}");
         let done = self.runtime.block_on(async { tokio::time::timeout(SOON, self.rollout.command(command)).await });
         done.unwrap_or_else(|_| panic!("not within {SOON:?}: {what}")).unwrap_or_else(|why| panic!("{what}: {why}"));
     }
 
-    /// Begins to drive; a driver that died is succeeded.
+    /// Begins to drive, also after another driver died.
     pub(super) fn drive_on(&self) {
         self.does(Command::Drive(Takeover::Ask));
         self.until("it drives", |snapshot| matches!(snapshot.driver, DriverView::You { .. }));
     }
 
-    /// Begins with `command`, and drives.
+    /// Gives `command`, and drives.
     pub(super) fn drive(&self, command: Command) {
         self.does(command);
         self.drive_on();
@@ -77,12 +77,12 @@ impl DriverHere {
         })
     }
 
-    /// The snapshot as it is.
+    /// The current snapshot.
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
         self.rollout.snapshot()
     }
 
-    /// Gives the lease back.
+    /// Stops driving, which gives the Lease back.
     pub(super) fn close(self) {
         self.does(Command::StopDriving);
         self.until("it drives no more", |snapshot| !matches!(snapshot.driver, DriverView::You { .. }));
@@ -95,16 +95,16 @@ impl DriverHere {
 /// The driver's image, kubeconfig, namespace and method, in the environment of its process.
 const ENVIRONMENT: [&str; 4] =
     ["ROLLDECK_TEST_IMAGE", "ROLLDECK_TEST_KUBECONFIG", "ROLLDECK_TEST_NAMESPACE", "ROLLDECK_TEST_METHOD"];
-/// What stands for pre-warming by StatefulSet there.
+/// The value of `ROLLDECK_TEST_METHOD` that stands for pre-warming by StatefulSet.
 const BY_SETS: &str = "statefulset";
-/// The test that becomes the process.
+/// The name of the test that runs as the driver's process.
 const PROCESS: &str = "control_plane::prewarm::a_driver_in_a_process_of_its_own";
 
 /// A driver in a process of its own; killed when dropped.
 pub(super) struct DriverProcess(Child);
 
 impl DriverProcess {
-    /// Pre-warms `image`.
+    /// Starts a driver that pre-warms `image`.
     pub(super) fn start(operator: &Operator, fixture: &RolloutFixture, image: &str, method: PrewarmMethod) -> Self {
         let kubeconfig = operator.kubeconfig().to_str().unwrap();
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
@@ -116,7 +116,7 @@ impl DriverProcess {
         Self(command.spawn().unwrap())
     }
 
-    /// Kills it (SIGKILL).
+    /// Kills the process (SIGKILL).
     pub(super) fn kill(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -130,7 +130,7 @@ impl Drop for DriverProcess {
     }
 }
 
-/// Drives until it is killed, if it was started by [`DriverProcess`].
+/// Drives until the process is killed; returns at once in a process that [`DriverProcess`] did not start.
 pub(super) fn be_a_process() {
     let [Ok(image), Ok(kubeconfig), Ok(namespace), Ok(method)] = ENVIRONMENT.map(std::env::var) else { return };
     let driver = DriverHere::open(kubeconfig.as_ref(), &namespace);

@@ -1,4 +1,4 @@
-//! An image volume: an image that no container runs is pre-warmed, waited for and rolled out as the others are.
+//! An image volume: rolldeck pre-warms an image that no container runs, waits for it and rolls it out as it does with containers' images.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use super::*;
 
 const MODELS: [&str; 2] = ["registry.test/models:v1", "registry.test/models:v2"];
 
-/// The agent mounts `models`; its next image takes a node 1.2 s to pull. Nothing is replaced before it is adopted.
+/// The agent mounts `models`, and a node takes 1.2 s to pull its next image. Under OnDelete nothing is replaced before the DaemonSet is adopted.
 fn with_models() -> Scenario {
     let mut scenario = scenario(StrategyKind::OnDelete).with_image(quick(MODELS[0]));
     scenario = scenario.with_image(RegistryImage { bytes: 500_000_000, ..quick(MODELS[1]) });
@@ -20,7 +20,7 @@ fn with_models() -> Scenario {
     scenario
 }
 
-/// The image volume of a pod or a template: reference and policy.
+/// The image volume of a pod or a template: its reference and its pull policy.
 fn volume(spec: &Value) -> Option<(&str, &str)> {
     let volume = spec["volumes"].as_array()?.iter().find(|volume| volume["image"].is_object())?;
     Some((volume["image"]["reference"].as_str()?, volume["image"]["pullPolicy"].as_str()?))
@@ -31,7 +31,7 @@ fn an_image_volume_is_pre_warmed_and_its_pods_replaced_once_it_is_there() {
     let Some(fixture) = RolloutFixture::with("prewarm-volume", with_models()) else { return };
     let operator = fixture.operator();
     let warm = witness_of_warm_pods(&fixture);
-    // Its registry does not serve it to begin with: the gate holds every node.
+    // At first the registry does not serve the image, so the gate holds every node.
     let unserved = FleetFault::Registry { image: MODELS[1].into(), error: Some(PullError::Network) };
     fixture.hollow.fault(unserved);
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! All that is in a namespace, of whatever kind.
+//! Lists all objects of a namespace, of whatever kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 

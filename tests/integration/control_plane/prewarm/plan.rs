@@ -1,4 +1,4 @@
-//! A plan of one's own, which has images brought one step ahead: by the command line, on real controllers.
+//! An operator's own plan, by which images are brought one step ahead: set by the command line, on real controllers.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Pre-warming by StatefulSet: the real controller and the real scheduler do the work, also while nobody drives.
+//! Pre-warming by StatefulSet: the StatefulSet controller and the scheduler bring the images, also while nobody drives.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -41,12 +41,12 @@ fn sets(fixture: &RolloutFixture) -> Vec<Value> {
     fixture.sandbox.admin().get(&fixture.sandbox.path("statefulsets.apps", "")).items()
 }
 
-/// What holds StatefulSets up, in the words of status, console and command line.
+/// The reasons why StatefulSets do not go on, in the words of status, console and command line.
 fn stuck(snapshot: &Snapshot) -> Vec<String> {
     snapshot.prewarm.iter().flat_map(|prewarm| prewarm.stuck_in_words()).collect()
 }
 
-/// All that is in the namespace is as it was, but for the Lease, from which all that was said of pre-warming is gone.
+/// The namespace holds the objects that it held before. The Lease is the only addition, and says nothing of pre-warming any more.
 #[track_caller]
 fn assert_nothing_is_left(
     fixture: &RolloutFixture,
@@ -83,7 +83,7 @@ fn a_killed_driver_is_not_missed_and_the_next_one_cleans_up() {
     assert!(made < NODES - 5, "it came too late to prove anything: {made}");
     println!("killed with {} present, {made} pods made", warm.pulled().len());
 
-    // Nobody drives, and it goes on: one node at a time.
+    // Nobody drives, and the controller goes on, one node at a time.
     warm.until("all that can have it", SOON, |warm| warm.pulled().len() == NODES - 2);
     println!("18 of 20 have it {:.1?} later", killed.elapsed());
     assert_eq!(warm.most_pulling(), 1, "one at a time");
@@ -95,7 +95,7 @@ fn a_killed_driver_is_not_missed_and_the_next_one_cleans_up() {
     assert_eq!((&owner["kind"], &owner["controller"]), (&json!("DaemonSet"), &Value::Null), "{owner}");
     assert_eq!(application(&fixture), before);
 
-    // Whoever drives next finds it, makes no second one, and says what is missing.
+    // The next driver finds the StatefulSet, creates no second one, and shows which node is missing.
     let second = DriverHere::of(&operator, &fixture);
     let snapshot = second.until("it sees them", |snapshot| present(snapshot) == NODES - 2);
     assert_eq!(
@@ -108,7 +108,7 @@ fn a_killed_driver_is_not_missed_and_the_next_one_cleans_up() {
     second.drive_on();
     std::thread::sleep(Duration::from_secs(3));
     assert_eq!((sets(&fixture).len(), warm.made()), (1, NODES - 2));
-    // Its disk has room again: that node gets one of its own, and with the last node all of it goes.
+    // Once the disk has room, the node gets a StatefulSet of its own. After this last node all objects of pre-warming are deleted.
     fixture.hollow.fault(FleetFault::DiskFree(full.as_str().into()));
     second.until("nothing is pre-warmed any more", |snapshot| snapshot.prewarm.is_none());
     assert_eq!(warm.made(), NODES - 1, "{}", warm.describe());

@@ -1,4 +1,4 @@
-//! What others in a cluster do to the pods of pre-warming: sidecars that are injected, kubelets that evict.
+//! Others in the cluster change pre-warming pods and images: sidecars are injected, kubelets collect images.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::control_plane::fixture::MISSING;
 use crate::control_plane::mutating::MutatingPolicy;
 
-/// What the API server would make of a pod for pre-warming.
+/// The spec that the API server would give a pod for pre-warming.
 fn containers_of_a_new_pod(fixture: &RolloutFixture) -> String {
     let path = format!("{}?dryRun=All", fixture.sandbox.path("pods", ""));
     let metadata = json!({"name": "probe", "labels": {PREWARM: "probe"}});
@@ -14,7 +14,7 @@ fn containers_of_a_new_pod(fixture: &RolloutFixture) -> String {
     fixture.sandbox.admin().post(&path, &pod).body["spec"].to_string()
 }
 
-/// A webhook that leaves pods of the host's network alone injects into those of pre-warming, which have a network of their own.
+/// Many webhooks leave pods of the host's network alone. They inject sidecars into the pods of pre-warming, which have a network of their own.
 #[test]
 fn a_sidecar_whose_image_is_missing_keeps_nobody_from_pre_warming() {
     let Some(fixture) = RolloutFixture::with("prewarm-sidecar", with_images_to_wait_for()) else { return };
@@ -47,8 +47,8 @@ fn a_sidecar_whose_image_is_missing_keeps_nobody_from_pre_warming() {
     eventually("nothing of pre-warming is left", SOON, || (!fixture.sandbox.pods().iter().any(is_warm)).then_some(()));
 }
 
-/// Somebody deletes the pod, and the kubelet collects the image for want of disk: the node is not updated before the image is there
-/// again.
+/// Somebody deletes the pre-warming pod, and the kubelet collects the image because the disk is full. The node is not updated before the image is
+/// there again.
 #[test]
 fn an_image_that_was_collected_is_brought_again_before_the_update() {
     let Some(fixture) = RolloutFixture::with("prewarm-collected", with_images_to_wait_for()) else { return };
@@ -64,7 +64,7 @@ fn an_image_that_was_collected_is_brought_again_before_the_update() {
     fixture.sandbox.admin().delete(&fixture.sandbox.path("pods", pod["metadata"]["name"].as_str().unwrap())).ok();
     warm.until("its pod is gone", SOON, |warm| !warm.pods().contains_key(&node));
     fixture.hollow.fault(FleetFault::DiskFull(node.as_str().into()));
-    // Kubelets report what images they have every ten seconds; before that report nobody can know.
+    // Kubelets report their images every ten seconds; rolldeck learns of the missing image from that report.
     let reported =
         || fixture.sandbox.admin().get(&format!("/api/v1/nodes/{node}")).ok()["status"]["images"].to_string();
     eventually("its kubelet reports that the image is gone", SOON, || (!reported().contains(FULL)).then_some(()));
@@ -90,8 +90,8 @@ fn an_image_that_was_collected_is_brought_again_before_the_update() {
     println!("rolled out in {:.1?}", began.elapsed());
 }
 
-/// The admission plugin `AlwaysPullImages` makes kubelets ask the registry for images that were brought: an update takes a pull slot all
-/// the same, and does not wait for what nobody can know.
+/// The admission plugin `AlwaysPullImages` makes kubelets ask the registry also for images that are on the node. An update of such a node takes a
+/// pull slot, and does not wait for a proof that the image is there.
 #[test]
 fn where_admission_has_images_pulled_again_updates_of_warm_nodes_keep_to_the_pull_limit() {
     let Some(fixture) = RolloutFixture::with("prewarm-always", with_images_to_wait_for()) else { return };

@@ -1,7 +1,7 @@
 //! Plain HTTP to the API server, from tests that are not asynchronous.
 //!
-//! kubectl takes 100 ms a call; a test that plays kubelet for 20 nodes makes hundreds. The requests run on a runtime of
-//! their own, so that a test which is asynchronous may wait for them as well.
+//! kubectl takes 100 ms a call, and a test that plays kubelet for 20 nodes makes hundreds of calls. The requests run on a runtime of their own, so
+//! that asynchronous tests may wait for them as well.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use tokio::runtime::Runtime;
 
 use super::files::Files;
 
-/// Bounds one request: a paused API server accepts connections and never answers.
+/// The time limit of a request: a paused API server accepts connections and never answers.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What the API server answered.
+/// An answer of the API server.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     /// The HTTP status.
@@ -26,14 +26,14 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The body, of a request that had to succeed.
+    /// The body, if the request succeeded; panics otherwise.
     #[track_caller]
     pub(crate) fn ok(self) -> Value {
         assert!((200..300).contains(&self.status), "the API server answered {}: {}", self.status, self.body);
         self.body
     }
 
-    /// The items of a list that had to succeed.
+    /// The items of a list, if the request succeeded; panics otherwise.
     #[track_caller]
     pub(crate) fn items(self) -> Vec<Value> {
         match self.ok()["items"].take() {
@@ -53,7 +53,7 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(files: &Files) -> Self {
-        // Another test of the process may have installed it.
+        // Another test of the process may have installed the provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let authority = Certificate::from_pem(files.authority().as_bytes()).expect("our own certificate");
         let http = reqwest::Client::builder()
@@ -66,7 +66,7 @@ impl Client {
         Self { url: files.url().to_owned(), http, runtime: Some(runtime.expect("a runtime")) }
     }
 
-    /// One request to a path of the API server's or to a whole URL. A `PATCH` is a JSON merge patch.
+    /// Sends a request to a path on the API server or to a whole URL. A `PATCH` is a JSON merge patch.
     pub(super) fn request(
         &self,
         method: Method,
@@ -78,7 +78,7 @@ impl Client {
         self.request_as(content, method, path, token, body)
     }
 
-    /// One request whose body is of the media type `content`.
+    /// Sends a request whose body has the media type `content`.
     pub(super) fn request_as(
         &self,
         content: &str,
@@ -103,7 +103,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // Dropping a runtime waits for it, which an asynchronous test may not.
+        // Dropping a runtime waits for its tasks, which is not allowed in an asynchronous test.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

@@ -1,6 +1,6 @@
-//! What a control plane reads from disk: certificates, tokens, kubeconfigs, and the command of each program.
+//! The files that a control plane reads: certificates, tokens, kubeconfigs, and the command of each program.
 //!
-//! Every control plane has a directory, an authority and a secret of its own, so that two never accept each other's clients.
+//! Every control plane has its own directory, authority and secret, so that no control plane accepts the clients of another.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,11 +17,11 @@ use super::programs::Programs;
 use super::user::{NAMES, PER_NAME};
 use super::{Component, Options};
 
-/// The controllers that our tests meet. Not the service account one: pods need none without that admission plugin.
+/// The controllers that the tests need. The service account controller is not among them: without that admission plugin pods need no service account.
 const CONTROLLERS: &str =
     "daemonset,garbagecollector,statefulset,job,nodelifecycle,namespace,pod-garbage-collector-controller";
 
-/// Ports of one control plane on 127.0.0.1.
+/// The ports of one control plane on 127.0.0.1.
 pub(super) struct Ports {
     etcd: u16,
     etcd_peer: u16,
@@ -31,9 +31,9 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// Those that nothing listens on now.
+    /// Five ports on which nothing listens now.
     pub(super) fn free() -> io::Result<Self> {
-        // All are held until all are known, so that they differ.
+        // Every port is held until all are known, so that they differ.
         let mut held = Vec::new();
         let mut next = || {
             let listener = TcpListener::bind(("127.0.0.1", 0))?;
@@ -51,7 +51,7 @@ impl Ports {
     }
 }
 
-/// The written directory. The supervisor removes it: this process may end without a chance to.
+/// The written directory. The supervisor removes it, because this process may be killed.
 pub(super) struct Files {
     directory: PathBuf,
     url: String,
@@ -61,7 +61,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Writes all of it to a new temporary directory that only this user may enter.
+    /// Writes all files to a new temporary directory that only this user may enter.
     pub(super) fn write(options: &Options, programs: &Programs, ports: Ports) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("rolldeck-control-plane-").tempdir()?;
         let (authority, certificate, key) = certificates().map_err(io::Error::other)?;
@@ -95,7 +95,7 @@ impl Files {
         &self.url
     }
 
-    /// Where `component` says whether it is healthy.
+    /// The URL at which `component` reports whether it is healthy.
     pub(super) fn health(&self, component: Component) -> String {
         match component {
             Component::Etcd => format!("http://127.0.0.1:{}/health", self.ports.etcd),
@@ -110,7 +110,7 @@ impl Files {
         &self.authority
     }
 
-    /// The token of a user in `tokens.csv`; nobody's, if `name` is not in there.
+    /// The token of a user in `tokens.csv`; a token of nobody, if `name` is not in that file.
     pub(super) fn token(&self, name: &str) -> String {
         format!("{name}.{}", self.secret)
     }
@@ -137,7 +137,7 @@ impl Files {
         Ok(path)
     }
 
-    /// `token,user,uid,groups`, read by the API server once, at its start: everyone a test may ask for is in it.
+    /// Lines of `token,user,uid,groups` with all users that a test may ask for: the API server reads the file once, at its start.
     fn tokens(&self) -> String {
         let mut csv = String::new();
         for name in ["admin", "controllers"] {
@@ -149,7 +149,7 @@ impl Files {
         csv
     }
 
-    /// A shell script that becomes the program, so that a kept control plane can be started again by hand.
+    /// A shell script that runs the program by `exec`, so that a kept control plane can be started again by hand.
     fn command(&self, component: Component, options: &Options, programs: &Programs) -> String {
         let at = |name: &str| self.directory.join(name).display().to_string();
         let mut flags = match component {
@@ -168,7 +168,7 @@ impl Files {
         flags.extend(options.flags.iter().filter(|(of, _)| *of == component).map(|(_, flag)| flag.clone()));
         let program = programs.path(component.program()).display().to_string();
         let words: Vec<_> = std::iter::once(&program).chain(&flags).map(|word| quoted(word)).collect();
-        // Several control planes share a machine with few cores and much memory: what collects garbage less often leaves them to the tests.
+        // Several control planes share a machine with few cores and much memory. Less frequent garbage collection leaves the cores to the tests.
         format!("export GOGC=400\nexec {}\n", words.join(" \\\n  "))
     }
 }
@@ -210,7 +210,7 @@ fn api_server(at: impl Fn(&str) -> String, ports: &Ports) -> Vec<String> {
     ]
 }
 
-/// What the controller manager and the scheduler have in common: each is alone, and serves its health and nothing else.
+/// The common flags of the controller manager and the scheduler: each is alone, and serves only its health.
 fn controller(at: impl Fn(&str) -> String, port: u16, options: &Options) -> Vec<String> {
     vec![
         format!("--kubeconfig={}", at("controllers.kubeconfig")),

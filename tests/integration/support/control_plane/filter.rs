@@ -1,5 +1,4 @@
-//! A reverse proxy before the API server that can hold back what a watch tells, all but its bookmarks: the connection is
-//! open, and looks alive.
+//! A reverse proxy before the API server that can hold back everything on a watch but its bookmarks: the connection stays open and looks alive.
 
 use std::convert::Infallible;
 use std::io;
@@ -34,7 +33,7 @@ impl Drop for WatchFilter {
 }
 
 impl WatchFilter {
-    /// Starts one on loopback. What is held back later is the watches of `resource`, as it stands in paths.
+    /// Starts a proxy on loopback. [`WatchFilter::hold`] affects the watches of `resource`, as it stands in paths.
     pub(crate) fn start(plane: &ControlPlane, resource: &'static str) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let authority = Certificate::from_pem(plane.authority().as_bytes()).expect("our own certificate");
@@ -57,7 +56,7 @@ impl WatchFilter {
         self.held.store(true, Ordering::Relaxed);
     }
 
-    /// A kubeconfig of `user` that goes through here.
+    /// A kubeconfig of `user` that reaches the API server through the proxy.
     pub(crate) fn kubeconfig(&self, user: &User) -> PathBuf {
         let kubeconfig = json!({
             "apiVersion": "v1",
@@ -73,7 +72,7 @@ impl WatchFilter {
     }
 }
 
-/// Passes one request on, and its answer back as it comes.
+/// Passes a request on, and its answer back as it comes.
 async fn pass(
     http: reqwest::Client,
     server: String,
@@ -86,7 +85,7 @@ async fn pass(
         && parts.uri.query().is_some_and(|it| it.contains("watch=1") || it.contains("watch=true"));
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default();
     let mut headers = parts.headers;
-    // Lines are told apart here, so they may not come compressed.
+    // The proxy tells the lines apart, so they may not be compressed.
     for header in ["host", "content-length", "accept-encoding", "connection"] {
         headers.remove(header);
     }

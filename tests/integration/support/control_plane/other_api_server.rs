@@ -1,4 +1,4 @@
-//! A second API server of a control plane, with a cache of its own on the same etcd, as where the control plane is highly available.
+//! A second API server of a control plane, with its own cache on the same etcd, as in a highly available control plane.
 
 use std::net::TcpListener;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Component, ControlPlane, START_WITHIN};
 
-/// The name of its command and of its log.
+/// The name of the second API server's command and log.
 const NAME: &str = "other-kube-apiserver";
 
 /// The second API server; it ends with its control plane.
@@ -18,7 +18,7 @@ pub(crate) struct OtherApiServer {
 }
 
 impl OtherApiServer {
-    /// Starts it, and waits until it serves. It reaches etcd at `etcd` (`127.0.0.1:2379`).
+    /// Starts the second API server, which reaches etcd at `etcd` (`127.0.0.1:2379`), and waits until it serves.
     pub(crate) fn start(plane: &ControlPlane, etcd: &str) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let script = plane.directory().join(format!("{}.sh", Component::ApiServer.program()));
@@ -40,19 +40,19 @@ impl OtherApiServer {
         Self { address: free.to_string(), pid }
     }
 
-    /// Where it listens: `127.0.0.1:6443`.
+    /// The address of the second API server: `127.0.0.1:6443`.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
-    /// Freezes it: connections stay open and nothing answers.
+    /// Freezes the second API server: connections stay open and nothing answers.
     pub(crate) fn pause(&self) {
         kill_process(self.pid, Signal::STOP).expect("it runs");
     }
 }
 
 impl ControlPlane {
-    /// Where etcd listens: `127.0.0.1:2379`.
+    /// The address of etcd: `127.0.0.1:2379`.
     pub(crate) fn etcd(&self) -> String {
         let health = self.files.health(Component::Etcd);
         health.trim_start_matches("http://").trim_end_matches("/health").to_owned()

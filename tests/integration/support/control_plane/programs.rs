@@ -1,4 +1,4 @@
-//! Where the programs are: in `KUBEBUILDER_ASSETS` (envtest's convention), else where `tests/control-plane/build` puts them.
+//! Finds the programs in `KUBEBUILDER_ASSETS` (envtest's convention), or else where `tests/control-plane/build` puts them.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use super::Unavailable;
 
 const NAMES: [&str; 5] = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"];
 
-/// A directory that holds all five programs: of one release, so that they fit each other.
+/// A directory that holds all five programs of one release, so that they fit each other.
 #[derive(Clone, Debug)]
 pub(super) struct Programs {
     directory: PathBuf,

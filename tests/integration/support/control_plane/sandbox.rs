@@ -1,7 +1,7 @@
 //! A namespace and nodes of its own for one test, on the control plane that the tests of this process share.
 //!
-//! Nodes have no namespace. So a sandbox names and labels its nodes after its own, and its DaemonSets select them:
-//! tests that run beside each other see each other's nodes in a list, and never on their DaemonSets.
+//! Nodes have no namespace. So a sandbox names and labels its nodes after its namespace, and its DaemonSets select those nodes. Tests that run beside
+//! each other see each other's nodes in a list, but their DaemonSets never run there.
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -15,13 +15,13 @@ use super::{ControlPlane, Options, StartError};
 use crate::support::hollow::{ApiEndpoint, Scope};
 use crate::support::missing::skip;
 
-/// The label that says whose a node is.
+/// The label that names the sandbox of a node.
 const SANDBOX: &str = "test.rolldeck.io/sandbox";
 
-/// Never dropped: the supervisor ends it when this process has ended.
+/// The shared control plane is never dropped: its supervisor ends it when this process has ended.
 static SHARED: OnceLock<Result<ControlPlane, StartError>> = OnceLock::new();
 
-/// A sandbox called after `name`, or nothing where there is no control plane (which it says in one line).
+/// A sandbox called after `name`. Without a control plane the answer is `None`, and one line says so.
 ///
 /// # Panics
 ///
@@ -38,7 +38,7 @@ pub(crate) fn sandbox(name: &str) -> Option<Sandbox> {
     }
 }
 
-/// A namespace on the shared control plane; deleted when dropped, kept with the logs if the test panics.
+/// A namespace on the shared control plane; deleted when dropped, but kept with the logs if the test panics.
 #[derive(Debug)]
 pub(crate) struct Sandbox {
     plane: &'static ControlPlane,
@@ -74,14 +74,14 @@ impl Sandbox {
         format!("{SANDBOX}={}", self.namespace)
     }
 
-    /// The API server as this sandbox's hollow nodes are pointed at it: they watch what is the sandbox's alone.
+    /// The API server's address for this sandbox's hollow nodes, which watch only the sandbox's pods and nodes.
     pub(crate) fn target(&self) -> ApiEndpoint {
         let scope = Scope { namespace: self.namespace.clone(), node_label: (SANDBOX, self.namespace.clone()) };
         ApiEndpoint { scope: Some(scope), ..self.plane.target() }
     }
 
-    /// The scenario's nodes become this sandbox's: named and labelled after it, and selected by its DaemonSets, which move
-    /// to its namespace. Faults that name nodes have to be given afterwards.
+    /// Makes the scenario's nodes this sandbox's: they are named and labelled after it, and selected by the scenario's DaemonSets, which move to its
+    /// namespace. A test gives faults that name nodes afterwards.
     pub(crate) fn own(&self, mut scenario: Scenario) -> Scenario {
         for node in &mut scenario.nodes {
             node.name = format!("{}-{}", self.namespace, node.name).into();
@@ -101,7 +101,7 @@ impl Sandbox {
         (1..=count).map(|number| self.node(&format!("{}-n{number}", self.namespace), &json!({}))).collect()
     }
 
-    /// Creates one Ready node with more labels, and returns its name.
+    /// Creates one Ready node that also has these labels, and returns its name.
     pub(crate) fn node(&self, name: &str, labels: &Value) -> String {
         let mut node = ready_node(name);
         node["metadata"]["labels"] = labels.clone();
@@ -111,13 +111,13 @@ impl Sandbox {
         name.to_owned()
     }
 
-    /// Creates `daemon_set` (see [`daemon_set`]) in this namespace, on this sandbox's nodes alone.
+    /// Creates `daemon_set` (see [`daemon_set`]) in this namespace; it runs only on this sandbox's nodes.
     pub(crate) fn create_daemon_set(&self, mut daemon_set: Value) -> Value {
         daemon_set["spec"]["template"]["spec"]["nodeSelector"] = self.node_selector();
         self.plane.admin().post(&self.path("daemonsets.apps", ""), &daemon_set).ok()
     }
 
-    /// The API path of something in this namespace: `path("pods", "a")`, `path("daemonsets.apps", "")`.
+    /// The API path of a resource in this namespace: `path("pods", "a")`, `path("daemonsets.apps", "")`.
     pub(crate) fn path(&self, resource: &str, name: &str) -> String {
         let (resource, api) = match resource.split_once('.') {
             None => (resource, "/api/v1".to_owned()),
@@ -132,13 +132,13 @@ impl Sandbox {
         self.plane.admin().get(&self.path("pods", "")).items()
     }
 
-    /// Plays kubelet once: bound pods that do not run yet become Running and Ready with the images that they ask for,
-    /// terminating ones go.
+    /// Plays kubelet once: bound pods that do not run yet become Running and Ready with the images that they ask for, and terminating pods are
+    /// removed.
     pub(crate) fn run_pods(&self) {
         self.run_those(&self.pods(), &BTreeSet::new());
     }
 
-    /// The same, with these pods as they were just listed, but on the nodes `asleep`, whose kubelets do nothing.
+    /// Plays kubelet once for these pods, as they were just listed, except on the nodes `asleep`.
     pub(crate) fn run_those(&self, pods: &[Value], asleep: &BTreeSet<String>) {
         let runs = |pod: &Value| pod["status"]["phase"] == "Running" && pod["metadata"]["deletionTimestamp"].is_null();
         let awake = |pod: &Value| pod["spec"]["nodeName"].as_str().is_none_or(|node| !asleep.contains(node));
@@ -148,7 +148,7 @@ impl Sandbox {
                 let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}});
                 let _ = self.plane.admin().request(reqwest::Method::DELETE, &path, Some(&options));
             } else if pod["spec"]["nodeName"].is_string() {
-                // It may be deleted meanwhile: then there is nothing to run.
+                // The pod may be deleted meanwhile; then the error is ignored.
                 let _ = self.plane.admin().patch(&format!("{path}/status"), &json!({"status": running(pod)}));
             }
         }
@@ -188,7 +188,7 @@ fn ready_node(name: &str) -> Value {
     })
 }
 
-/// The status of a pod whose containers run since now.
+/// The status of a pod whose containers have just started.
 fn running(pod: &Value) -> Value {
     let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let conditions = ["PodScheduled", "Initialized", "ContainersReady", "Ready"]
@@ -207,7 +207,7 @@ fn running(pod: &Value) -> Value {
     json!({"phase": "Running", "startTime": now, "conditions": conditions, "containerStatuses": containers})
 }
 
-/// A DaemonSet with one container on `image`, under RollingUpdate with `maxUnavailable: 1`; a test changes what it wants.
+/// A DaemonSet with one container on `image`, under RollingUpdate with `maxUnavailable: 1`; a test changes the fields that it needs.
 pub(crate) fn daemon_set(name: &str, image: &str) -> Value {
     json!({
         "apiVersion": "apps/v1",

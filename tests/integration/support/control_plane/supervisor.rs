@@ -1,4 +1,4 @@
-//! Our end of `tests/control-plane/supervise`, the shell script that ends the programs when this process is gone.
+//! The client of `tests/control-plane/supervise`, the shell script that ends the programs when this process is gone.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -9,7 +9,7 @@ use rustix::process::Pid;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/control-plane/supervise");
 
-/// A running supervisor. Dropping it ends every program and waits for that; so does the end of this process, unwaited.
+/// A running supervisor. Dropping it ends every program and waits for that; the end of this process ends them too, without waiting.
 #[derive(Debug)]
 pub(super) struct Supervisor {
     child: Child,
@@ -17,7 +17,7 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Runs one for the programs whose commands are in `directory`, which it removes at its end.
+    /// Runs a supervisor for the programs whose commands are in `directory`; the supervisor removes `directory` at its end.
     pub(super) fn run(directory: &Path) -> io::Result<Self> {
         let log = std::fs::File::create(directory.join("supervise.log"))?;
         let mut child = Command::new(SCRIPT)
@@ -31,7 +31,7 @@ impl Supervisor {
         Ok(Self { child, pipes: Mutex::new(pipes) })
     }
 
-    /// Runs `DIRECTORY/NAME.sh`, ending the one before.
+    /// Runs `DIRECTORY/NAME.sh`, after it has ended the program that this name ran before.
     pub(super) fn start(&self, name: &str) -> io::Result<Pid> {
         let answer = self.ask(&format!("start {name}"))?;
         answer
@@ -106,7 +106,7 @@ mod tests {
         fs::remove_dir_all(directory).unwrap();
     }
 
-    /// As when the test process is killed: nothing runs `Drop`, the pipe just closes.
+    /// The pipe closes without a `Drop`, as when the test process is killed.
     #[test]
     fn programs_end_when_the_pipe_closes() {
         let directory = directory();

@@ -1,4 +1,4 @@
-//! Who asks: a token, what it may do, and the three ways of asking with it (kubeconfig, kubectl, HTTP).
+//! A user of the API server: the user's token, rights, and three ways of asking with the token (kubeconfig, kubectl, HTTP).
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::eventually;
 use super::files::Files;
 use super::programs::Programs;
 
-/// The names a test may ask for: the token file is read once, so they are all in it beforehand.
+/// The names a test may ask for. The API server reads the token file once, so it has them all from the beginning.
 pub(super) const NAMES: [&str; 6] = ["alice", "bob", "carol", "dave", "observer", "restricted"];
 
 /// How many of each name a control plane has.
@@ -29,19 +29,19 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    /// In the whole cluster (a ClusterRole and its binding).
+    /// Rights in the whole cluster (a ClusterRole and its binding).
     ///
-    /// Both are comma-separated; a resource is written as kubectl writes it: `nodes`, `daemonsets.apps`, `pods/status`.
+    /// `verbs` and `resources` are comma-separated; a resource is written as kubectl writes it: `nodes`, `daemonsets.apps`, `pods/status`.
     pub(crate) fn everywhere(verbs: &str, resources: &str) -> Self {
         Self { namespace: None, verbs: words(verbs), resources: words(resources) }
     }
 
-    /// In one namespace (a Role and its binding).
+    /// Rights in one namespace (a Role and its binding).
     pub(crate) fn within(namespace: &str, verbs: &str, resources: &str) -> Self {
         Self { namespace: Some(namespace.to_owned()), ..Self::everywhere(verbs, resources) }
     }
 
-    /// Reading all that a rollout looks at, everywhere.
+    /// The right to read, in all namespaces, everything that a rollout reads.
     pub(crate) fn read_only() -> Self {
         Self::everywhere(
             "get,list,watch",
@@ -64,7 +64,7 @@ fn words(text: &str) -> Vec<String> {
     text.split(',').map(|word| word.trim().to_owned()).collect()
 }
 
-/// `daemonsets.apps/status` is the resource `daemonsets/status` of the group `apps`.
+/// Splits a resource into its group and its name: `daemonsets.apps/status` is the resource `daemonsets/status` of the group `apps`.
 fn split(resource: &str) -> (&str, String) {
     let (name, sub) = resource.split_once('/').map_or((resource, None), |(name, sub)| (name, Some(sub)));
     let (name, group) = name.split_once('.').unwrap_or((name, ""));
@@ -93,7 +93,7 @@ impl User {
         Arc::clone(&self.client)
     }
 
-    /// The name the API server knows, as in `managedFields` and audit: `alice-1`.
+    /// The name by which the API server knows the user, as in `managedFields` and audit: `alice-1`.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -103,12 +103,12 @@ impl User {
         &self.token
     }
 
-    /// The file to point `KUBECONFIG` at: one context, called `test`, without a default namespace.
+    /// The value for `KUBECONFIG`: a file with one context, called `test`, without a default namespace.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.kubeconfig.clone()
     }
 
-    /// Lets this user do more, and waits until the API server honours it.
+    /// Gives this user more rights, and waits until the API server honours them.
     pub(crate) fn grant(&self, admin: &User, grants: &[Grant]) {
         for grant in grants {
             let mut bindings = self.bindings.lock().unwrap();
@@ -119,7 +119,7 @@ impl User {
             let api = format!("/apis/rbac.authorization.k8s.io/v1{scope}/{}", kind.to_lowercase());
             let name = format!("{}-{}", self.name, bindings.len());
             let role = json!({"metadata": {"name": name}, "rules": grant.rules()});
-            // Grants that were taken back and are given again: the role is there still, and its binding is not.
+            // After a revoke the role is still there, but its binding is not: so 409 is accepted for the role.
             let answer = admin.post(&format!("{api}s"), &role);
             assert!(matches!(answer.status, 201 | 409), "{answer:?}");
             let binding = json!({
@@ -134,14 +134,14 @@ impl User {
         }
     }
 
-    /// Takes every grant back, as happens to a console in the middle of a rollout. The API server follows within a second.
+    /// Takes all rights back, as may happen in the middle of a rollout. The API server follows within a second.
     pub(crate) fn revoke(&self, admin: &User) {
         for binding in self.bindings.lock().unwrap().drain(..) {
             admin.delete(&binding).ok();
         }
     }
 
-    /// The API server's authorizer learns of roles through a watch of its own.
+    /// Waits until the API server allows what `grant` grants: its authorizer learns of roles through a watch of its own.
     fn until_allowed(&self, grant: &Grant) {
         for (verb, resource) in grant.verbs.iter().flat_map(|verb| grant.resources.iter().map(move |to| (verb, to))) {
             let (group, resource) = split(resource);
@@ -161,17 +161,17 @@ impl User {
         self.kubectl_command(args).output().expect("kubectl should run")
     }
 
-    /// Runs kubectl as this user and returns what it printed.
+    /// Runs kubectl as this user and returns its output.
     ///
     /// # Panics
     ///
-    /// With what it complained about, when it fails.
+    /// When kubectl fails, with its error output.
     #[track_caller]
     pub(crate) fn kubectl_ok<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> String {
         printed(&self.kubectl(args))
     }
 
-    /// `kubectl apply -f -` with `manifest`, YAML or JSON, as its input; returns what it printed.
+    /// `kubectl apply -f -` with `manifest`, YAML or JSON, as its input; returns kubectl's output.
     #[track_caller]
     pub(crate) fn apply(&self, manifest: &str) -> String {
         let mut kubectl = self.kubectl_command(["apply", "-f", "-"]);
@@ -192,19 +192,19 @@ impl User {
         kubectl
     }
 
-    /// One request, or what went wrong on the way to an answer. A `PATCH` is a JSON merge patch.
+    /// Sends a request; the error says why there was no answer. A `PATCH` is a JSON merge patch.
     pub(crate) fn request(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, reqwest::Error> {
         self.client.request(method, path, &self.token, body)
     }
 
-    /// One request whose body is of the media type `content`, to a path or to a whole URL.
+    /// Sends a request whose body has the media type `content`, to a path or to a whole URL.
     #[track_caller]
     pub(crate) fn request_as(&self, content: &str, method: Method, path: &str, body: &Value) -> Answer {
         let answer = self.client.request_as(content, method, path, &self.token, Some(body));
         answer.expect("the API server should answer")
     }
 
-    /// Reads `path`, or says why there is no answer at all.
+    /// Reads `path`; the error says why there was no answer.
     pub(crate) fn try_get(&self, path: &str) -> Result<Answer, reqwest::Error> {
         self.request(Method::GET, path, None)
     }

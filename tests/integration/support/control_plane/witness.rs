@@ -1,7 +1,7 @@
-//! An independent observer: its own connection, its own watch, no code in common with what is judged.
+//! An independent observer, with its own connection and its own watch, and no code in common with the program under test.
 //!
-//! Its watch may be behind the watches of what is judged. So every question to it lists the pods first, and is answered when the
-//! watch has told of all that the list holds: the answer is never older than the question.
+//! The witness's watch may be behind the watches of the program under test. So each question first lists the pods, and is answered once the watch has
+//! told everything in that list: the answer is never older than the question.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, mpsc};
@@ -15,19 +15,19 @@ use tokio::runtime::Runtime;
 
 use super::{ControlPlane, Delete, Ledger, PodState, Step, Unserved, eventually};
 
-/// How long the witness may be behind the API server.
+/// The greatest time that the witness may be behind the API server.
 const CATCHES_UP: Duration = Duration::from_secs(20);
 
-/// What the witness has seen so far.
+/// The witness's record of what its watch told.
 #[derive(Debug)]
 struct Log {
     listed: bool,
     ledger: Ledger,
-    /// The resource version of each pod that is there, by its UID.
+    /// The resource version of each existing pod, by its UID.
     versions: HashMap<String, u64>,
-    /// The resource version of the last change that it has seen; 0 = none yet.
+    /// The resource version of the last change that the watch told; 0 = none yet.
     last: u64,
-    /// How many nodes had no serving pod, from each instant on.
+    /// How many nodes had no serving pod, from each instant until the next.
     unserved: Vec<(Instant, Unserved)>,
     /// The most pods that waited for their image at one instant.
     most_pulling: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Witness {
     runtime: Option<Runtime>,
 }
 
-/// How the pods are asked for.
+/// The request for the pods.
 #[derive(Clone, Debug)]
 struct Pods {
     http: Client,
@@ -50,7 +50,7 @@ struct Pods {
     token: String,
 }
 
-/// A list, as far as it tells what there is.
+/// A list of pods, reduced to resource versions and UIDs.
 #[derive(Deserialize)]
 struct Versions {
     metadata: Version,
@@ -105,7 +105,7 @@ impl Witness {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let (output, asked) = (Arc::clone(&log), pods.clone());
         runtime.spawn(async move {
-            // It must not miss a change, so it does not try again: a broken watch fails the test.
+            // The witness must not miss a change, so it does not watch again: a broken watch fails the test.
             if let Err(why) = observe(&asked, &output).await {
                 output.lock().unwrap().broken = Some(why);
             }
@@ -115,7 +115,7 @@ impl Witness {
         witness
     }
 
-    /// What it has seen, once that is all that there is to see at this moment.
+    /// The record, once it holds everything that a list of the pods holds now.
     #[track_caller]
     fn look(&self) -> MutexGuard<'_, Log> {
         let (answered, answer) = mpsc::sync_channel(1);
@@ -136,7 +136,7 @@ impl Witness {
         }
     }
 
-    /// What it has seen, however far its watch is behind.
+    /// The present record, however far the watch is behind.
     #[track_caller]
     fn so_far(&self) -> MutexGuard<'_, Log> {
         let log = self.log.lock().unwrap();
@@ -148,12 +148,12 @@ impl Witness {
         log
     }
 
-    /// The pods that are there and not about to end, by node; of several on one node, one.
+    /// Each node's pod that is not being deleted; where a node has several, one of them.
     pub(crate) fn pods(&self) -> BTreeMap<String, PodState> {
         self.ledger(|ledger| ledger.staying().map(|pod| (pod.node.clone(), pod.clone())).collect())
     }
 
-    /// The nodes with a pod whose image ends like this, and that is ready.
+    /// The nodes with a ready pod whose image ends with `image`.
     pub(crate) fn serving(&self, image: &str) -> BTreeSet<String> {
         self.nodes_with(|pod| pod.ready && pod.image.ends_with(image))
     }
@@ -163,17 +163,17 @@ impl Witness {
         self.nodes_with(|pod| pod.pull_failed)
     }
 
-    /// The nodes with a pod whose image is there.
+    /// The nodes with a pod whose image is on the node.
     pub(crate) fn pulled(&self) -> BTreeSet<String> {
         self.nodes_with(|pod| pod.pulled)
     }
 
-    /// The most pods that waited for their image at one instant, from their creation on.
+    /// The most pods that waited for their image at one instant. A pod waits from its creation on.
     pub(crate) fn most_pulling(&self) -> usize {
         self.look().most_pulling
     }
 
-    /// How many pods were made in all.
+    /// How many pods were created in all.
     pub(crate) fn made(&self) -> usize {
         let made = |steps: &Vec<Step>| steps.iter().filter(|step| matches!(step, Step::Created(_))).count();
         self.ledger(|ledger| ledger.steps().values().map(made).sum())
@@ -198,7 +198,7 @@ impl Witness {
         self.unserved_since(from).into_iter().fold(Unserved::default(), Unserved::worst)
     }
 
-    /// What held at `from`, and everything since.
+    /// The numbers that held at `from` and since.
     fn unserved_since(&self, from: Instant) -> Vec<Unserved> {
         let log = self.look();
         let first = log.unserved.partition_point(|(at, _)| *at <= from).saturating_sub(1);
@@ -218,12 +218,12 @@ impl Witness {
         self.ledger(|ledger| ledger.deletes().iter().filter(|delete| delete.at > from).cloned().collect())
     }
 
-    /// Reads the ledger as it is now.
+    /// Reads the ledger, once it is up to date.
     pub(crate) fn ledger<T>(&self, read: impl FnOnce(&Ledger) -> T) -> T {
         read(&self.look().ledger)
     }
 
-    /// Forgets what happened on each node so far, not the pods that there are.
+    /// Forgets the steps on each node so far, but keeps the pods.
     pub(crate) fn forget_steps(&self) {
         self.look().ledger.forget_steps();
     }
@@ -235,7 +235,7 @@ impl Witness {
         log.count();
     }
 
-    /// Waits until `holds`; panics with all pods where it does not in time.
+    /// Waits until `holds` is true of the witness; panics with all pods if that takes longer than `within`.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, within: Duration, holds: impl Fn(&Self) -> bool) {
         if !self.holds_within(within, holds) {
@@ -243,7 +243,7 @@ impl Witness {
         }
     }
 
-    /// Waits until `holds`, and says whether it did in time.
+    /// Waits until `holds` is true of the witness, at most `within`; returns whether it was.
     #[track_caller]
     pub(crate) fn holds_within(&self, within: Duration, holds: impl Fn(&Self) -> bool) -> bool {
         let deadline = Instant::now() + within;
@@ -255,7 +255,8 @@ impl Witness {
             if Instant::now() > deadline {
                 return false;
             }
-            // Each question costs a list, so it asks again after a change; what it asks for may also be a matter of time.
+            // Each question costs a list, so the witness asks again only after a change, or after half a second, since `holds` may depend on the
+            // time.
             while self.so_far().last == last && asked.elapsed() < Duration::from_millis(500) {
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -276,7 +277,7 @@ impl Log {
         self.ledger.is(state);
     }
 
-    /// A pod is gone, or the label selector does not select it any more.
+    /// Enters that a pod is gone, or that the label selector no longer selects it.
     fn gone(&mut self, pod: &Value) {
         let uid = text(&pod["metadata"]["uid"]);
         self.versions.remove(&uid);
@@ -284,7 +285,7 @@ impl Log {
         self.ledger.gone(&uid);
     }
 
-    /// Whether it knows all that a list of this resource version holds.
+    /// Whether the witness knows all pods of a list of this resource version.
     fn has_seen(&self, there: &HashMap<String, u64>, listed_at: u64) -> bool {
         // A watch tells of changes in the order of their resource versions.
         self.last >= listed_at || self.versions == *there
@@ -303,7 +304,7 @@ impl Pods {
         request.header(ACCEPT, accept).send().await.map_err(wrong)?.text().await.map_err(wrong)
     }
 
-    /// The resource version of the list, and of each pod by its UID: tests ask many times a second, so only for what is needed.
+    /// The resource version of the list, and of each pod by its UID. Tests ask many times a second, so the request asks for no other fields.
     async fn list_versions(&self) -> Result<(u64, HashMap<String, u64>), String> {
         let list = self.answer("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").await?;
         let read: Versions = serde_json::from_str(&list).map_err(|error| format!("{error}: {list}"))?;
@@ -357,7 +358,7 @@ fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list["items"].as_array().into_iter().flatten()
 }
 
-/// The resource version of a pod or of a list; the API server's are numbers that only grow.
+/// The resource version of a pod or of a list; the API server's versions are numbers that only grow.
 fn version(object: &Value) -> u64 {
     number(&text(&object["metadata"]["resourceVersion"]))
 }
@@ -368,7 +369,7 @@ fn number(version: &str) -> u64 {
 
 fn seen(pod: &Value) -> PodState {
     let terms = &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
-    // Of a pod that may go to several nodes, it is known once it is bound.
+    // The node of a pod that may go to several nodes is known once the pod is bound.
     let one = terms["nodeSelectorTerms"].as_array().is_some_and(|terms| terms.len() == 1);
     let pinned = if one { &terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0] } else { &Value::Null };
     let conditions = pod["status"]["conditions"].as_array();

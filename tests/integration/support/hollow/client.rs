@@ -1,4 +1,4 @@
-//! Plain HTTP to one API server: a request and what came of it, or a stream of lines.
+//! Plain HTTP to one API server: a request with its result, or a stream of lines.
 
 use std::time::Duration;
 
@@ -10,34 +10,34 @@ use serde_json::Value;
 
 use super::{ApiEndpoint, HollowError};
 
-/// How long a request may take; watches have limits of their own.
+/// The time limit of a request; watches have limits of their own.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a connection may be silent. Bookmarks come every minute.
+/// A connection may be silent for this long. Bookmarks come every minute.
 const SILENCE: Duration = Duration::from_secs(100);
-/// The longest we wait because a server asks us to.
+/// The longest wait that a server may ask for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ClientError {
-    /// No answer, 429 or 5xx: it may do later, not before so long.
+    /// No answer, 429 or 5xx: the request may succeed later, but not before `after`.
     #[error("{why}")]
     Later { after: Option<Duration>, why: String },
-    /// 404: it is not there.
+    /// 404: the object does not exist.
     #[error("not found")]
     NotFound,
-    /// 409: it is there already, has changed, or is not the one that is meant.
+    /// 409: the object exists already, has changed, or is not the one that is meant.
     #[error("conflict")]
     Conflict,
-    /// 410: too old to watch from, or to go on listing from.
+    /// 410: the version is too old for a watch, or for going on with a list.
     #[error("expired")]
     Expired,
-    /// Anything else: it will not do later either.
+    /// Any other answer: the request will not succeed later either.
     #[error("{code} {message}")]
     Refused { code: StatusCode, message: String },
 }
 
-/// What is written.
+/// The kind of a write's body.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum BodyKind {
     /// An object to be created.
@@ -62,7 +62,7 @@ impl Client {
     pub(super) fn new(target: &ApiEndpoint) -> Result<Self, HollowError> {
         let url = target.url.trim_end_matches('/').to_owned();
         let failed = |source| HollowError::Client { url: url.clone(), source };
-        // Somebody else in this process may have installed one: any will do.
+        // Another test of the process may have installed a provider; any will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder().no_proxy().tcp_nodelay(true).read_timeout(SILENCE);
         if let Some(authority) = &target.authority {
@@ -154,7 +154,7 @@ async fn judged(path: &str, response: Response) -> Result<Response, ClientError>
     }
     let after = response.headers().get(RETRY_AFTER).and_then(|secs| secs.to_str().ok()?.parse().ok());
     let after = after.map(|secs| Duration::from_secs(secs).min(PATIENCE));
-    // A Status says in words what is wrong; a proxy says something else.
+    // A `Status` has a message; a proxy answers with a text of its own.
     let text = response.text().await.unwrap_or_default();
     let message = match serde_json::from_str::<Value>(&text) {
         Ok(status) => status["message"].as_str().unwrap_or(&text).to_owned(),

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use rolldeck::engine::model::time::Timestamp;
 
-/// Both clocks show the same at the beginning; from then on one runs `speed` times as fast.
+/// The kubelets' clock. It shows the real time at the beginning; from then on it runs `speed` times as fast.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FastClock {
     began_at: Timestamp,
@@ -15,42 +15,42 @@ pub(super) struct FastClock {
 }
 
 impl FastClock {
-    /// Begins now, by this machine's clock.
+    /// Begins now, with this machine's time.
     pub(super) fn new(speed: f64) -> Self {
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let began_at = Timestamp::default() + epoch;
         Self { began_at, began: Instant::now(), speed: if speed.is_finite() { speed.max(0.001) } else { 1.0 } }
     }
 
-    /// What the kubelets' clock shows.
+    /// The present time of the kubelets' clock.
     pub(super) fn now(&self) -> Timestamp {
         self.began_at + self.began.elapsed().mul_f64(self.speed)
     }
 
-    /// When the kubelets' clock will show `at`.
+    /// The instant at which the kubelets' clock will show `at`.
     pub(super) fn instant(&self, at: Timestamp) -> Instant {
-        // Rounded up to the next millisecond of theirs, so that it does show it when we wake.
+        // The instant is rounded up by one millisecond of the kubelets' clock, so that the clock shows `at` when the task wakes.
         self.began + (at.since(self.began_at) + Duration::from_millis(1)).div_f64(self.speed)
     }
 
-    /// An instant of theirs, as it is written to the API server.
+    /// An instant of the kubelets' clock, as it is written to the API server.
     pub(super) fn written(self, at: Timestamp) -> Timestamp {
         self.scaled(at, 1.0 / self.speed)
     }
 
-    /// An instant that the API server wrote, as they see it.
+    /// An instant that the API server wrote, by the kubelets' clock.
     pub(super) fn seen(self, at: Timestamp) -> Timestamp {
         self.scaled(at, self.speed)
     }
 
-    /// A span that the API server wrote, as they see it, in seconds.
+    /// A span in seconds that the API server wrote, by the kubelets' clock.
     pub(super) fn secs_seen(self, secs: u32) -> u32 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
         let scaled = (f64::from(secs) * self.speed).ceil() as u32;
         scaled
     }
 
-    /// How far a clock is off by theirs that is off by so much by the API server's.
+    /// A clock's deviation by the API server's clock, by the kubelets' clock.
     pub(super) fn millis_seen(self, millis: i64) -> i64 {
         #[expect(clippy::cast_possible_truncation, reason = "a cast saturates")]
         let scaled = (millis as f64 * self.speed).round() as i64;

@@ -1,4 +1,4 @@
-//! Bringing one action of a kubelet to the API server.
+//! Sends one action of a kubelet to the API server.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -14,10 +14,10 @@ use super::clock::FastClock;
 use super::partial::PartialMeta;
 use super::wire;
 
-/// By this name `managedFields` knows kubelets; when they write is how their clocks are measured.
+/// The name of kubelets in `managedFields`, where the times of their writes serve to measure their clocks.
 const MANAGER: &str = "fieldManager=kubelet";
 
-/// What is known of a node besides what its kubelet knows.
+/// A node's facts beyond those of its kubelet.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct NodeFacts {
     /// Its uid, once it is registered.
@@ -26,20 +26,20 @@ pub(super) struct NodeFacts {
     pub(super) lease: LeasePresence,
 }
 
-/// Whether a node's Lease is there.
+/// Whether a node's Lease exists, as far as the hollow nodes know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum LeasePresence {
-    /// Nobody has looked.
+    /// No request has shown it yet.
     #[default]
     Unknown,
-    /// It is, with the node as its owner.
+    /// The Lease exists, with the node as its owner.
     There,
 }
 
-/// Writes what `action` asks for. What it learns of the node goes into `facts`.
+/// Sends the write that `action` asks for. Facts of the node that the answer tells go into `facts`.
 ///
 /// # Errors
-/// What is gone or replaced meanwhile is none: there is nothing left to write to.
+/// An object that is gone or replaced meanwhile is no error: nothing is left to write to.
 pub(super) async fn deliver(
     client: &Client,
     action: &KubeletAction,
@@ -80,7 +80,7 @@ fn uid(answer: &Bytes) -> Option<Str> {
     serde_json::from_slice::<NameOnly>(answer).ok().map(|object| object.metadata.uid)
 }
 
-/// Creates the node, or takes over the one that is there, as a kubelet does that starts again.
+/// Creates the node, or takes over the existing one, as a kubelet does that starts again.
 async fn register(
     client: &Client,
     object: &Object,
@@ -113,7 +113,7 @@ async fn renew(
     let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases");
     let lease = wire::lease(node, facts.uid.as_deref(), at, clock);
     if facts.lease == LeasePresence::There {
-        // Who owns it has been said.
+        // The Lease has its owner already.
         let renewal = json!({"spec": lease["spec"]});
         match client.write(BodyKind::Merge, &format!("{leases}/{node}"), &renewal).await {
             Err(ClientError::NotFound) => facts.lease = LeasePresence::Unknown,
@@ -122,7 +122,7 @@ async fn renew(
     }
     match client.write(BodyKind::Create, &leases, &lease).await {
         Err(ClientError::Conflict) => drop(client.write(BodyKind::Merge, &format!("{leases}/{node}"), &lease).await?),
-        // The API server creates the namespace a moment after it has come up.
+        // The API server creates the namespace of Leases a moment after it has come up.
         Err(ClientError::NotFound) => {
             return Err(ClientError::Later { after: None, why: format!("no {LEASE_NAMESPACE} yet") });
         }

@@ -1,5 +1,4 @@
-//! What somebody does through the API in a scenario: deploys, drains, taints, and the DaemonSets that are there at the
-//! beginning.
+//! An operator's writes in a scenario: deploys, drains, taints, and the DaemonSets that exist at the beginning.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,13 +14,13 @@ use super::client::{BodyKind, Client, ClientError};
 use super::partial::{PartialList, PartialMeta};
 use super::wire;
 
-/// How often we look whether the controller has seen a template.
+/// How often [`deploy`] looks whether the controller has seen a template.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The quota by which pods are refused.
+/// The name of the quota that refuses pods.
 const NO_MORE_PODS: &str = "no-more-pods";
 
-/// Makes the writes of one fault. What is to be changed and is not there is left alone.
+/// Makes the writes of one fault. A missing object is left alone.
 pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(), ClientError> {
     let done = match fault {
         ClusterFault::Label { node, labels } => {
@@ -77,8 +76,8 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
             let path = format!("{}/{NO_MORE_PODS}", quotas_path(namespace));
             patch(client, BodyKind::Delete, &path, &json!({})).await
         }
-        // Policies that refuse templates or change what is written are the cluster's own: whoever plays a scenario on a real one installs
-        // them first (`control_plane/templates.rs`, `control_plane/mutating.rs`).
+        // Policies that refuse templates or change written objects are the cluster's own. A test that plays such a scenario on a real cluster
+        // installs them first (`control_plane/templates.rs`, `control_plane/mutating.rs`).
         ClusterFault::RefuseTemplates { .. }
         | ClusterFault::AdmitTemplates { .. }
         | ClusterFault::PinImages { .. }
@@ -108,7 +107,7 @@ pub(super) async fn carry_out(client: &Client, fault: &ClusterFault) -> Result<(
             let collection = format!("/apis/apps/v1/namespaces/{}/daemonsets", plan.namespace);
             existing(client.write(BodyKind::Create, &collection, &manifest(plan, &plan.images)).await)
         }
-        // No API server cuts its log, and no controller stands still, because a client asks.
+        // A client cannot make an API server cut its log, nor make a controller stand still.
         ClusterFault::Compact | ClusterFault::StopController | ClusterFault::StartController => Ok(()),
     };
     match done {
@@ -129,7 +128,7 @@ fn deletion_policy(namespace: &str, node: &str) -> String {
     format!("keep-{namespace}-{node}")
 }
 
-/// A policy by which nobody but the cluster's own components deletes the pods of a namespace on a node.
+/// Creates a policy by which only the cluster's own components may delete the pods of a namespace on a node.
 async fn refuse_deletion(client: &Client, namespace: &str, node: &str, why: &str) -> Result<(), ClientError> {
     let name = deletion_policy(namespace, node);
     let expression = format!("oldObject.spec.nodeName != '{node}' || request.userInfo.username.startsWith('system:')");
@@ -171,7 +170,7 @@ async fn cordon(client: &Client, node: &str, unschedulable: Option<bool>) -> Res
     patch(client, BodyKind::Merge, &node_path(node), &json!({"spec": {"unschedulable": unschedulable}})).await
 }
 
-/// Taints are one list, and the node lifecycle controller changes it too: so the version is said.
+/// Changes a node's taints. They are one list, which the node lifecycle controller changes too, so the write names the version.
 async fn change_taints(client: &Client, node: &str, change: impl FnOnce(&mut Vec<Value>)) -> Result<(), ClientError> {
     let path = node_path(node);
     let mut present: Value = client.get(&path).await?;
@@ -209,7 +208,7 @@ struct NamedItem {
     metadata: PartialMeta,
 }
 
-/// Sets labels of the pods on a node that are the DaemonSet's, or have no controller any more.
+/// Sets labels of those pods on a node that belong to the DaemonSet, or have no owner any more.
 async fn label_pods(
     client: &Client,
     daemon_set: &str,
@@ -258,7 +257,7 @@ async fn patch_pods(
 
 /// Creates a scenario's DaemonSets, oldest template first, so that each is a revision to roll back to.
 ///
-/// To be done before there are nodes: then all pods begin at the newest.
+/// Has to run before nodes exist: then all pods begin at the newest revision.
 pub(super) async fn deploy(client: &Client, scenario: &Scenario) -> Result<(), ClientError> {
     for plan in &scenario.daemon_sets {
         let namespace = json!({"metadata": {"name": &*plan.namespace}});
@@ -298,7 +297,7 @@ async fn until_observed(client: &Client, path: &str) -> Result<(), ClientError> 
     }
 }
 
-/// The DaemonSet that the simulated world would begin with.
+/// The manifest of the DaemonSet with which the simulated world would begin.
 fn manifest(plan: &DaemonSetPlan, images: &BTreeMap<String, String>) -> Value {
     json!({
         "metadata": {"name": &*plan.name, "labels": {"app": &*plan.name}},

@@ -1,4 +1,4 @@
-//! What is to be written: in order per object, so many at once, so many a second, tried again when it may help.
+//! The writes that are to be sent: in order per object, with a limit at once and a limit a second. A write that may succeed later is tried again.
 //!
 //! ```text
 //!   push ──→ lane of the object: [status] [final delete]      one of a lane is under way at any time
@@ -6,7 +6,7 @@
 //!                └─ backing off after a failure, 0.2 s … 5 s, or as the server asks
 //! ```
 //!
-//! A newer status replaces an older one that is not sent yet, as in a kubelet, so that a slow server is not sent more and more.
+//! A newer status replaces an older one that is not sent yet, as in a kubelet, so a slow server does not get more and more writes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
@@ -30,7 +30,7 @@ use super::{HollowOptions, LeaseRenewal, StageShared, operator};
 /// How long a lane backs off after a failure.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-/// What is written in order.
+/// The key of writes that are sent in order.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Lane {
     Node(Str),
@@ -39,7 +39,7 @@ enum Lane {
     Event(Str, Str),
 }
 
-/// Lanes of the same class take turns; a class waits for those before it.
+/// The number of classes. Lanes of the same class take turns; a class waits for those before it.
 const CLASSES: usize = 3;
 
 impl Lane {
@@ -52,7 +52,7 @@ impl Lane {
     }
 }
 
-/// Something to be written.
+/// A write that is to be sent.
 #[derive(Clone, Debug)]
 enum Work {
     Kubelet(KubeletAction),
@@ -60,7 +60,7 @@ enum Work {
 }
 
 impl Work {
-    /// Whether this one makes `older` needless.
+    /// Whether this write makes `older` needless.
     fn supersedes(&self, older: &Self) -> bool {
         let (Self::Kubelet(newer), Self::Kubelet(older)) = (self, older) else { return false };
         matches!(
@@ -73,14 +73,14 @@ impl Work {
     }
 }
 
-/// A lane is there while it is among the ready, under way, or backing off.
+/// The writes of a lane. The lane exists while it is ready, under way, or backing off.
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Work>,
     back_off: Duration,
 }
 
-/// What came of one piece of work.
+/// The result of one write.
 #[derive(Debug)]
 pub(super) struct WorkOutcome {
     lane: Lane,
@@ -101,7 +101,7 @@ pub(super) struct Outbox {
     nodes: BTreeMap<Str, NodeFacts>,
     leases: LeaseRenewal,
     in_flight: usize,
-    /// How many requests may be sent now, by the time since `began_at`.
+    /// The number of requests that may be sent now, by the time since `began_at`.
     tokens: TokenBucket,
     began_at: Instant,
 }
@@ -124,13 +124,13 @@ impl Outbox {
             nodes: BTreeMap::new(),
             leases: options.leases,
             in_flight: options.in_flight.max(1),
-            // What a tenth of a second allows may be sent at once.
+            // A tenth of a second's requests may be sent at once.
             tokens: TokenBucket::new(options.per_second / 10 + 1, options.per_second, Duration::from_secs(1)),
             began_at: Instant::now(),
         }
     }
 
-    /// Takes on what a kubelet asks for.
+    /// Takes on a kubelet's action.
     pub(super) fn push(&mut self, action: KubeletAction) {
         if self.leases == LeaseRenewal::NotWritten && matches!(action, KubeletAction::RenewLease { .. }) {
             return;
@@ -144,7 +144,7 @@ impl Outbox {
         self.queue(lane, Work::Kubelet(action));
     }
 
-    /// Takes on a write that somebody makes through the API.
+    /// Takes on an operator's write.
     pub(super) fn push_fault(&mut self, fault: ClusterFault) {
         self.queue(Lane::Operator, Work::Operator(fault));
     }
@@ -159,7 +159,7 @@ impl Outbox {
         self.ready[lane.class()].push_back(lane);
     }
 
-    /// Sends as much as may be sent now.
+    /// Sends as many writes as the limits allow now.
     pub(super) fn launch(&mut self) {
         let now = Instant::now();
         while let Some(Reverse((at, _))) = self.backing_off.peek() {
@@ -202,7 +202,7 @@ impl Outbox {
         });
     }
 
-    /// When something may be sent that may not now.
+    /// When the next write may be sent that has to wait now.
     pub(super) fn wake_at(&self) -> Option<Instant> {
         let waits = self.ready.iter().any(|lanes| !lanes.is_empty()) && self.under_way.len() < self.in_flight;
         let token_at = || self.began_at + self.tokens.ready_at(1, self.elapsed()).since(Timestamp::default());
@@ -218,7 +218,7 @@ impl Outbox {
         }
     }
 
-    /// Takes in the result of a piece of work.
+    /// Takes in the result of a write.
     pub(super) fn settle(&mut self, sent: WorkOutcome) {
         let WorkOutcome { lane, work, facts, result } = sent;
         if let Lane::Node(node) = &lane {

@@ -1,4 +1,4 @@
-//! What kubelets read of pods and nodes, and nothing else of them.
+//! The fields of pods and nodes that kubelets read.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use rolldeck::sim::world::object::{DeletionMark, conditions};
 
 use super::clock::FastClock;
 
-/// What every object has.
+/// The metadata that every object has.
 #[derive(Deserialize, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PartialMeta {
@@ -72,7 +72,7 @@ pub(super) struct PartialNode {
 }
 
 impl PartialNode {
-    /// How the API server has its `Ready` condition.
+    /// The `Ready` condition as the API server has it.
     pub(super) fn ready(&self) -> ConditionStatus {
         self.status.ready()
     }
@@ -130,10 +130,10 @@ struct VolumeImage {
     pull_policy: Str,
 }
 
-/// What a pod runs, whether it runs it again, and its volumes.
+/// A pod's restart policy, its init containers and containers, and its volumes.
 type Runs = (Str, Vec<Container>, Vec<Container>, Vec<Volume>);
 
-/// Templates by what they run: the pods of a DaemonSet share one.
+/// Templates by their content: the pods of a DaemonSet share one.
 #[derive(Debug, Default)]
 pub(super) struct Templates(HashMap<Runs, Template>);
 

@@ -1,5 +1,4 @@
-//! The one task that owns the fleet: it brings it what the watches tell, what time it is and what happens, and takes
-//! away what the kubelets ask for.
+//! The one task that owns the fleet: it gives the fleet the watches' news, the time and the faults, and takes away the kubelets' actions.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -21,9 +20,9 @@ use super::partial::{PartialNode, PartialPod, Templates};
 use super::watch::{WatchNews, follow};
 use super::{HollowOptions, HollowRequest, Scope, StageShared, Workloads, operator};
 
-/// Pods that are bound to a node: no others concern a kubelet.
+/// Selects pods that are bound to a node: no others concern a kubelet.
 const BOUND: &str = "fieldSelector=spec.nodeName%21%3D";
-/// What may wait in a channel before its watch waits.
+/// The most news that may wait in a channel before its watch waits.
 const BACKLOG: usize = 256;
 
 pub(super) struct HollowWorld {
@@ -32,10 +31,10 @@ pub(super) struct HollowWorld {
     outbox: Outbox,
     shared: Arc<StageShared>,
     templates: Templates,
-    /// Where the pods are that we know of, by uid.
+    /// The node of each known pod, by the pod's uid.
     pods: HashMap<Str, Str>,
     scenario: Vec<(Duration, Fault)>,
-    /// What happens, by when; the number keeps what happens at once in order.
+    /// The indices of faults with the time of each; at the same time the lower index comes first.
     agenda: BinaryHeap<Reverse<(Timestamp, usize)>>,
     faults: Vec<Option<Fault>>,
 }
@@ -105,7 +104,7 @@ impl HollowWorld {
         }
     }
 
-    /// Lets happen what is due, and sends what the kubelets ask for.
+    /// Makes the due faults happen, and sends the kubelets' actions.
     fn let_time_pass(&mut self) {
         let now = self.clock.now();
         while let Some(Reverse((at, index))) = self.agenda.peek().copied() {
@@ -213,7 +212,7 @@ async fn sleep_until(wake: Option<Instant>) {
     }
 }
 
-/// Tries until the DaemonSets are there, or are refused.
+/// Tries to create the DaemonSets until they exist or are refused.
 async fn deploy(client: &Client, scenario: &Scenario, shared: &StageShared) {
     while let Err(trouble) = operator::deploy(client, scenario).await {
         let ClientError::Later { after, .. } = trouble else {

@@ -1,4 +1,4 @@
-//! One list and one watch after the other, for as long as somebody listens.
+//! Follows objects by one list or watch after the other, for as long as somebody listens.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use tokio::sync::mpsc::Sender;
 use super::client::{Client, ClientError, unreadable};
 use super::partial::{PartialList, PartialMeta};
 
-/// Objects a page.
+/// The number of objects in a page.
 const PAGE: u32 = 500;
 /// How long a server should keep a watch open.
 const WATCH_SECS: u32 = 240;
-/// How long we wait after a failure: doubled from the first to the second.
+/// The wait after a failure: it doubles from the first value to the second.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-/// What a watch tells.
+/// The news of a list or a watch.
 #[derive(Debug)]
 pub(super) enum WatchNews<T> {
-    /// These are all that there are.
+    /// All objects that exist.
     Listed(Vec<T>),
-    /// It is there, like this.
+    /// The object exists, in this state.
     Is(T),
-    /// It is gone.
+    /// The object is gone.
     Gone(T),
 }
 
@@ -47,10 +47,10 @@ struct WatchFailure {
     message: Option<String>,
 }
 
-/// Nobody listens any more.
+/// The receiver is closed: nobody listens any more.
 struct Deaf;
 
-/// Sends all objects at `path`, whose query narrows them down, and their changes, until the receiver is closed.
+/// Sends all objects at `path`, whose query may select some, and then their changes, until the receiver is closed.
 pub(super) async fn follow<T: DeserializeOwned>(client: Arc<Client>, path: String, tell: Sender<WatchNews<T>>) {
     let mut back_off = BACK_OFF.0;
     let mut from = None;
@@ -74,7 +74,7 @@ pub(super) async fn follow<T: DeserializeOwned>(client: Arc<Client>, path: Strin
     }
 }
 
-/// The version to go on from, or why it broke and from which version to try again.
+/// The version to go on from; or else the error, with the version from which to try again.
 type Leg = Result<Result<String, (Option<String>, ClientError)>, Deaf>;
 
 async fn list<T: DeserializeOwned>(client: &Client, path: &str, tell: &Sender<WatchNews<T>>) -> Leg {
@@ -123,7 +123,7 @@ async fn watch<T: DeserializeOwned>(
     }
 }
 
-/// One line of a watch: the version it brings us to, and what it tells.
+/// Reads one line of a watch: the version that it leads to, and its news.
 fn read<T: DeserializeOwned>(path: &str, line: &[u8]) -> Result<(String, Option<WatchNews<T>>), ClientError> {
     let cannot = |error: serde_json::Error| unreadable(path, &error);
     let line: EventLine<'_> = serde_json::from_slice(line).map_err(cannot)?;

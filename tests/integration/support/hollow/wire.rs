@@ -1,4 +1,4 @@
-//! What kubelets write, as JSON. Instants are translated to the real clock.
+//! The JSON of kubelets' writes. Instants are translated to the real clock.
 
 use serde_json::{Map, Value, json};
 
@@ -28,7 +28,7 @@ pub(super) fn node(object: &Object, node: &Node, clock: FastClock) -> Value {
     json!({"metadata": {"name": &*object.meta.name, "labels": labels(object)}, "spec": spec, "status": status})
 }
 
-/// What a kubelet that was there before says of itself: a strategic merge patch.
+/// The labels with which a kubelet that starts again updates its node: a strategic merge patch.
 pub(super) fn node_again(object: &Object) -> Value {
     json!({"metadata": {"labels": labels(object)}})
 }
@@ -67,7 +67,7 @@ fn conditions(all: &[Condition], clock: FastClock) -> Value {
             "type": condition.kind,
             "status": status,
             "lastTransitionTime": time(clock, condition.since),
-            // Said even when there is none, so that what stood there before goes.
+            // A missing reason or message is written as null, so that an earlier one is removed.
             "reason": condition.reason.as_deref(),
             "message": condition.message.as_deref(),
         });
@@ -79,7 +79,7 @@ fn conditions(all: &[Condition], clock: FastClock) -> Value {
     all.iter().map(one).collect()
 }
 
-/// A Lease that a node holds.
+/// A Lease that the node holds and owns.
 pub(super) fn lease(node: &str, uid: Option<&str>, at: Timestamp, clock: FastClock) -> Value {
     let owner = uid.map(|uid| json!({"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}));
     json!({
@@ -125,17 +125,17 @@ pub(super) fn pod_status(uid: &str, status: &PodStatus, clock: FastClock) -> Val
 }
 
 fn container_status(container: &ContainerStatus, clock: FastClock) -> Value {
-    // All fields are named: a new one is written here.
+    // The pattern names all fields, so that a new field is not forgotten here.
     let ContainerStatus { fact, image, image_id, started, last_exit } = container;
     let ContainerFact {
         name,
-        // Which of both lists it is in.
+        // The role decides which of both lists the status is in.
         role: _,
-        // Whether there is an `imageID`.
+        // It only tells whether there is an `imageID`, which is written anyway.
         image_present: _,
         state,
         last_end,
-        // The code of `last_exit`.
+        // It is the exit code of `last_exit` below.
         last_exit: _,
         restarts,
         ready,
@@ -198,7 +198,7 @@ pub(super) fn event(name: &str, body: &EventBody, clock: FastClock) -> Value {
     })
 }
 
-/// A merge patch that brings an event up to date.
+/// A merge patch for an event that happened again.
 pub(super) fn event_again(body: &EventBody, clock: FastClock) -> Value {
     json!({"lastTimestamp": time(clock, body.last_at), "count": body.count})
 }

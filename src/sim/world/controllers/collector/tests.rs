@@ -6,7 +6,7 @@ use crate::sim::world::scenario::{ClusterFault, FleetFault, NodeSetup, NodeSpec}
 use crate::sim::world::store::{DeleteOptions, Propagation};
 use crate::sim::world::tests::{AGENT, BY, counters, run, small};
 
-/// Its deletion is not finished while a policy refuses the writes that finish it, and is tried again.
+/// The DaemonSet stays in deletion while a policy refuses the writes that remove its finalizer; then these writes are tried again.
 fn stays_until_templates_are_admitted(world: &mut World) {
     run(world, 1);
     assert_eq!(world.store().count(Kind::DaemonSet), 1);
@@ -51,7 +51,8 @@ fn a_deleted_daemonset_takes_everything_with_it() {
     assert_eq!((world.store().count(Kind::Pod), world.store().count(Kind::DaemonSet)), (20, 0));
 }
 
-/// A policy writes a digest into whatever is written, and another one refuses that: also the write that takes off a finalizer.
+/// One policy writes a digest into every written template, and another one refuses that template: so the write that removes a finalizer is refused
+/// too.
 #[test]
 fn whoever_holds_a_daemonset_tries_again_until_it_may_let_it_go() {
     let mut world = small();
@@ -67,7 +68,7 @@ fn whoever_holds_a_daemonset_tries_again_until_it_may_let_it_go() {
     stays_until_templates_are_admitted(&mut world);
 }
 
-/// Orphaned dependents are let go in the end, although a policy refused that at first.
+/// Dependents are orphaned in the end, although a policy refused that at first.
 #[test]
 fn the_collector_tries_again_what_a_policy_refuses() {
     let mut world = small();

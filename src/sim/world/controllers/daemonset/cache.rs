@@ -1,4 +1,4 @@
-//! What the controller knows of the cluster, and what each change means for it.
+//! The controller's cache of the cluster, and the syncs to which each change leads.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,20 +16,20 @@ use super::super::super::store::{ChangeKind, StoreChange};
 use super::super::eligibility::{Verdict, daemon_verdict};
 use super::DaemonSets;
 
-/// The controller's copies.
+/// The controller's copies of objects.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// By name.
+    /// Nodes by name.
     pub(super) nodes: BTreeMap<Str, Arc<Object>>,
-    /// By uid.
+    /// DaemonSets by uid.
     pub(super) sets: BTreeMap<Str, Arc<Object>>,
-    /// By the uid of their controller, and their own.
+    /// Pods by the uid of their controller, and by their own uid.
     pub(super) pods: BTreeMap<Str, BTreeMap<Str, Arc<Object>>>,
-    /// Pods that nobody controls, by uid.
+    /// Pods without a controller, by uid.
     pub(super) orphans: BTreeMap<Str, Arc<Object>>,
-    /// By the uid of their controller, and their name.
+    /// Revisions by the uid of their controller, and by name.
     pub(super) revisions: BTreeMap<Str, BTreeMap<Str, Arc<Object>>>,
-    /// Revisions that nobody controls, by uid.
+    /// Revisions without a controller, by uid.
     pub(super) orphan_revisions: BTreeMap<Str, Arc<Object>>,
 }
 
@@ -44,7 +44,7 @@ impl Cache {
         for object in self.pods.get(uid).into_iter().flat_map(BTreeMap::values) {
             let Some(pod) = object.pod() else { continue };
             let ended = matches!(pod.status.phase, PodPhase::Failed | PodPhase::Succeeded);
-            // Newer generations do not wait for a dead pod that something holds.
+            // The current controller does not wait for a pod that has ended and that a finalizer keeps.
             if variant == ControllerVariant::Current && ended && object.meta.is_deleting() {
                 continue;
             }
@@ -74,7 +74,7 @@ impl DaemonSets {
         }
     }
 
-    /// A node wakes a DaemonSet only when the verdict on it changes.
+    /// Takes in a change of a node; it leads to a sync only of DaemonSets whose verdict on the node changes.
     fn node_changed(&mut self, change: &StoreChange, now: Timestamp) {
         let name = &change.object.meta.name;
         let before = match change.kind {
@@ -126,9 +126,9 @@ impl DaemonSets {
             if change.kind == ChangeKind::Added {
                 expected.creations = expected.creations.saturating_sub(1);
             }
-            // Kubernetes counts, and takes every change of any terminating pod for a deletion it waits for (`updatePod`
-            // calls `deletePod`). So the end of one pod can hide that the delete of another has not been seen yet, and
-            // the budget is overspent: on a real control plane 3 of 20 are down now and then with maxUnavailable 2.
+            // Kubernetes counts deletions, and takes every change of a terminating pod for an expected one (`updatePod` calls `deletePod`). So the
+            // end of one pod can hide that the controller has not seen the delete of another yet, and the budget is exceeded: on a real control plane
+            // 3 of 20 are down now and then with maxUnavailable 2.
             if change.kind == ChangeKind::Deleted || meta.is_deleting() {
                 expected.deletions = expected.deletions.saturating_sub(1);
             }
@@ -136,18 +136,18 @@ impl DaemonSets {
         let Some(set) = self.cache.sets.get(&owner) else { return };
         let min_ready = set.daemon_set().map_or(0, |set| set.spec.min_ready_secs);
         let is_ready = |object: &Arc<Object>| object.pod().is_some_and(|pod| pod.ready().is_some());
-        // A pod that is adopted while it is ready did not become ready: of two requests the queue keeps the earlier one, and
-        // the pod that becomes ready next would not be looked at again.
+        // An adopted pod that is ready already did not become ready: a request for it would displace the later request for the pod that becomes ready
+        // next, because the queue keeps the earlier of two requests.
         let was_unready = change.before.as_ref().is_some_and(|before| !is_ready(before));
         let turned_ready = was_unready && is_ready(&change.object);
         if turned_ready && min_ready > 0 {
-            // One second more: Kubernetes compares whole seconds.
+            // One more second: Kubernetes compares whole seconds.
             self.enqueue_at(&owner, now + Duration::from_secs(u64::from(min_ready) + 1));
         }
         self.enqueue(&owner, now);
     }
 
-    /// A pod that was adopted or let go belongs elsewhere from now on.
+    /// Removes an adopted or released pod from its former owner.
     fn forget_former_owner(&mut self, change: &StoreChange, now: Timestamp) {
         let meta = &change.object.meta;
         let Some(before) = &change.before else { return };

@@ -1,6 +1,6 @@
-//! Which pods are a DaemonSet's: those it controls. Matching orphans are adopted; what stops matching is let go. Revisions
-//! that nobody controls are adopted in the same way (`ClaimControllerRevisions`), so that one DaemonSet that is made anew
-//! goes on counting where the one before it stopped.
+//! A DaemonSet's pods are those it controls. It adopts matching orphans, and releases pods that no longer match. It adopts revisions without a
+//! controller in the same way (`ClaimControllerRevisions`), so that a DaemonSet that is created anew goes on counting where the one before it
+//! stopped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use super::super::super::write::Part;
 use super::{BY, DaemonSets};
 
 impl DaemonSets {
-    /// Adopts and releases pods. The sync that does it goes on with what it claimed (`ClaimPods`): it makes no pod beside one
-    /// that it has just adopted, and does not delete one that it has just let go. What it writes wakes another sync later.
+    /// Adopts and releases pods. The same sync goes on with the claimed pods (`ClaimPods`): it creates no pod beside one that it has just adopted,
+    /// and does not delete one that it has just released. The claim's writes lead to another sync later.
     pub(super) fn claim(&mut self, object: &Arc<Object>, set: &DaemonSet, store: &mut Store, now: Timestamp) {
         let (uid, selector) = (&object.meta.uid, &set.spec.selector);
         let in_reach = |pod: &&Arc<Object>| pod.meta.namespace == object.meta.namespace && !pod.meta.is_deleting();
@@ -42,7 +42,7 @@ impl DaemonSets {
         }
     }
 
-    /// The DaemonSet's revisions, those among them that it adopts now.
+    /// The DaemonSet's revisions, including those that it adopts now.
     pub(super) fn claim_revisions(
         &self,
         object: &Arc<Object>,
@@ -68,7 +68,7 @@ impl DaemonSets {
         all
     }
 
-    /// Wakes the DaemonSets that would adopt this pod or revision.
+    /// Requests a sync of the DaemonSets that would adopt this pod or revision.
     pub(super) fn orphan_changed(&mut self, orphan: &Arc<Object>, now: Timestamp) {
         let wants = |set: &Arc<Object>| {
             set.meta.namespace == orphan.meta.namespace
@@ -82,13 +82,13 @@ impl DaemonSets {
     }
 }
 
-/// Like Kubernetes, make sure by a live read that a DaemonSet is still there before anything is adopted.
+/// Like Kubernetes, reads the live object, so that a DaemonSet that is deleted or being deleted adopts nothing.
 fn is_alive(set: &Object, store: &Store) -> bool {
     let live = store.get(Kind::DaemonSet, &set.meta.namespace, &set.meta.name);
     live.is_some_and(|live| live.meta.uid == set.meta.uid && !live.meta.is_deleting())
 }
 
-/// A pod that changed meanwhile is left alone; its change wakes another sync.
+/// Writes a pod's owners. A pod that changed meanwhile is left alone; that change leads to another sync.
 fn set_owners(pod: &Object, owners: Arc<[Owner]>, store: &mut Store, now: Timestamp) -> Option<Arc<Object>> {
     let mut object = pod.clone();
     object.meta.owners = owners;

@@ -1,4 +1,4 @@
-//! ControllerRevisions: one per template that the DaemonSet had, the current one found by its content.
+//! ControllerRevisions: one for each template that the DaemonSet had; the current one is found by its content.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use super::{BY, DaemonSets, Sync};
 
 /// A DaemonSet's revisions.
 pub(super) struct History {
-    /// The hash of the current one.
+    /// The hash of the current revision.
     pub(super) hash: Str,
-    /// The others.
+    /// The other revisions.
     pub(super) old: Vec<Arc<Object>>,
 }
 
 impl DaemonSets {
-    /// Finds the revision of the present template, or makes it; its number is raised above all others.
+    /// Finds or creates the revision of the present template, and raises its number above all others.
     ///
-    /// `None` when its name is taken by another template: the collision is counted, and the next sync tries another name.
+    /// `None` when a revision with another template has the name: the collision is counted, and the next sync tries another name.
     pub(super) fn history(
         &mut self,
         object: &Arc<Object>,
@@ -74,7 +74,7 @@ impl DaemonSets {
             namespace: object.meta.namespace.clone(),
             name: name.clone(),
             labels: labels.chain([(REVISION_HASH.into(), hash.into())]).collect(),
-            // A copy of all the DaemonSet's, made once: a change-cause is stale after a roll back.
+            // The annotations are copied from the DaemonSet once, at creation: so a change-cause is stale after a roll back.
             annotations: object.meta.annotations.clone(),
             owners: [object.as_controller()].into(),
             ..Meta::default()
@@ -84,7 +84,7 @@ impl DaemonSets {
             Ok(created) => Some(created),
             Err(refused) if refused.reason == Reason::AlreadyExists => {
                 let taken = store.get(Kind::ControllerRevision, &object.meta.namespace, &name)?.clone();
-                // Our own, not yet in the cache.
+                // The controller created this revision itself; the cache does not have it yet.
                 if taken.revision().is_some_and(|taken| taken.template == set.spec.template) {
                     return Some(taken);
                 }
@@ -100,7 +100,7 @@ impl DaemonSets {
         }
     }
 
-    /// Drops the oldest revisions beyond the limit, but none that a pod is still at.
+    /// Deletes the oldest revisions beyond the limit, but none at which a pod still is.
     pub(super) fn clean_up(&mut self, sync: &mut Sync<'_>, store: &mut Store, now: Timestamp) {
         let limit = usize::try_from(sync.set.spec.history_limit).unwrap_or(usize::MAX);
         let mut excess = sync.history.old.len().saturating_sub(limit);

@@ -1,4 +1,4 @@
-//! One pod on every node that is to have one, and none elsewhere.
+//! Keeps one pod on every node that should have one, and none elsewhere.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use super::super::eligibility::Verdict;
 use super::surge::surplus_of_surge;
 use super::{BURST, BY, BackOff, DaemonSets, Expectations, Sync};
 
-/// How long a sync that failed waits for the next try, at first and at most.
+/// The back-off after a failed sync: the first, and the longest.
 const RETRY: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1000));
 /// The back-off of a failing pod on one node: the first, and the longest.
 const FAILED_BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(900));
 
 impl DaemonSets {
-    /// Creates what is missing, at the current revision, and deletes what should not be there.
+    /// Creates missing pods at the current revision, and deletes pods that should not exist.
     pub(super) fn manage(&mut self, sync: &Sync<'_>, store: &mut Store, now: Timestamp) {
         let mut wanting: Vec<Str> = Vec::new();
         let mut condemned: Vec<Arc<Object>> = Vec::new();
@@ -38,7 +38,7 @@ impl DaemonSets {
                     match self.surge(sync) {
                         Some(_) if running.is_empty() && *verdict == Verdict::Run => wanting.push(node.clone()),
                         Some(_) => condemned.extend(surplus_of_surge(sync, &running, now)),
-                        // The oldest stays.
+                        // The oldest pod stays.
                         None => condemned.extend(running.into_iter().skip(1).cloned()),
                     }
                 }
@@ -50,7 +50,7 @@ impl DaemonSets {
         self.carry_out(sync, &wanting, &condemned, store, now);
     }
 
-    /// The pods of a node that run, oldest first; one that failed goes, after its back-off.
+    /// The pods of a node that have not ended, oldest first; a failed pod is condemned after its back-off.
     fn spare<'a>(
         &mut self,
         sync: &Sync<'_>,
@@ -93,7 +93,7 @@ impl DaemonSets {
         true
     }
 
-    /// Pods that wait for a node that is not there any more. (Bound ones are left to pod garbage collection.)
+    /// Unbound pods for a node that does not exist any more. (Bound ones are left to pod garbage collection.)
     fn without_node(&self, pods: &BTreeMap<Str, Vec<Arc<Object>>>) -> Vec<Arc<Object>> {
         let lost = pods.iter().filter(|(node, _)| !self.cache.nodes.contains_key(*node));
         let unbound =
@@ -101,7 +101,7 @@ impl DaemonSets {
         lost.flat_map(|(_, pods)| pods.iter().filter(unbound).cloned()).collect()
     }
 
-    /// Creates and deletes, both capped, and remembers what is to come back through the cache.
+    /// Creates and deletes pods, at most [`BURST`] of each, and remembers how many of both the cache has to show.
     pub(super) fn carry_out(
         &mut self,
         sync: &Sync<'_>,
@@ -151,7 +151,7 @@ impl DaemonSets {
 }
 
 impl DaemonSets {
-    /// The work queue's back-off after a sync that failed: a few milliseconds, doubled each time.
+    /// Requests a sync after the work queue's back-off for failed syncs: a few milliseconds, doubled each time.
     fn try_again(&mut self, uid: &Str, now: Timestamp) {
         let failures = self.refusals.entry(uid.clone()).or_default();
         let wait = RETRY.0.saturating_mul(1 << (*failures).min(20)).min(RETRY.1);
@@ -160,7 +160,7 @@ impl DaemonSets {
     }
 }
 
-/// What all pods of one sync have in common.
+/// The metadata that all pods of one sync share.
 fn pod_pattern(sync: &Sync<'_>) -> Meta {
     let template = &sync.set.spec.template.json()["metadata"];
     let labels = Labels::from_json(&template["labels"]);

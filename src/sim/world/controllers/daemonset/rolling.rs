@@ -1,13 +1,13 @@
-//! RollingUpdate: which old pods go next. Unavailable old pods are deleted whatever the budget, as in every
-//! version of Kubernetes: what rolldeck is there to prevent.
+//! RollingUpdate: the old pods that are deleted next. As in every version of Kubernetes, unavailable old pods are deleted whatever the budget;
+//! rolldeck exists to prevent that.
 //!
 //! | old pod is | up to 1.20 | 1.21 until kubernetes#123233 | current |
 //! |---|---|---|---|
 //! | unavailable | deleted, whatever the budget | deleted, whatever the budget, and not counted | deleted, whatever the budget, and counted |
 //! | available | deleted while the budget lasts | as before | as before |
 //!
-//! Up to 1.20 a node that is not to have a pod (not ready, and the taint is not tolerated) is not counted at all; later
-//! it is as long as it has one.
+//! Up to 1.20 a node that should not have a pod (not ready, and the taint is not tolerated) is not counted at all; later versions count it as long as
+//! it has one.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ impl DaemonSets {
         condemned
     }
 
-    /// Since 1.21: node by node, in no particular order.
+    /// Since 1.21: decides node by node, in no particular order.
     fn new_path(
         &mut self,
         sync: &Sync<'_>,
@@ -114,7 +114,7 @@ impl DaemonSets {
                         candidates.push(Arc::clone(old));
                     }
                 }
-                // Duplicates, both, or only terminating ones.
+                // Several old or several new pods, pods of both kinds, or only terminating ones.
                 _ => unavailable += 1,
             }
         }

@@ -22,7 +22,7 @@ use super::rolling::is_old;
 use super::{DaemonSets, Sync, is_available};
 
 impl DaemonSets {
-    /// How many nodes may have two pods, where the set surges: never up to 1.20, and never under `OnDelete`.
+    /// How many nodes may have two pods; `None` if the DaemonSet does not surge: always up to 1.20, and always under `OnDelete`.
     pub(super) fn surge(&self, sync: &Sync<'_>) -> Option<usize> {
         let strategy = &sync.set.spec.strategy;
         if self.variant == ControllerVariant::V1_20 || strategy.kind == StrategyKind::OnDelete {
@@ -34,7 +34,7 @@ impl DaemonSets {
         Some(usize::try_from(surge.of(desired, Rounding::Up)).unwrap_or(usize::MAX))
     }
 
-    /// The nodes that get a new pod beside the old one, and the old pods that go.
+    /// The nodes that get a new pod beside the old one, and the old pods that are deleted.
     pub(super) fn surge_path(
         &mut self,
         sync: &Sync<'_>,
@@ -80,8 +80,7 @@ impl DaemonSets {
     }
 }
 
-/// Which of the running pods of one node go, oldest first: two may stay, an old one that is ready and a new one that is not
-/// available.
+/// The running pods of one node that are deleted, oldest first. Two may stay: an old one that is ready and a new one that is not available.
 pub(super) fn surplus_of_surge(sync: &Sync<'_>, running: &[&Arc<Object>], now: Timestamp) -> Vec<Arc<Object>> {
     let (mut oldest_new, mut oldest_old, mut condemned) = (None, None, Vec::new());
     if running.len() <= 1 {

@@ -1,4 +1,4 @@
-//! Image volumes: pulled before any container is started, and no part of what a status says.
+//! Image volumes are pulled before any container is started, and a pod's status does not show them.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn states(fleet: &TestFleet, pod: &AssignedPod) -> Vec<(Str, ContainerState)> {
     status.containers.iter().map(|container| (container.fact.name.clone(), container.fact.state.clone())).collect()
 }
 
-/// The Events with this reason that name no container.
+/// The messages of the events with this reason that name no container.
 fn of_the_pod(fleet: &TestFleet, reason: &str) -> Vec<String> {
     let found = fleet.actions.iter().filter_map(|(_, action)| match action {
         KubeletAction::Event { body, .. } if *body.reason == *reason && body.involved.field_path.is_none() => {
@@ -52,7 +52,7 @@ fn an_image_volume_is_pulled_before_any_container_is_started() {
     let pulls: Vec<u64> = fleet.events("Pulling").iter().map(|(at, _)| *at).collect();
     assert!(pulls.len() == 2 && pulls[1] >= 20, "the agent's after the volume's: {pulls:?}");
 
-    // The next pod on the node finds both there.
+    // The next pod on the node finds both images there.
     let next = with_volume("b");
     fleet.see(&next);
     fleet.run(20);

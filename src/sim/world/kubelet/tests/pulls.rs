@@ -1,4 +1,4 @@
-//! Pulls: how long they take, how many run at once, and what a registry answers.
+//! Pulls: how long they take, how many run at once, and how a registry answers.
 
 use super::*;
 
@@ -158,7 +158,7 @@ fn a_pod_that_goes_takes_its_pull_with_it() {
     assert_eq!((fleet.fleet.pulling(), fleet.removals().len()), (0, 1));
 }
 
-/// A pod whose image is asked for at each start.
+/// A pod that asks the registry for its image at each start.
 fn always(name: &str, image: &str) -> AssignedPod {
     let containers = json!([{"name": "c0", "image": image, "imagePullPolicy": "Always"}]);
     AssignedPod {

@@ -66,7 +66,7 @@ enum Verb {
     Compact,
 }
 
-/// Faults, each with how long after the beginning it happens.
+/// Faults with their times after the beginning.
 type Timed = Vec<(Duration, Fault)>;
 
 pub(super) fn add_faults(scenario: &mut Scenario, entry: &FaultEntry) -> Result<(), String> {
@@ -174,7 +174,7 @@ fn check_once(entry: &FaultEntry) -> Result<(), String> {
     Ok(())
 }
 
-/// Clocks that are wrong, and right again after `for`.
+/// Sets the nodes' clocks wrong, and right again after `for`.
 fn clocks(nodes: Vec<Str>, entry: &FaultEntry, at: Duration) -> Result<Timed, String> {
     let text = needed(entry.offset.as_deref(), "offset = \"5m\" or \"-90s\"")?;
     let (sign, span) = text.strip_prefix('-').map_or((1, text), |span| (-1, span));
@@ -192,7 +192,7 @@ fn clocks(nodes: Vec<Str>, entry: &FaultEntry, at: Duration) -> Result<Timed, St
     Ok(faults)
 }
 
-/// A fault on nodes that may end after `for`, and come again.
+/// A fault on nodes, with its end after `for` and its repetitions.
 fn turns(
     nodes: Vec<Str>,
     entry: &FaultEntry,
@@ -226,7 +226,7 @@ fn needed<T>(field: Option<T>, example: &str) -> Result<T, String> {
     field.ok_or_else(|| format!("this fault needs `{example}`"))
 }
 
-/// The nodes that are named, or that begin with what stands before a `*`.
+/// The nodes whose names are given, or begin with the text before a `*`.
 fn matching_nodes(scenario: &Scenario, patterns: &[String]) -> Result<Vec<Str>, String> {
     if patterns.is_empty() {
         return Err("this fault needs `nodes = [\"name\", \"prefix*\"]`".into());

@@ -1,4 +1,4 @@
-//! The modelled controller with `maxSurge`, as kubernetes 1.36's own was seen to do it (`tests/integration/control_plane/surge.rs`).
+//! The modelled controller with `maxSurge` does what Kubernetes 1.36's own did (`tests/integration/control_plane/surge.rs`).
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn an_image_that_cannot_be_pulled_stops_at_max_surge_nodes_and_costs_none() {
     assert_eq!(worst(&mut world, MINUTE * 10), 0);
     let Counters { updated, available } = Counters::of(&world);
     assert_eq!((updated, available, doubled(&world)), (0, nodes, 2), "the oldest pod of each node is what counts");
-    // An old pod that is not ready gets its new one outside of the surge, and goes itself.
+    // A node whose old pod is not ready gets a new pod outside of the surge, and the old one is deleted.
     let before = pods(&world);
     let node = before.keys().next().unwrap().clone();
     world.inject(&FleetFault::ProbesFail(node.clone()).into());
@@ -70,8 +70,8 @@ fn pods_on_nodes_that_should_not_run_them_go_once_enough_serve_elsewhere() {
     assert_eq!(Counters::of(&world).updated, nodes - 1);
 }
 
-/// What is adopted while it is ready was not made ready just now: the wish to look again when its `minReadySeconds` are over
-/// would take the place of the one that the new pod needs.
+/// An adopted pod that is ready did not become ready just now: a request for a sync after its `minReadySeconds` would displace the request that the
+/// new pod needs.
 #[test]
 fn pods_that_are_adopted_do_not_keep_the_controller_from_the_new_one() {
     let mut scenario = built_in("small").unwrap();
@@ -91,7 +91,7 @@ fn pods_that_are_adopted_do_not_keep_the_controller_from_the_new_one() {
     assert_eq!((updated, available, doubled(&world)), (1, 1, 0));
 }
 
-/// What its controller counts.
+/// The counters of the DaemonSet's status.
 struct Counters {
     updated: usize,
     available: usize,
