@@ -43,6 +43,7 @@ mod steps;
 mod stuck;
 mod surge;
 mod suspects;
+mod suspended;
 mod templates;
 mod tolerations;
 mod two_servers;
