@@ -92,23 +92,18 @@ pub(crate) async fn run(
         since = streams.stuck() => TaskEnd::Stuck(since),
         error = streams.failed() => TaskEnd::Itself(Err(error.into())),
         end = task.whole(&mut foreground) => TaskEnd::Itself(end),
-        timeout = patience(args.timeout) => TaskEnd::Itself(Err(match &foreground.open {
-            Some(rollout) => task.out_of_time(&place, &rollout.snapshot(), timeout),
-            None => CliError::new(CliErrorKind::TimedOut, format!("not finished after {} s", whole_secs(timeout).as_secs())),
-        })),
+        timeout = patience(args.timeout) => TaskEnd::TimedOut(timeout),
     };
     match end {
-        TaskEnd::Itself(end) => {
-            let mut stopping = std::pin::pin!(foreground.stop_driving());
-            tokio::select! {
-                _ = &mut stopping => end,
-                // The last observations, such as the reason of a halt, are written with the Lease, so a signal cuts this
-                // short only after a while.
-                exit = interrupted.next() => {
-                    let _ = tokio::time::timeout(LEAVE_WITHIN, stopping).await;
-                    Ok(exit)
-                }
-            }
+        TaskEnd::Itself(end) => stopped(foreground.stop_driving(), &mut interrupted).await.map_or(end, Ok),
+        TaskEnd::TimedOut(timeout) => {
+            let secs = whole_secs(timeout).as_secs();
+            let error = match &foreground.open {
+                Some(rollout) => task.out_of_time(&place, &rollout.snapshot(), timeout),
+                None => CliError::new(CliErrorKind::TimedOut, format!("not finished after {secs} s")),
+            };
+            let why = format!("its --timeout of {secs}s had passed");
+            stopped(foreground.stop_because(why), &mut interrupted).await.map_or(Err(error), Ok)
         }
         TaskEnd::Signal(exit) => {
             let said = foreground.say(Topic::Command, format!("{}: stopping", exit.word()));
@@ -135,12 +130,27 @@ fn restored() -> CliError {
 
 /// How a task ends.
 enum TaskEnd {
-    /// By itself, because its output is closed, or because the time is over.
+    /// By itself, or because its output is closed.
     Itself(Result<Exit, CliError>),
+/// Waits until the task has stopped driving. A signal meanwhile cuts that short, and its exit is returned: only after a while,
+/// because the last observations, such as the reason of a halt, are written with the Lease.
+async fn stopped(stopping: impl Future<Output = Option<Arc<Snapshot>>>, interrupted: &mut Interrupts) -> Option<Exit> {
+    let mut stopping = std::pin::pin!(stopping);
+    tokio::select! {
+        _ = &mut stopping => None,
+        exit = interrupted.next() => {
+            let _ = tokio::time::timeout(LEAVE_WITHIN, stopping).await;
+            Some(exit)
+        }
+    }
+}
+
     /// By a signal.
     Signal(Exit),
     /// Because its output is stuck since this instant.
     Stuck(Instant),
+    /// Because its time limit has passed.
+    TimedOut(Duration),
 }
 
 impl Exit {
@@ -205,6 +215,12 @@ impl Foreground<'_> {
     async fn give_up(&mut self, command: Command) -> Option<Arc<Snapshot>> {
         if let Some(rollout) = self.open.clone()
             && matches!(rollout.snapshot().driver, DriverView::You { .. } | DriverView::Waiting { .. })
+    /// The same. If this process drives, the reason is recorded, and shown until somebody drives again.
+    async fn stop_because(&mut self, why: String) -> Option<Arc<Snapshot>> {
+        let drives = self.open.as_ref().is_some_and(|open| matches!(open.snapshot().driver, DriverView::You { .. }));
+        self.give_up(if drives { Command::GiveUpDriving { why } } else { Command::StopDriving }).await
+    }
+
         {
             // If it is refused or fails, the lease expires.
             let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.command(command)).await;
@@ -220,7 +236,7 @@ impl Foreground<'_> {
         let drove =
             self.open.as_ref().is_some_and(|rollout| matches!(rollout.snapshot().driver, DriverView::You { .. }));
         let why = "nobody took its output".to_owned();
-        self.give_up(Command::GiveUpDriving { why }).await;
+        self.stop_because(why).await;
         let streams = self.streams.clone();
         tokio::select! {
             () = streams.drained() => {}

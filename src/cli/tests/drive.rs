@@ -475,7 +475,8 @@ async fn all_nodes_that_failed_are_named_and_those_in_trouble() {
 async fn a_drive_that_runs_out_of_time_stands_down() {
     let script = Script::of(script::held_by_nobody()).then(script::driving());
     let output = script.run("drive ds/agent --timeout 5m").await;
-    assert_eq!((output.code, script.asked().last()), (3, Some(&Command::StopDriving)));
+    let why = "its --timeout of 300s had passed".to_owned();
+    assert_eq!((output.code, script.asked().last()), (3, Some(&Command::GiveUpDriving { why })));
     assert!(output.error.ends_with("Hint: this process starts nothing more; the same command carries on"));
 }
 

@@ -9,10 +9,11 @@ use crate::engine::model::time::Timestamp;
 
 impl Engine {
     /// Starts nothing more from now on, and gives the lease back with the reason in the record as soon as that can be written. If
-    /// somebody else holds the lease, no reason is recorded: they go on driving.
+    /// somebody else holds the lease, no reason is recorded: they go on driving. Nor is one of a one-shot command, which holds the lease
+    /// for its own write only.
     pub(crate) fn stop_driving(&mut self, why: &str, now: Timestamp) {
         self.lock.want = Want::No;
-        if self.lock.holds() {
+        if self.lock.holds() && self.config().role == Role::Driver {
             self.progress.driver_stopped = Some(DriverStopped { by: self.actor(), at: now, why: clipped(why) });
         }
     }
@@ -38,6 +39,7 @@ impl Engine {
 mod tests {
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::model::command::{Command, Takeover};
+    use crate::engine::model::config::Role;
     use crate::engine::model::driver::DriverView;
 
     #[test]
@@ -60,5 +62,22 @@ mod tests {
         ada.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
         let snapshot = FakeConsole::open(&fake, "eve").snapshot(&fake);
         assert!(snapshot.driver_stopped.is_none(), "{:?}", snapshot.driver_stopped);
+    }
+
+    /// It may hold the lease for its own write when its time is over.
+    #[test]
+    fn a_one_shot_command_is_not_said_to_have_driven() {
+        let mut fake = FakeCluster::rolling(20, 2);
+        let mut joe = FakeConsole::open(&fake, "joe");
+        joe.set_image(&mut fake, "agent:v2");
+        joe.ask(&mut fake, Command::StopDriving).unwrap();
+        joe.run_for(&mut fake, 5);
+        let mut bob = FakeConsole::open_as(&fake, "bob", Role::OneShot);
+        bob.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap();
+        assert!(bob.engine.lock.holds());
+        bob.ask(&mut fake, Command::GiveUpDriving { why: "its --timeout of 60s had passed".to_owned() }).unwrap();
+        bob.run_for(&mut fake, 5);
+        let snapshot = FakeConsole::open(&fake, "eve").snapshot(&fake);
+        assert_eq!((snapshot.driver, snapshot.driver_stopped), (DriverView::Nobody, None));
     }
 }
