@@ -10,6 +10,7 @@
 //! ```
 
 mod prewarm;
+mod reported;
 mod taken_away;
 mod target;
 
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use self::reported::ReportedCommands;
 use super::json::{NodeJson, PrewarmJson, TypeMeta};
 use super::one_shot::halt_advice;
 use super::suggested_commands::CommandPlace;
@@ -68,7 +70,7 @@ pub(crate) enum Topic {
     Alarm,
     /// The health of the watches.
     View,
-    /// A command of this process, and its result.
+    /// A command and its result: of this process, or of another one as its Event reports it.
     Command,
     /// One node.
     Node {
@@ -162,6 +164,7 @@ pub(crate) struct ChangeFeed {
     ends_at_a_halt: bool,
     /// The last reported budget, and its time.
     told_budget: Option<(BudgetView, Timestamp)>,
+    reported: ReportedCommands,
 }
 
 impl ChangeFeed {
@@ -176,6 +179,7 @@ impl ChangeFeed {
             counts: false,
             ends_at_a_halt: false,
             told_budget: None,
+            reported: ReportedCommands::default(),
         }
     }
 
@@ -226,6 +230,7 @@ impl ChangeFeed {
             }
             _ => self.last.replace(snapshot.clone()),
         };
+        telling.reported(self.reported.news(snapshot));
         match known {
             None => telling.opening(),
             Some(last) => telling.since(&last),

@@ -13,6 +13,7 @@ mod next;
 mod offered;
 mod prewarm;
 mod report;
+mod reported;
 mod revisions;
 mod script;
 mod status;
