@@ -27,7 +27,7 @@ use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
-use crate::engine::model::time::ShortDuration;
+use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::process::signals::{self, Listener};
 
@@ -35,6 +35,9 @@ use crate::process::signals::{self, Listener};
 const LEAVE_WITHIN: Duration = Duration::from_secs(4);
 /// How long a complete view may take to load; a driver may be started before its cluster's link is up.
 const LOAD_WITHIN: Duration = Duration::from_secs(120);
+
+/// A snapshot that is younger than this gives its time to sentences about the present.
+const SAME_TIME: Duration = Duration::from_secs(1);
 
 /// The text between a command and the reason of its refusal, in the engine's words.
 const REFUSED: &str = " was refused: ";
@@ -106,13 +109,14 @@ pub(crate) async fn run(
             stopped(foreground.stop_because(why), &mut interrupted).await.map_or(Err(error), Ok)
         }
         TaskEnd::Signal(exit) => {
-            let said = foreground.say(Topic::Command, format!("{}: stopping", exit.word()));
+            let said = foreground.say(Topic::Command, format!("this process was {}: stopping", exit.word()));
             let before = foreground.open.as_ref().map(Rollout::snapshot);
             // A second signal ends the process at once, unless it comes together with the first.
             let last = tokio::time::timeout(LEAVE_WITHIN, foreground.stop_driving()).await;
             said?;
             if let Some(last) = last.unwrap_or(before) {
-                let left = |text| FeedEntry { at: last.at, topic: Topic::Advice, text };
+                let at = foreground.present(Some(last.at));
+                let left = |text| FeedEntry { at, topic: Topic::Advice, text };
                 task.left(&place, &last).into_iter().try_for_each(|text| foreground.print(&left(text)))?;
             }
             Ok(exit)
@@ -128,10 +132,6 @@ fn restored() -> CliError {
     )
 }
 
-/// How a task ends.
-enum TaskEnd {
-    /// By itself, or because its output is closed.
-    Itself(Result<Exit, CliError>),
 /// Waits until the task has stopped driving. A signal meanwhile cuts that short, and its exit is returned: only after a while,
 /// because the last observations, such as the reason of a halt, are written with the Lease.
 async fn stopped(stopping: impl Future<Output = Option<Arc<Snapshot>>>, interrupted: &mut Interrupts) -> Option<Exit> {
@@ -145,12 +145,16 @@ async fn stopped(stopping: impl Future<Output = Option<Arc<Snapshot>>>, interrup
     }
 }
 
+/// How a task ends.
+enum TaskEnd {
+    /// By itself, or because its output is closed.
+    Itself(Result<Exit, CliError>),
+    /// Because its time limit has passed.
+    TimedOut(Duration),
     /// By a signal.
     Signal(Exit),
     /// Because its output is stuck since this instant.
     Stuck(Instant),
-    /// Because its time limit has passed.
-    TimedOut(Duration),
 }
 
 impl Exit {
@@ -211,16 +215,16 @@ impl Foreground<'_> {
         self.give_up(Command::StopDriving).await
     }
 
-    /// Releases the Lease and closes the open rollout. Returns the last snapshot, because a closed rollout has no new ones.
-    async fn give_up(&mut self, command: Command) -> Option<Arc<Snapshot>> {
-        if let Some(rollout) = self.open.clone()
-            && matches!(rollout.snapshot().driver, DriverView::You { .. } | DriverView::Waiting { .. })
     /// The same. If this process drives, the reason is recorded, and shown until somebody drives again.
     async fn stop_because(&mut self, why: String) -> Option<Arc<Snapshot>> {
         let drives = self.open.as_ref().is_some_and(|open| matches!(open.snapshot().driver, DriverView::You { .. }));
         self.give_up(if drives { Command::GiveUpDriving { why } } else { Command::StopDriving }).await
     }
 
+    /// Releases the Lease and closes the open rollout. Returns the last snapshot, because a closed rollout has no new ones.
+    async fn give_up(&mut self, command: Command) -> Option<Arc<Snapshot>> {
+        if let Some(rollout) = self.open.clone()
+            && matches!(rollout.snapshot().driver, DriverView::You { .. } | DriverView::Waiting { .. })
         {
             // If it is refused or fails, the lease expires.
             let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.command(command)).await;
@@ -377,8 +381,15 @@ impl Foreground<'_> {
 
     /// Reports one sentence on `topic`.
     pub(crate) fn say(&mut self, topic: Topic, text: String) -> Result<(), CliError> {
-        let at = self.open.as_ref().map(|rollout| rollout.snapshot().at).unwrap_or_default();
-        self.print(&FeedEntry { at, topic, text })
+        let shown_at = self.open.as_ref().map(|rollout| rollout.snapshot().at);
+        self.print(&FeedEntry { at: self.present(shown_at), topic, text })
+    }
+
+    /// The present time: that of the last snapshot, which the lines about its changes have, or the clock's if nothing has changed for
+    /// [`SAME_TIME`].
+    fn present(&self, shown_at: Option<Timestamp>) -> Timestamp {
+        let now = self.session.now();
+        shown_at.filter(|at| now.since(*at) < SAME_TIME).unwrap_or(now)
     }
 
     fn print(&mut self, change: &FeedEntry) -> Result<(), CliError> {

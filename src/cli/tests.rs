@@ -17,4 +17,5 @@ mod reported;
 mod revisions;
 mod script;
 mod status;
+mod times;
 mod writes;

@@ -161,6 +161,8 @@ pub trait Session: Send + Sync + 'static {
     }
     /// The namespace of requests that name none.
     fn default_namespace(&self) -> &str;
+    /// The present instant, by the clock of the snapshots. A snapshot keeps its time for as long as nothing changes.
+    fn now(&self) -> Timestamp;
     /// The unusual properties of the connection that an operator has to know before any action.
     fn identity_in_use(&self) -> IdentityInUse {
         IdentityInUse::default()

@@ -18,6 +18,7 @@ use crate::engine::model::config::{Config, Role, Timing};
 use crate::engine::model::container_log::{LogNews, LogSource};
 use crate::engine::model::inspection::Inspection;
 use crate::engine::model::settings::Tuning;
+use crate::engine::model::time::Timestamp;
 
 /// A session on a cluster, reached through its API.
 #[derive(Clone, Debug)]
@@ -129,6 +130,10 @@ impl Session for ClusterSession {
 
     fn server(&self) -> &str {
         &self.origin.cluster.server
+    }
+
+    fn now(&self) -> Timestamp {
+        self.cluster.clock().now()
     }
 
     fn default_namespace(&self) -> &str {
@@ -259,7 +264,7 @@ mod tests {
     use crate::driver::practice::{Practice, PracticeCluster, PracticeOptions};
 
     async fn serve() -> Practice {
-        let options = PracticeOptions { cluster: PracticeCluster::Fleet(2), speed: 20.0, seed: 1 };
+        let options = PracticeOptions { cluster: PracticeCluster::Fleet(2), speed: 20.0, seed: Some(1) };
         Practice::start(&options).await.unwrap()
     }
 

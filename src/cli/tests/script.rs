@@ -30,6 +30,7 @@ use crate::engine::model::gitops_owner::GitOpsOwner;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::inspection::Inspection;
 use crate::engine::model::record::Paused;
+use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Phase, RevisionView, Snapshot};
 
 /// The help of a command, at a fixed width.
@@ -78,6 +79,8 @@ pub(super) struct Script {
     fails: Option<CommandError>,
     /// Nothing that is printed can be written.
     disk_is_full: bool,
+    /// The clock, where time passes and nothing changes.
+    now: Timestamp,
 }
 
 impl Script {
@@ -102,12 +105,19 @@ impl Script {
             is_second: false,
             fails: None,
             disk_is_full: false,
+            now: Timestamp::default(),
         }
     }
 
     /// What is printed goes to a disk that is full.
     pub(super) fn on_a_full_disk(mut self) -> Self {
         self.disk_is_full = true;
+        self
+    }
+
+    /// What the clock shows; otherwise it shows the time of each snapshot.
+    pub(super) fn reads_the_clock_at(mut self, now: Timestamp) -> Self {
+        self.now = now;
         self
     }
 
@@ -349,6 +359,10 @@ impl Session for Script {
 
     fn default_namespace(&self) -> &str {
         "edge"
+    }
+
+    fn now(&self) -> Timestamp {
+        self.now
     }
 
     fn given_flags(&self) -> Option<String> {
