@@ -30,7 +30,7 @@ pub(super) fn alarm(alarm: &Alarm) -> &'static str {
         Alarm::NoAnswer => "noAnswer",
         Alarm::WriteFailing { .. } => "writeFailing",
         Alarm::RecordUnreadable { .. } => "recordUnreadable",
-        Alarm::ForeignRecord => "foreignRecord",
+        Alarm::ForeignRecord { .. } => "foreignRecord",
         Alarm::RecordMissing => "recordMissing",
         Alarm::LimitsLost { .. } => "limitsLost",
         Alarm::BeingDeleted => "beingDeleted",

@@ -458,6 +458,7 @@ impl Engine {
                 .map(GitOpsOwner::warning)
                 .collect(),
             Writes::Template => gitops_owners.map(GitOpsOwner::warning).collect(),
+            Writes::OriginalStrategy if self.release_only_drops_a_record() => Vec::new(),
             Writes::OriginalStrategy => gitops_owners
                 .map(|gitops_owner| {
                     format!(
@@ -544,6 +545,7 @@ impl Engine {
             // Somebody else may have brought the template there already.
             Writes::Template if resolved.edits.iter().any(|edit| self.leaves_the_template(edit)) => {}
             Writes::Template => calls.push(format!("PATCH daemonsets/{name} (template)")),
+            Writes::OriginalStrategy if self.release_only_drops_a_record() => {}
             Writes::OriginalStrategy => calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)")),
             Writes::WholeRollout if restores => {
                 calls.push(format!("PATCH daemonsets/{name} (updateStrategy restored)"));

@@ -7,6 +7,7 @@ use crate::engine::machine::old_pods::{counted, pods_are, where_and_why};
 use crate::engine::machine::release::{OldPod, Service, Then};
 use crate::engine::model::command::{Early, Refusal};
 use crate::engine::model::danger::Danger;
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::By;
 use crate::engine::model::released_strategy::{ChangedLimit, ReleasedStrategy};
 use crate::engine::model::time::{Timestamp, UtcTime};
@@ -15,7 +16,7 @@ use crate::engine::writes::pending::Needs;
 impl Engine {
     pub(super) fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
         let saved = self.view.daemonset.as_ref().is_some_and(Self::has_saved_strategy);
-        if !saved && !self.is_recorded() && self.lock.foreign_record().is_some() {
+        if self.release_only_drops_a_record() {
             let says = "the record of the earlier DaemonSet is dropped".to_owned();
             return Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, Danger::None));
         }
@@ -44,6 +45,13 @@ impl Engine {
         Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, danger))
     }
 
+    /// Whether all that a release does is to drop the record of an earlier DaemonSet of the same name: this one is not adopted, so that it
+    /// has no other update strategy to restore.
+    pub(super) fn release_only_drops_a_record(&self) -> bool {
+        let saved = self.view.daemonset.as_ref().is_some_and(Self::has_saved_strategy);
+        !saved && !self.is_recorded() && self.lock.foreign_record().is_some()
+    }
+
     /// Whether the DaemonSet's controller replaces or removes pods once the DaemonSet is handed back.
     pub(super) fn release_costs_pods(&self) -> bool {
         self.original_is_rolling() && (self.left_to_the_controller() > 0 || !self.removed_by_release().is_empty())
@@ -69,18 +77,31 @@ impl Engine {
 
     /// The effects of a release, one sentence per line, for the preview.
     pub(super) fn release_in_words(&self) -> Vec<String> {
-        // The costs come before the other effects.
-        let mut lines = self.release_costs_in_words();
-        lines.extend(match self.released_strategy() {
-            ReleasedStrategy::Original => vec!["Restores the original update strategy and drops the rollout's record.".to_owned()],
-            ReleasedStrategy::OriginalOverLimit(ChangedLimit { set, saved }) => vec![
-                format!("The DaemonSet's maxUnavailable becomes {saved} again: {set}, as somebody has set it since, is not kept."),
-                "Restores the original update strategy and drops the rollout's record.".to_owned(),
-            ],
-            ReleasedStrategy::OfOthers => {
-                vec!["Keeps the update strategy that somebody has set since, and drops the rollout's record.".to_owned()]
-            }
-        });
+        let mut lines = Vec::new();
+        if self.release_only_drops_a_record() {
+            let strategy = match self.strategy() {
+                StrategyKind::RollingUpdate => "RollingUpdate",
+                StrategyKind::OnDelete => "OnDelete",
+            };
+            lines.push("Drops the record of the earlier DaemonSet of this name.".to_owned());
+            lines.push(format!(
+                "This DaemonSet is not changed: its update strategy stays {strategy}, and no pod is replaced for it."
+            ));
+        } else {
+            // The costs come before the other effects.
+            lines.extend(self.release_costs_in_words());
+            let strategy = match self.released_strategy() {
+                ReleasedStrategy::Original => "Restores the original update strategy and",
+                ReleasedStrategy::OriginalOverLimit(ChangedLimit { set, saved }) => {
+                    lines.push(format!(
+                        "The DaemonSet's maxUnavailable becomes {saved} again: {set}, as somebody has set it since, is not kept."
+                    ));
+                    "Restores the original update strategy and"
+                }
+                ReleasedStrategy::OfOthers => "Keeps the update strategy that somebody has set since, and",
+            };
+            lines.push(format!("{strategy} drops the rollout's record."));
+        }
         let warms = self.recorded_prewarm().is_some_and(|prewarm| prewarm.cancelled.is_none());
         lines.extend(warms.then(|| "Pre-warming ends with it: its pods are deleted.".to_owned()));
         lines

@@ -38,8 +38,9 @@ impl Engine {
         if let Some(why) = self.lock.record_error() {
             alarms.push(Alarm::RecordUnreadable { why: why.clone() });
         }
-        if self.lock.foreign_record().is_some() && daemonset.is_some() {
-            alarms.push(Alarm::ForeignRecord);
+        if let Some(foreign) = self.lock.foreign_record().filter(|_| daemonset.is_some()) {
+            let paused_by = foreign.intent.paused.as_ref().map(|paused| paused.by.clone());
+            alarms.push(Alarm::ForeignRecord { paused_by, strategy: self.strategy() });
         }
         if self.record_is_missing() {
             alarms.push(Alarm::RecordMissing);

@@ -140,7 +140,7 @@ impl Alarm {
             // There is no halt yet that an operator could resume past.
             Self::HaltWaits { gate, .. } => gate.offers_undo().then_some(Remedy::Undo).into_iter().collect(),
             Self::RecordUnreadable { .. } => vec![Remedy::DropUnreadableRecord],
-            Self::ForeignRecord => vec![Remedy::RecordAnew, Remedy::SetImage, Remedy::DropForeignRecord],
+            Self::ForeignRecord { .. } => vec![Remedy::RecordAnew, Remedy::SetImage, Remedy::DropForeignRecord],
             Self::RecordMissing => vec![Remedy::RecordAnew, Remedy::Undo],
             Self::LimitsLost { max_unavailable, soak, .. } => {
                 vec![Remedy::SetLimits { max_unavailable: *max_unavailable, soak: soak.as_secs() }]
@@ -179,7 +179,7 @@ impl Snapshot {
             Remedy::Drive => self.started_at.is_some() || self.prewarm.is_some(),
             // Where a strategy is saved, a release is refused while pods are outdated. Where none is saved, nothing is adopted, and stays so.
             Remedy::RecordAnew => self.original_strategy.is_some(),
-            Remedy::SetImage | Remedy::DropForeignRecord if *alarm == Alarm::ForeignRecord => {
+            Remedy::SetImage | Remedy::DropForeignRecord if matches!(alarm, Alarm::ForeignRecord { .. }) => {
                 self.original_strategy.is_none()
             }
             _ => true,

@@ -403,7 +403,7 @@ impl Snapshot {
     pub fn limits_are_lost(&self) -> bool {
         self.alarms
             .iter()
-            .any(|alarm| matches!(alarm, Alarm::RecordMissing | Alarm::ForeignRecord | Alarm::LimitsLost { .. }))
+            .any(|alarm| matches!(alarm, Alarm::RecordMissing | Alarm::ForeignRecord { .. } | Alarm::LimitsLost { .. }))
     }
 
     /// The nodes that match `selector`, in order of [`Snapshot::nodes`], among those that may run the pod.

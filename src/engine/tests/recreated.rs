@@ -3,6 +3,7 @@
 use super::*;
 use crate::engine::model::record::Record;
 use crate::engine::report::remedies::Remedy;
+use crate::engine::report::snapshot::Snapshot;
 
 fn rolling() -> serde_json::Value {
     json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}})
@@ -11,6 +12,10 @@ fn rolling() -> serde_json::Value {
 /// The record on the Lease, whoever it is about.
 fn saved(fake: &FakeCluster) -> Option<Record> {
     fake.lease.as_ref().and_then(|lease| lease.record.clone().unwrap())
+}
+
+fn is_foreign(snapshot: &Snapshot) -> bool {
+    snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::ForeignRecord { .. }))
 }
 
 #[test]
@@ -96,7 +101,7 @@ fn a_record_says_nothing_about_another_daemonset_of_the_same_name() {
     assert_eq!(fake.daemonset.strategy.kind, crate::engine::model::facts::StrategyKind::RollingUpdate);
     for console in [&mut console, &mut other] {
         let snapshot = console.snapshot(&fake);
-        assert!(snapshot.alarms.contains(&Alarm::ForeignRecord), "{:?}", snapshot.alarms);
+        assert!(is_foreign(&snapshot), "{:?}", snapshot.alarms);
         assert_eq!(snapshot.started_at, None);
     }
     assert_eq!(saved(&fake).unwrap().daemonset_uid, first.daemonset_uid, "nobody drops it by himself");
@@ -119,7 +124,7 @@ fn a_record_says_nothing_about_another_daemonset_of_the_same_name() {
     other.partition(&mut fake, 0);
     other.run_for(&mut fake, 60);
     assert_eq!(fake.at("hash3"), 6);
-    assert!(!other.snapshot(&fake).alarms.contains(&Alarm::ForeignRecord));
+    assert!(!is_foreign(&other.snapshot(&fake)));
 }
 
 #[test]
@@ -130,9 +135,39 @@ fn a_release_drops_the_record_of_an_earlier_daemonset() {
     fake.recreate(rolling());
     console.run_for(&mut fake, 5);
     assert!(saved(&fake).is_some());
+    // Nothing is promised that it does not do: this one has no other strategy to restore.
+    let preview = console.engine.preview(&Command::Release(Early::Refuse), fake.now).unwrap();
+    let effects = [
+        "Drops the record of the earlier DaemonSet of this name.",
+        "This DaemonSet is not changed: its update strategy stays RollingUpdate, and no pod is replaced for it.",
+    ];
+    assert_eq!(
+        (preview.effects, preview.calls),
+        (effects.map(Into::into).into(), vec!["PUT leases/rolldeck-agent (record)".into()])
+    );
+    assert_eq!(preview.warnings, Vec::<String>::new());
     console.ask(&mut fake, Command::Release(Early::Refuse)).unwrap();
     assert_eq!(saved(&fake), None);
     assert_eq!(fake.daemonset.strategy.raw, rolling(), "and changes nothing else");
+}
+
+/// The pause had set `OnDelete`; whoever made the DaemonSet anew did not.
+#[test]
+fn of_a_pause_of_an_earlier_daemonset_it_is_said_that_it_does_not_hold() {
+    for (strategy, then) in [
+        (rolling(), "the update strategy is RollingUpdate: its controller replaces pods"),
+        (json!({"type": "OnDelete"}), "the update strategy is OnDelete: its controller replaces no pod by itself"),
+    ] {
+        let mut fake = FakeCluster::rolling(4, 1);
+        FakeConsole::open_as(&fake, "ben", Role::OneShot).ask(&mut fake, Command::Pause { why: None }).unwrap();
+        fake.recreate(strategy);
+        let mut eve = FakeConsole::open(&fake, "eve");
+        eve.run_for(&mut fake, 5);
+        let alarms: Vec<String> = eve.snapshot(&fake).alarms.iter().map(ToString::to_string).collect();
+        let want = "the rollout that is recorded was of an earlier DaemonSet of this name: its limits do not count, the pause by ben@bastion does \
+                    not hold, and nothing is driven by it; ";
+        assert_eq!(alarms, [format!("{want}{then}")]);
+    }
 }
 
 /// What is advised about it is carried out as it stands, and ends the alarm: by whichever command somebody is told of it.
@@ -158,7 +193,8 @@ fn what_is_advised_about_the_record_of_an_earlier_daemonset_works() {
         one_shot.run_for(&mut fake, 5);
         let snapshot = one_shot.snapshot(&fake);
         assert!(snapshot.counts.updated < snapshot.counts.nodes, "pods are outdated: {:?}", snapshot.counts);
-        let remedies = snapshot.remedies_of(&Alarm::ForeignRecord);
+        let foreign = snapshot.alarms.iter().find(|alarm| matches!(alarm, Alarm::ForeignRecord { .. })).unwrap();
+        let remedies = snapshot.remedies_of(foreign);
         let commands: Vec<Command> = remedies
             .iter()
             .filter_map(|remedy| match remedy {
@@ -177,7 +213,7 @@ fn what_is_advised_about_the_record_of_an_earlier_daemonset_works() {
         one_shot.ask(&mut fake, commands[0].clone()).unwrap();
         one_shot.run_for(&mut fake, 5);
         let snapshot = one_shot.snapshot(&fake);
-        assert!(!snapshot.alarms.contains(&Alarm::ForeignRecord), "{:?}", snapshot.alarms);
+        assert!(!is_foreign(&snapshot), "{:?}", snapshot.alarms);
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     let drives =
         matches!(snapshot.driver, DriverView::You { .. } | DriverView::Unconfirmed { .. } | DriverView::Other { .. });
     // The record belongs to a DaemonSet that was deleted.
-    if snapshot.alarms.contains(&Alarm::ForeignRecord) {
+    if snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::ForeignRecord { .. })) {
         return Some(Command::Release(Early::Accept));
     }
     if let Some(prewarm) = &snapshot.prewarm {

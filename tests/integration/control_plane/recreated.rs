@@ -92,7 +92,7 @@ async fn a_rollout_does_not_go_on_with_another_daemonset_of_the_same_name() {
     let outlived = on(&sandbox, the_lease).await.is_some_and(|lease| lease["metadata"]["deletionTimestamp"].is_null());
     println!("the Lease outlived it: {outlived}");
     let seen = until(&rollout, "a record that is left is not its own", |is| {
-        is.alarms.contains(&Alarm::ForeignRecord) == outlived
+        is.alarms.iter().any(|alarm| matches!(alarm, Alarm::ForeignRecord { .. })) == outlived
     });
     assert_eq!(seen.await.started_at, None);
     println!("adopted by the new one: {}", is_new(&on(&sandbox, Sandbox::pods).await));

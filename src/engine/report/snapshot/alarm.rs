@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::model::Str;
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::{By, HaltingGate};
 use crate::engine::model::released_strategy::ChangedLimit;
 use crate::engine::model::suspect::SiteOutage;
@@ -142,7 +143,12 @@ pub enum Alarm {
         why: Str,
     },
     /// The record on the Lease is of an earlier DaemonSet of the same name: nothing is driven by it.
-    ForeignRecord,
+    ForeignRecord {
+        /// Who had paused that rollout. The pause does not hold for the present DaemonSet.
+        paused_by: Option<Str>,
+        /// The update strategy of the present DaemonSet.
+        strategy: StrategyKind,
+    },
     /// Rolldeck has set `OnDelete`, and no record says for which rollout: limits, soak time, partition and selector are not known.
     RecordMissing,
     /// The record was begun anew after an earlier one was lost, and nobody has set its limits since: the earlier limits are not known.
@@ -185,7 +191,7 @@ impl Alarm {
             | Self::NoAnswer
             | Self::ApiLatencyTooHigh { .. }
             | Self::RecordUnreadable { .. }
-            | Self::ForeignRecord
+            | Self::ForeignRecord { .. }
             | Self::RecordMissing
             | Self::LimitsLost { .. }
             | Self::BeingDeleted

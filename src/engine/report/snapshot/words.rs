@@ -10,6 +10,7 @@ use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::effect::WRITE_TIMEOUT;
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::pod_wait::PodWait;
@@ -244,9 +245,17 @@ impl fmt::Display for Alarm {
             ),
             Self::WriteFailing { why } => write!(f, "a write keeps failing: {why}"),
             Self::RecordUnreadable { why } => write!(f, "the rollout's record cannot be read: {why}"),
-            Self::ForeignRecord => f.write_str(
-                "the rollout that is recorded was of an earlier DaemonSet of this name: its limits do not count, and nothing is driven by it",
-            ),
+            Self::ForeignRecord { paused_by, strategy } => {
+                f.write_str("the rollout that is recorded was of an earlier DaemonSet of this name: its limits do not count, ")?;
+                if let Some(by) = paused_by {
+                    write!(f, "the pause by {by} does not hold, ")?;
+                }
+                f.write_str("and nothing is driven by it; ")?;
+                f.write_str(match strategy {
+                    StrategyKind::RollingUpdate => "the update strategy is RollingUpdate: its controller replaces pods",
+                    StrategyKind::OnDelete => "the update strategy is OnDelete: its controller replaces no pod by itself",
+                })
+            }
             Self::RecordMissing => f.write_str(
                 "no record is left of the rollout for which rolldeck set OnDelete: its limits, soak time, partition and selector, a \
                  pause and a halt are not known, and nothing is driven",
