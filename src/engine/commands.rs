@@ -134,11 +134,15 @@ impl Engine {
         self.check_tuning(tuning)?;
         let changes = tuning.changes(&self.intent().settings());
         let follows = if self.pulls_follow(tuning) { format!("; {PULLS_FOLLOW}") } else { String::new() };
-        let says = match changes.as_slice() {
-            [] if self.intent().has_lost_limits() => "confirmed: it is so already".to_owned(),
-            [] if !self.is_recorded() => "recorded anew, with the settings that were shown".to_owned(),
-            [] => "nothing to change: it is so already".to_owned(),
-            changes => format!("{}{follows}", changes.join(", ")),
+        let confirms = self.confirmed_in_words(tuning);
+        let says = match (changes.as_slice(), confirms) {
+            ([], Some(confirmed)) => format!("confirmed as they are: {confirmed}"),
+            (changes, Some(confirmed)) => {
+                format!("{}{follows}; the others are confirmed as they are: {confirmed}", changes.join(", "))
+            }
+            ([], None) if !self.is_recorded() => "recorded anew, with the settings that were shown".to_owned(),
+            ([], None) => "nothing to change: it is so already".to_owned(),
+            (changes, None) => format!("{}{follows}", changes.join(", ")),
         };
         let resolved = Resolved::new(vec![Edit::Tune(tuning.clone())], Needs::Saved, says, Danger::Bounded);
         Ok(Resolved { drive: false, danger: self.tuning_danger(tuning), ..resolved })

@@ -54,11 +54,16 @@ impl Engine {
                 (NothingRecorded::AnyMore | NothingRecorded::OfThisDaemonSet, false) => {
                     "Records the rollout anew with the settings that are shown."
                 }
-                _ if intent.has_lost_limits() => "Confirms the limits as they are.",
+                _ if intent.has_lost_limits() => "No value changes.",
                 _ => "Nothing changes: it is so already.",
             };
             lines.push(line.into());
         }
+        lines.extend(self.confirmed_in_words(tuning).map(|confirmed| {
+            format!(
+                "The limits of the lost record are not known; with this the values in force are confirmed: {confirmed}."
+            )
+        }));
         // The pull limit changes as well, although nobody asked for that.
         let pulled = Limits::of(&self.view, &intent, &self.assessment).max_pulling;
         if self.pulls_follow(tuning) && pulled != limits.max_pulling {
@@ -81,6 +86,29 @@ impl Engine {
             None => {}
         }
         lines
+    }
+
+    /// The values that a change of settings leaves as they are, and confirms: those of a record that was begun anew, because one named
+    /// value confirms all of them. `None` where nothing is to be confirmed.
+    pub(super) fn confirmed_in_words(&self, tuning: &Tuning) -> Option<String> {
+        let before = self.intent();
+        if tuning.is_empty() || !before.has_lost_limits() {
+            return None;
+        }
+        let mut after = before.clone();
+        after.tune(tuning);
+        let limits = Limits::of(&self.view, &after, &self.assessment);
+        let (before, after) = (before.settings(), after.settings());
+        let kept = Setting::ALL.iter().filter(|setting| setting.value(&before) == setting.value(&after));
+        let words = kept.map(|setting| {
+            let (name, value) = (setting.name().replace('-', " "), setting.value(&after));
+            match setting {
+                Setting::MaxUnavailable => format!("{name} {value} ({})", limits.max_unavailable),
+                Setting::MaxPulling => format!("{name} {value} ({})", limits.max_pulling),
+                _ => format!("{name} {value}"),
+            }
+        });
+        Some(words.collect::<Vec<_>>().join(", "))
     }
 
     /// Whether another budget changes how many may pull at once, because no limit of pulls is set.

@@ -205,11 +205,36 @@ fn that_limits_were_lost_is_said_until_somebody_sets_them() {
     assert!(limits_lost(&mut eve, &fake).is_some(), "its limits are still those");
 
     let as_it_is = Tuning { soak_secs: Some(Secs(10)), ..Tuning::default() };
-    assert_eq!(one_shot(&mut fake, "ada", Command::Tune(as_it_is)).unwrap(), "confirmed: it is so already");
+    let preview =
+        FakeConsole::open_as(&fake, "ada", Role::OneShot).engine.preview(&Command::Tune(as_it_is.clone()), fake.now);
+    let confirmed = one_shot(&mut fake, "ada", Command::Tune(as_it_is)).unwrap();
+    assert_eq!(
+        confirmed,
+        "confirmed as they are: max unavailable default (2), max pulling default (2), max pulling per site default, site label \
+         topology.kubernetes.io/zone, pace fixed, strict false, failure threshold 1, progress deadline 600s, max restarts 2, soak 10s, \
+         suspect grace 300s, require image false, on failure halt, steps default, prewarm off, on drift report, order name, finish release"
+    );
+    let values = confirmed.strip_prefix("confirmed as they are: ").unwrap();
+    assert!(preview.unwrap().effects.iter().any(|line| line.contains(values)));
     eve.hear(&fake);
     assert_eq!(limits_lost(&mut eve, &fake), None);
     assert_eq!(&*eve.snapshot(&fake).begun_anew.unwrap().by, "bob@bastion", "that one was lost stays known");
     assert_eq!(limits_lost(&mut FakeConsole::open(&fake, "ben"), &fake), None);
+}
+
+/// One value that is named confirms all: the answer says which those are.
+#[test]
+fn who_sets_one_limit_is_told_which_others_are_confirmed_with_it() {
+    let (mut fake, _) = without_record();
+    one_shot(&mut fake, "bob", Command::Adopt).unwrap();
+    let soak = Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() };
+    let said = one_shot(&mut fake, "ada", Command::Tune(soak.clone())).unwrap();
+    assert!(
+        said.starts_with("soak: 10s → 60s; the others are confirmed as they are: max unavailable default (2), max pulling default (2), "),
+        "{said}"
+    );
+    assert!(!said.contains(", soak ") && said.ends_with("finish release"), "{said}");
+    assert_eq!(one_shot(&mut fake, "ada", Command::Tune(soak)).unwrap(), "nothing to change: it is so already");
 }
 
 #[test]
