@@ -45,7 +45,7 @@ impl LoggedCluster {
             _ => line.context() == Some(&self.context),
         };
         match (line.text("uid"), self.uid.as_deref()) {
-            // Practice clusters with the same beginning have the same uids.
+            // Practice clusters with the same seed have the same uids.
             (Some(logged), Some(uid)) => logged == uid && (!line.is_practice() || same_cluster()),
             _ => same_cluster(),
         }

@@ -427,7 +427,7 @@ pub(crate) struct DemoArgs {
     /// How many times faster than in reality things happen in it; the times that it shows are this machine's
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
     pub(crate) speed: f64,
-    /// The seed of the simulation; the same seed gives the same course of events
+    /// The seed of the simulation; the same seed gives the same course of events, and the same uids [default: one course for everybody, with new uids each time]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Open no console: print a kubeconfig and leave the API up until Ctrl-C

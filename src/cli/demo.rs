@@ -14,9 +14,6 @@ use crate::driver::{Session, private_file};
 use crate::engine::model::shell::{shell_flag, shell_word};
 use crate::process::printable::Printable;
 
-/// The default seed, so that the demo is the same for everybody.
-const SEED: u64 = 1;
-
 /// Starts a practice cluster, and returns the task that is left.
 pub(crate) async fn run(
     args: DemoArgs,
@@ -33,8 +30,7 @@ pub(crate) async fn run(
         return Ok(CallerTask::Exit(super::Exit::Done));
     }
     let cluster = args.nodes.map_or(PracticeCluster::Scenario(args.scenario), PracticeCluster::Fleet);
-    let practice =
-        Practice::start(&PracticeOptions { cluster, speed: args.speed, seed: args.seed.unwrap_or(SEED) }).await?;
+    let practice = Practice::start(&PracticeOptions { cluster, speed: args.speed, seed: args.seed }).await?;
     if args.serve {
         return serve(&practice, args.write_kubeconfig.as_deref(), output).await;
     }

@@ -1,5 +1,6 @@
 //! A practice cluster: the simulated cluster, served in this process, with a session like on any other cluster.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::Path;
 use std::time::SystemTime;
@@ -14,6 +15,9 @@ use crate::engine::model::time::Timestamp;
 use crate::sim::api::{self, Server};
 use crate::sim::world::World;
 use crate::sim::world::scenario::{self, DaemonSetPlan, RegistryImage, Scenario, ScenarioError};
+
+/// The default seed, so that the course of events is the same for everybody.
+const SEED: u64 = 1;
 
 /// The content of a practice cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,8 +35,9 @@ pub struct PracticeOptions {
     pub cluster: PracticeCluster,
     /// How much faster than real time it runs.
     pub speed: f64,
-    /// The same seed gives the same course of events.
-    pub seed: u64,
+    /// The same seed gives the same course of events, and the same uids. `None`: the default course, with uids of its own, so that what is
+    /// kept of one practice cluster is not taken for what happened on another.
+    pub seed: Option<u64>,
 }
 
 /// A practice cluster that is being served. Dropping this value stops the server.
@@ -56,7 +61,10 @@ impl Practice {
         // The world starts at the present wall time, so that ages on a screen are right.
         scenario.start = now();
         let daemonset = scenario.daemon_sets.first().map(|plan| (plan.namespace.clone(), plan.name.clone()));
-        let world = World::new(&scenario, wanted.seed);
+        let world = match wanted.seed {
+            Some(seed) => World::new(&scenario, seed),
+            None => World::with_uids_of_its_own(&scenario, SEED, uid_mark()),
+        };
         let options = api::ApiOptions { speed: wanted.speed, ..api::ApiOptions::default() };
         let server =
             api::serve(world, options).await.map_err(|error| failed("serving the practice cluster", &error))?;
@@ -102,6 +110,12 @@ fn defaults_at(speed: f64) -> Tuning {
     let soak = Gates::default().soak_secs;
     let faster = (1..=soak.0).find(|secs| f64::from(*secs) * speed >= f64::from(soak.0));
     Tuning { soak_secs: faster.map(Secs).filter(|faster| *faster < soak), ..Tuning::default() }
+}
+
+/// A mark that no other practice cluster has: each `RandomState` has other keys, also in another process.
+fn uid_mark() -> u128 {
+    let half = || u128::from(RandomState::new().hash_one((std::process::id(), now().millis())));
+    half() << 64 | half()
 }
 
 fn now() -> Timestamp {
@@ -176,6 +190,7 @@ mod tests {
     use crate::engine::model::config::Role;
     use crate::engine::model::presence::Presence;
     use crate::engine::report::snapshot::Phase;
+    use crate::sim::world::kind::Kind;
 
     #[test]
     fn on_a_faster_cluster_a_rollout_soaks_for_less() {
@@ -186,9 +201,29 @@ mod tests {
         );
     }
 
+    /// What identifies a cluster (`kube-system`), a DaemonSet and a pod.
+    async fn uids(seed: Option<u64>) -> Vec<Str> {
+        let wanted = PracticeOptions { cluster: PracticeCluster::Fleet(3), speed: 1.0, seed };
+        let practice = Practice::start(&wanted).await.unwrap();
+        practice.server.with_world(|world| {
+            let uid = |kind, namespace, name| world.store().get(kind, namespace, name).unwrap().meta.uid.clone();
+            let pod =
+                world.store().list(Kind::Pod).find(|pod| &*pod.meta.namespace == "edge").unwrap().meta.uid.clone();
+            vec![uid(Kind::Namespace, "", "kube-system"), uid(Kind::DaemonSet, "edge", "agent"), pod]
+        })
+    }
+
+    /// The audit log and reports tell clusters apart by these uids.
+    #[tokio::test]
+    async fn every_practice_cluster_has_uids_of_its_own_unless_a_seed_is_asked_for() {
+        let (one, another) = (uids(None).await, uids(None).await);
+        assert!(one.iter().zip(&another).all(|(one, another)| one != another), "{one:?} {another:?}");
+        assert_eq!(uids(Some(7)).await, uids(Some(7)).await);
+    }
+
     #[tokio::test(flavor = "multi_thread")]
     async fn what_is_logged_in_practice_says_so() {
-        let wanted = PracticeOptions { cluster: PracticeCluster::Fleet(3), speed: 20.0, seed: 1 };
+        let wanted = PracticeOptions { cluster: PracticeCluster::Fleet(3), speed: 20.0, seed: Some(1) };
         let practice = Practice::start(&wanted).await.unwrap();
         let (namespace, name) = practice.daemonset().unwrap();
         let dir = tempfile::tempdir().unwrap();

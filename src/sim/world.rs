@@ -85,7 +85,12 @@ enum Actor {
 impl World {
     /// A scenario's cluster at the scenario's beginning: the scenario's objects have existed for a few minutes.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
-        setup::build(scenario, seed)
+        Self::with_uids_of_its_own(scenario, seed, 0)
+    }
+
+    /// The same cluster in which everything goes the same way, and for each `uid_mark` the uids of its objects are others.
+    pub fn with_uids_of_its_own(scenario: &Scenario, seed: u64, uid_mark: u128) -> Self {
+        setup::build(scenario, seed, uid_mark)
     }
 
     /// Whether admission gives every new pod the pull policy `Always`.

@@ -34,10 +34,10 @@ const BEFORE: Duration = Duration::from_secs(180);
 /// How long each template of a history is the current one.
 const REVISION: Duration = Duration::from_secs(1);
 
-pub(super) fn build(scenario: &Scenario, seed: u64) -> World {
+pub(super) fn build(scenario: &Scenario, seed: u64, uid_mark: u128) -> World {
     let now = scenario.start - BEFORE;
     let mut seeds = fastrand::Rng::with_seed(seed);
-    let mut store = Store::new(seeds.u64(..));
+    let mut store = Store::with_uids_of_its_own(seeds.u64(..), uid_mark);
     store.remember_fresh();
     store.policies.always_pull_images = scenario.always_pull_images;
     let mut world = World {

@@ -54,12 +54,20 @@ pub struct Store {
     undeletable: BTreeMap<(Str, Str), Str>,
     /// Changes that the world has still to pass on to its controllers; `None` for a store on its own.
     fresh: Option<Vec<StoreChange>>,
+    /// What makes the uids differ from those of another store with the same seed.
+    uid_mark: u128,
 }
 
 impl Store {
     /// An empty store; `seed` determines uids and generated names.
     pub fn new(seed: u64) -> Self {
+        Self::with_uids_of_its_own(seed, 0)
+    }
+
+    /// An empty store with the generated names of `seed` and, for each `uid_mark`, other uids.
+    pub fn with_uids_of_its_own(seed: u64, uid_mark: u128) -> Self {
         Self {
+            uid_mark,
             revision: 0,
             tables: std::array::from_fn(|_| StoreTable::new()),
             logs: std::array::from_fn(|_| ChangeLog::new(DEFAULT_LOG)),
@@ -187,7 +195,7 @@ impl Store {
         if self.get(kind, &object.meta.namespace, &object.meta.name).is_some() {
             return Err(ApiError::already_exists(kind, &object.meta.name));
         }
-        object.meta.uid = names::uid(&mut self.rng);
+        object.meta.uid = names::uid(&mut self.rng, self.uid_mark);
         // Kubernetes keeps whole seconds; milliseconds would break ties that a real cluster does not break.
         object.meta.created_at = Timestamp::from_millis(now.secs() * 1000);
         object.meta.deletion = None;

@@ -14,9 +14,9 @@ pub(super) fn generated(base: &str, rng: &mut fastrand::Rng) -> Str {
     name.into()
 }
 
-/// A random (version 4) UUID.
-pub(super) fn uid(rng: &mut fastrand::Rng) -> Str {
-    let bits = rng.u128(..) & !(0xf_u128 << 76) & !(0x3_u128 << 62) | (0x4_u128 << 76) | (0x2_u128 << 62);
+/// A random (version 4) UUID; with another `mark` the same dice make another one.
+pub(super) fn uid(rng: &mut fastrand::Rng, mark: u128) -> Str {
+    let bits = (rng.u128(..) ^ mark) & !(0xf_u128 << 76) & !(0x3_u128 << 62) | (0x4_u128 << 76) | (0x2_u128 << 62);
     format!(
         "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
         bits >> 96,
