@@ -23,7 +23,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::printable::printable;
-use crate::engine::model::rollout_event::{RolloutEvent, with_present_numbers};
+use crate::engine::model::rollout_event::{EventFacts, RolloutEvent, with_present_numbers};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::diagnosis::{Diagnosis, Finding};
 use crate::engine::report::node_story::clock_time;
@@ -68,26 +68,49 @@ pub(crate) struct StoryLine {
     pub(crate) text: String,
     /// Whether it is bad news.
     pub(crate) severity: Severity,
+    /// What it tells of the template and of the record.
+    pub(crate) facts: EventFacts,
 }
 
 impl StoryLine {
     /// An event of the whole rollout.
     pub(crate) fn of_event(event: &RolloutEvent) -> Self {
         let who = event.by.clone().or_else(|| Some(event.reporter_in_words()?.into()));
-        Self { at: event.at, who, node: None, text: event.to_string(), severity: event.severity() }
+        Self {
+            at: event.at,
+            who,
+            node: None,
+            text: event.to_string(),
+            severity: event.severity(),
+            facts: event.facts(),
+        }
     }
 
     /// An action of the DaemonSet's own controller.
     fn of_controller(moment: &ControllerMoment) -> Self {
         let ControllerMoment { at, change } = moment;
         let who = Some("controller".into());
-        Self { at: *at, who, node: None, text: change.to_string(), severity: change.severity() }
+        Self {
+            at: *at,
+            who,
+            node: None,
+            text: change.to_string(),
+            severity: change.severity(),
+            facts: EventFacts::default(),
+        }
     }
 
     /// An event of one node.
     fn of_node(moment: &NodeMoment) -> Self {
         let NodeMoment { at, node, change } = moment;
-        Self { at: *at, who: None, node: Some(node.clone()), text: change.to_string(), severity: change.severity() }
+        Self {
+            at: *at,
+            who: None,
+            node: Some(node.clone()),
+            text: change.to_string(),
+            severity: change.severity(),
+            facts: EventFacts::default(),
+        }
     }
 }
 

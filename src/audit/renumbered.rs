@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use super::read::LogLine;
 use crate::engine::model::command::Command;
 use crate::engine::model::rollout_event::{
-    EventOutcome, RolloutEvent, RolloutEventKind, TemplateResponse, Visibility, earlier_numbers, with_present_numbers,
+    EventFacts, EventOutcome, RolloutEvent, RolloutEventKind, TemplateResponse, Visibility, earlier_numbers,
+    with_present_numbers,
 };
 
 /// Distinguishes DaemonSets of the same name: server, or context if no server is known; namespace, name, uid.
@@ -57,6 +58,25 @@ struct LoggedRevisions {
 fn revision_of_its_target(line: &LogLine) -> Option<i64> {
     let tells = matches!(line.text("event"), Some("complete" | "halted")) && line.text("outcome") == Some("done");
     line.fields()["args"]["revision"].as_i64().filter(|_| tells)
+}
+
+impl LogLine {
+    /// What the line tells of the template and of the record, by the name of its event and its arguments.
+    pub fn facts(&self) -> EventFacts {
+        let is_done = self.text("outcome") == Some("done");
+        let args = &self.fields()["args"];
+        let named =
+            |number: Option<i64>| EventFacts { revisions: number.into_iter().collect(), ..EventFacts::default() };
+        match self.text("event").filter(|_| is_done) {
+            Some("recordDeleted") => EventFacts { record_deleted: true, ..EventFacts::default() },
+            Some("setImage") => EventFacts { template_changed: true, ..EventFacts::default() },
+            Some("halted") => named(args["revision"].as_i64()),
+            Some("complete") => named(args["revision"].as_i64().filter(|_| args["back"] == true)),
+            Some("rollingBack") => named(args["to"].as_str().and_then(|to| to.parse().ok())),
+            Some(_) => event(self).map(|event| event.facts()).unwrap_or_default(),
+            None => EventFacts::default(),
+        }
+    }
 }
 
 /// The rollout event of a line, if it concerns the numbers of revisions.

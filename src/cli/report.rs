@@ -118,5 +118,6 @@ fn story_line(line: &LogLine) -> Option<StoryLine> {
         node: None,
         text: line.text("message").unwrap_or_default().to_owned(),
         severity: if bad { Severity::Warning } else { Severity::Normal },
+        facts: line.facts(),
     })
 }

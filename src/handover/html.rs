@@ -127,7 +127,7 @@ impl Handover {
         html! {
             @if self.lines.is_empty() { p { "Nothing is known of it." } }
             table.events {
-                @for StoryLine { at, who, node, text, severity } in &self.lines {
+                @for StoryLine { at, who, node, text, severity, facts: _ } in &self.lines {
                     tr.bad[*severity == Severity::Warning] {
                         td { time datetime=(at) title=(at) { (clock_time(*at)) } }
                         td { @if let Some(subject) = node.as_ref().or(who.as_ref()) { (clean(subject)) } }

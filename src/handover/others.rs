@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::StoryLine;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::record::By;
+use crate::engine::model::rollout_event::EventFacts;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::node_story::clock_time;
 use crate::engine::report::snapshot::{Alarm, RevisionView, Snapshot};
@@ -19,7 +20,7 @@ const TOLD_WITHIN_MILLIS: i64 = 15_000;
 /// New templates since `known_from` that `told` does not report.
 pub(super) fn template_changes(snapshot: &Snapshot, told: &[StoryLine], known_from: Timestamp) -> Vec<StoryLine> {
     let near = |line: &&StoryLine, at: Timestamp| (line.at.millis() - at.millis()).abs() <= TOLD_WITHIN_MILLIS;
-    let is_told = |at| told.iter().filter(|line| near(line, at)).any(|line| line.text.contains("template"));
+    let is_told = |at| told.iter().filter(|line| near(line, at)).any(|line| line.facts.template_changed);
     let line = |revision: &RevisionView| {
         let at = revision.created_at.filter(|at| *at > known_from && !is_told(*at))?;
         let is_present = snapshot.template_revision.as_ref() == Some(&revision.hash);
@@ -34,6 +35,7 @@ pub(super) fn template_changes(snapshot: &Snapshot, told: &[StoryLine], known_fr
             node: None,
             text: format!("{what}: not by a rolldeck that is known of, {by}"),
             severity: Severity::Warning,
+            facts: EventFacts::default(),
         })
     };
     snapshot.revisions.iter().filter_map(line).collect()
@@ -51,7 +53,7 @@ fn changed_by(alarm: &Alarm) -> Option<&str> {
 /// known otherwise.
 pub(super) fn between_changes(told: &[StoryLine]) -> Vec<StoryLine> {
     let mut changes: Vec<(Timestamp, (i64, i64))> =
-        told.iter().filter_map(|line| Some((line.at, change_of(&line.text)?))).collect();
+        told.iter().filter_map(|line| Some((line.at, line.facts.change?))).collect();
     changes.sort_unstable();
     let mut highest: Option<(Timestamp, i64)> = None;
     let mut lines = Vec::new();
@@ -66,6 +68,7 @@ pub(super) fn between_changes(told: &[StoryLine]) -> Vec<StoryLine> {
                     clock_time(since)
                 ),
                 severity: Severity::Warning,
+                facts: EventFacts::default(),
             });
         }
         highest = Some((at, highest.map_or(0, |(_, known)| known).max(from).max(to)));
@@ -73,34 +76,26 @@ pub(super) fn between_changes(told: &[StoryLine]) -> Vec<StoryLine> {
     lines
 }
 
-/// The source and target revision of a change of the template: `template changed: revision 7 → 8, agent v2 → v1`.
-fn change_of(text: &str) -> Option<(i64, i64)> {
-    // As an Event of another process has it.
-    let text = text.strip_prefix("reported: ").unwrap_or(text);
-    let (from, rest) = text.strip_prefix("template changed: revision ")?.split_once(" → ")?;
-    let to = rest.strip_prefix("that of revision ").unwrap_or(rest);
-    let to = to.split(|c: char| !c.is_ascii_digit()).next()?;
-    Some((from.parse().ok()?, to.parse().ok()?))
-}
-
 /// Changes at unknown times, one sentence each.
 pub(super) fn at_unknown_times(snapshot: &Snapshot, told: &[StoryLine]) -> Vec<String> {
     let mut notes = Vec::new();
+    let renumbered = snapshot.all_earlier_numbers();
     for revision in snapshot.revisions.iter() {
         let Some(number) = revision.number else { continue };
         // The controller gives the revision of an earlier template a new number, and keeps its creation time.
         let is_reused = snapshot.revisions.iter().any(|later| {
             later.created_at > revision.created_at && later.number.is_some_and(|of_later| of_later < number)
         });
-        let words = format!("revision {number}");
-        let names = |text: &str| text.split(&words).skip(1).any(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
-        if is_reused && !told.iter().any(|line| names(&line.text)) {
+        // Of one that a rolldeck went back to, an event may name only the number that it had before.
+        let is_told =
+            told.iter().any(|line| line.facts.revisions.contains(&number)) || renumbered.contains_key(&number);
+        if is_reused && !is_told {
             notes.push(format!(
                 "Revision {number} is an earlier template that was put back, not by a rolldeck that is known of: when and by whom is not known."
             ));
         }
     }
-    let is_told = || told.iter().any(|line| line.text.contains("the Lease was deleted"));
+    let is_told = || told.iter().any(|line| line.facts.record_deleted);
     if snapshot.alarms.contains(&Alarm::RecordMissing) && !is_told() {
         notes.push(
             "The record of the rollout is gone with its Lease, or was taken off it: when and by whom is not known, as nobody drove then."

@@ -78,20 +78,16 @@ fn what_others_changed_is_told_as_far_as_it_is_known() {
 /// A change that leads away from a revision which no change before led to: somebody else had put that template there.
 #[test]
 fn a_template_that_only_the_next_change_tells_of_is_told() {
-    let line = |secs: i64, text: &str| StoryLine {
+    let line = |secs: i64, from, to| StoryLine {
         at: Timestamp::from_millis(secs * 1000),
         who: None,
         node: None,
-        text: text.to_owned(),
+        text: String::new(),
         severity: Severity::Normal,
+        facts: EventFacts { change: Some((from, to)), ..EventFacts::default() },
     };
-    let told = [
-        line(60, "template changed: revision 2 → 3, agent v1 → v2"),
-        line(120, "template changed: revision 3 → that of revision 4, agent v2 → v1"),
-        // Its nodes have an earlier revision yet: that says nothing of its template.
-        line(180, "reported: template changed: revision 3 → 5 (by ada@bastion-3)"),
-        line(3600, "template changed: revision 7 → 8, agent v2-crash → v1"),
-    ];
+    // Of the third, its nodes have an earlier revision yet: that says nothing of its template.
+    let told = [line(60, 2, 3), line(120, 3, 4), line(180, 3, 5), line(3600, 7, 8)];
     let found = others::between_changes(&told);
     let found: Vec<&str> = found.iter().map(|line| &*line.text).collect();
     let words = "the template had become that of revision 7 since 00:03:00: not by a rolldeck that is known of, by whom is not known";
@@ -168,6 +164,7 @@ fn no_text_steers_a_terminal_or_a_browser_and_no_secret_is_handed_over() {
         node: None,
         text: hostile.to_string(),
         severity: Severity::Warning,
+        facts: EventFacts::default(),
     };
     let handover = Handover::new(&hostile, Arc::new(snapshot), &story, Some(vec![line])).with_screen(&hostile);
     let json = serde_json::to_string(&handover.json()).unwrap();
@@ -191,6 +188,7 @@ fn what_the_audit_log_and_an_event_both_say_is_said_once() {
         node: None,
         text: text.into(),
         severity: Severity::Normal,
+        facts: EventFacts::default(),
     };
     let audited = [line(100, "paused: no update starts")];
     assert!(is_told(&audited, &line(102, "ada@b: paused: no update starts (from b)")));

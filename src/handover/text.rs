@@ -81,7 +81,7 @@ impl Handover {
             line("  nothing is known of it");
         }
         let mut day = String::new();
-        for StoryLine { at, who, node, text, severity } in &self.lines {
+        for StoryLine { at, who, node, text, severity, facts: _ } in &self.lines {
             let date: String = at.to_rfc3339().chars().take(10).collect();
             if date != day {
                 line(&format!("  {date}"));

@@ -15,6 +15,7 @@
 
 mod command_reason;
 mod driver_reason;
+mod facts;
 mod halts;
 mod phrases;
 mod renumbered;
@@ -25,6 +26,7 @@ use serde::Serialize;
 
 use self::command_reason::CommandReason;
 use self::driver_reason::DriverReason;
+pub use self::facts::EventFacts;
 pub use self::halts::RevisionHalt;
 pub(crate) use self::halts::halts;
 pub use self::renumbered::with_present_numbers;

@@ -11,18 +11,18 @@ pub(crate) const ROLLED_BACK: &str = "roll back: template is that of revision ";
 
 /// A change of the template, according to an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Renumbering {
+pub(super) struct Renumbering {
     /// The revision before the change, by its number then.
-    from: i64,
+    pub(super) from: i64,
     /// The number that the revision had to which the change went back; `None`: it went to another revision, or the revision had its new
     /// number already.
-    back_to: Option<i64>,
+    pub(super) back_to: Option<i64>,
     /// The number that the revision has, if it was known by then.
-    to: Option<i64>,
+    pub(super) to: Option<i64>,
 }
 
 impl RolloutEvent {
-    fn renumbering(&self) -> Option<Renumbering> {
+    pub(super) fn renumbering(&self) -> Option<Renumbering> {
         match &self.kind {
             RolloutEventKind::TemplateChanged { from: Some(from), to: Some(to), .. } => {
                 let is_back = to <= from;
@@ -40,7 +40,7 @@ impl RolloutEvent {
 
     /// The number that a revision had when a roll back to it was asked for, according to the answer that its operator got once the
     /// template was changed.
-    fn rolled_back_to(&self) -> Option<i64> {
+    pub(super) fn rolled_back_to(&self) -> Option<i64> {
         number_at_the_beginning(self.said.as_deref()?.strip_prefix(ROLLED_BACK)?)
     }
 
