@@ -370,10 +370,10 @@ pub(crate) struct DriveArgs {
     /// Begin a rollout of this image first; may be repeated
     #[arg(long = "image", value_name = "CONTAINER=IMAGE")]
     pub(crate) images: Vec<ContainerImage>,
-    /// How many nodes to update in total: a count or a percentage
+    /// How many nodes may be updated in total: a count, or a percentage of all nodes, rounded up
     #[arg(long, value_name = "N|N%", allow_negative_numbers = true, conflicts_with = "partition")]
     pub(crate) to: Option<IntOrPercent>,
-    /// How many pods to keep at the old revision, instead of --to
+    /// How many nodes keep their old pod, all others may be updated: a count, or a percentage of all nodes, rounded down
     #[arg(long, value_name = "N|N%", allow_negative_numbers = true)]
     pub(crate) partition: Option<IntOrPercent>,
     /// Which nodes may be updated, as `kubectl get nodes -l` has it; empty: all

@@ -19,9 +19,11 @@ pub(crate) enum OneShot {
     Adopt(AdoptArgs),
     /// Give the DaemonSet a new image; moves no pod until the first step
     SetImage(SetImageArgs),
-    /// Change how many nodes may be updated
+    /// Set how many nodes may be updated: as many as the next step of the plan says, or a number of your own
     ///
-    /// The next step is refused where it would move nothing: the selector's nodes are all updated, or what is left is down.
+    /// Whoever drives the rollout then updates nodes until that many have the new pod. A smaller number takes the new pod from no node:
+    /// `undo` does that. The next step is refused if it would update no node: because all nodes that the selector matches are updated, or
+    /// because those that are left are down.
     Step(StepArgs),
     /// Restrict the rollout to nodes that match a label selector
     ///
@@ -183,13 +185,13 @@ pub(crate) struct StepArgs {
     /// The DaemonSet: `ds/NAME`, or just NAME
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: DaemonSetName,
-    /// How many nodes to update in total: a count or a percentage [default: the next step of the plan]
+    /// How many nodes may be updated in total: a count, or a percentage of all nodes, rounded up [default: as the next step of the plan says]
     #[arg(long, value_name = "N|N%", allow_negative_numbers = true, group = "where")]
     pub(crate) to: Option<IntOrPercent>,
-    /// How many pods to keep at the old revision, instead of --to
+    /// How many nodes keep their old pod, all others may be updated: a count, or a percentage of all nodes, rounded down
     #[arg(long, value_name = "N|N%", allow_negative_numbers = true, group = "where")]
     pub(crate) partition: Option<IntOrPercent>,
-    /// One step of the plan back; reverts no node
+    /// Let only as many nodes be updated as the step before; a node that is updated already stays so
     #[arg(long, group = "where")]
     pub(crate) back: bool,
     #[command(flatten)]

@@ -46,10 +46,11 @@ pub struct Settings {
 settings! {
     /// What may be taken down and pulled at once.
     pub struct Budgets in budgets {
-        /// At most so many nodes down at once; a percentage of all, rounded up; `default`: as the DaemonSet says
+        /// How many nodes may be down at once: a count, or a percentage of all nodes, rounded up; `default`: the DaemonSet's own maxUnavailable
         ///
-        /// By default the DaemonSet's own `maxUnavailable`, or 1 when that is absent or zero; while it is adopted, not more than it was
-        /// before.
+        /// The default is 1 for a DaemonSet that has no `maxUnavailable`, or 0. One with `maxSurge` has no default: a number has to be given.
+        /// While a DaemonSet is adopted the default is never more than its `maxUnavailable` was before. Nodes that are down for another reason
+        /// than the rollout do not count, unless `strict` is set.
         #[serde(skip_serializing_if = "Limit::is_default")]
         MaxUnavailable => max_unavailable: Limit = Limit::Default, About {
             flag: "max-unavailable",
