@@ -77,9 +77,10 @@ node_details! {
 
 #[cfg(test)]
 impl NodeDetails {
-    /// With another value in each, and for each number.
+    /// With another value in each, and for each number: the beginning of its name, which is no wider than what clusters report, so that a
+    /// column of the usual width cuts none.
     pub(crate) fn known(number: u32) -> Self {
-        Self::of(|detail| Some(format!("{} {number}", detail.reported()).into()))
+        Self::of(|detail| Some(format!("{:.2}{number}", detail.reported()).into()))
     }
 }
 
@@ -91,14 +92,14 @@ mod tests {
     fn every_detail_keeps_its_place() {
         let details = NodeDetails::known(1);
         for detail in NodeDetail::ALL {
-            assert_eq!(details.get(detail).map(|text| &**text), Some(&*format!("{} 1", detail.reported())));
+            assert_eq!(details.get(detail).map(|text| &**text), Some(&*format!("{:.2}1", detail.reported())));
         }
         let told = serde_json::to_value(&details).unwrap();
         let told =
             told.as_object().unwrap().iter().map(|(name, text)| (name.clone(), text.as_str().unwrap().to_owned()));
         let mut told: Vec<_> = told.collect();
         let mut all: Vec<_> =
-            NodeDetail::ALL.map(|detail| (detail.reported().to_owned(), format!("{} 1", detail.reported()))).into();
+            NodeDetail::ALL.map(|detail| (detail.reported().to_owned(), format!("{:.2}1", detail.reported()))).into();
         told.sort();
         all.sort();
         assert_eq!(told, all);
@@ -106,10 +107,12 @@ mod tests {
 
     #[test]
     fn what_is_called_the_same_is_the_same() {
+        let known = NodeDetails::known(1);
         for (nth, detail) in NodeDetail::ALL.into_iter().enumerate() {
             for other in &NodeDetail::ALL[..nth] {
                 assert_ne!(detail.reported(), other.reported());
                 assert_ne!(detail.about().wide, other.about().wide);
+                assert_ne!(known.get(detail), known.get(*other), "a longer beginning tells them apart in `known`");
             }
         }
     }
