@@ -11,7 +11,6 @@ use crate::engine::model::command::{Command, Refusal};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::node::Blame;
 use crate::engine::model::record::{ACCEPTED_LIMIT, Progress};
-use crate::engine::rules::halting_gates::AcceptedByResuming;
 use crate::engine::writes::pending::Needs;
 
 /// The most nodes that are named.
@@ -87,9 +86,12 @@ impl Engine {
     pub(super) fn accepted_in_words(&self) -> Vec<String> {
         match self.progress.halt.as_ref().filter(|_| self.resumes_past_a_halt()) {
             None => Vec::new(),
-            Some(halt) => match halt.gate.accepted_by_resuming() {
-                AcceptedByResuming::Failures => self.accepted_failures_in_words(),
-            },
+            Some(halt) if halt.gate.names_what_failed() => self.accepted_failures_in_words(),
+            Some(halt) => vec![format!(
+                "It goes on past the halt ({}), and accepts {}.",
+                self.halt_why(),
+                halt.gate.accepted_in_words()
+            )],
         }
     }
 

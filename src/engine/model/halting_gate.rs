@@ -20,8 +20,8 @@ pub enum HaltingGate {
 
 impl HaltingGate {
     /// Whether the nodes that its halt names have failed. If so, they count as failed for the next driver, and an operator who resumes
-    /// accepts their failures.
-    pub(super) fn names_what_failed(self) -> bool {
+    /// accepts their failures: the preview of a resume lists these, and the remedy of the halt says so.
+    pub(crate) fn names_what_failed(self) -> bool {
         match self {
             Self::FailureThreshold => true,
         }

@@ -5,7 +5,6 @@ use std::fmt;
 
 use super::snapshot::{Alarm, Phase, Snapshot};
 use crate::engine::model::step_ahead::StepAhead;
-use crate::engine::rules::halting_gates::AcceptedByResuming;
 
 /// Something that an operator can do. The command line writes each as a command, the console as a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,9 +131,7 @@ impl Alarm {
             Self::ReleaseWaits { .. } => vec![Remedy::ReleaseEarly],
             Self::Halted { gate, .. } => {
                 let undo = gate.offers_undo().then_some(Remedy::Undo);
-                let resume = match gate.accepted_by_resuming() {
-                    AcceptedByResuming::Failures => Remedy::ResumePastFailures,
-                };
+                let resume = if gate.names_what_failed() { Remedy::ResumePastFailures } else { Remedy::Resume };
                 undo.into_iter().chain([resume]).collect()
             }
             // There is no halt yet that an operator could resume past.

@@ -4,13 +4,6 @@
 use crate::engine::model::record::HaltingGate;
 use crate::engine::model::settings::{Gates, OnFailure};
 
-/// Accepted by an operator who resumes past a halt. Previews of a resume and the remedies of the halt follow from it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum AcceptedByResuming {
-    /// The failures of the nodes that had failed when it halted ([`Halt::failed`](crate::engine::model::record::Halt::failed)).
-    Failures,
-}
-
 impl HaltingGate {
     /// Whether it also halts a rollout in which every node is updated.
     pub(crate) fn halts_what_is_complete(self) -> bool {
@@ -42,14 +35,7 @@ impl HaltingGate {
         }
     }
 
-    /// Accepted by an operator who resumes past its halt.
-    pub(crate) fn accepted_by_resuming(self) -> AcceptedByResuming {
-        match self {
-            Self::FailureThreshold => AcceptedByResuming::Failures,
-        }
-    }
-
-    /// The same as the end of a sentence: `this accepts …`.
+    /// Accepted by an operator who resumes past its halt, as the end of a sentence: `this accepts …`.
     pub fn accepted_in_words(self) -> &'static str {
         match self {
             Self::FailureThreshold => "the failures that halted it",
