@@ -382,11 +382,11 @@ fn unavailable(row: &FleetRow) -> u32 {
     row.counters.desired.saturating_sub(row.counters.available)
 }
 
-/// The updated part in millionths: DaemonSets with most left to do come first.
+/// The updated part in millionths: DaemonSets with most left to do come first, those of which it is not known last.
 fn done(row: &FleetRow) -> u64 {
     match (row.counters.desired, row.updated()) {
         (0, _) => 1_000_000,
-        (_, None) => 0,
+        (_, None) => u64::MAX,
         (desired, Some((_, updated))) => u64::from(updated.min(desired)) * 1_000_000 / u64::from(desired),
     }
 }

@@ -240,7 +240,9 @@ const fn column(name: NodeColumnName) -> NodeColumn {
             help: "the revision that its pod runs",
             kind: ColumnKind::Number,
             width: Width::Optional(&[Share { priority: 1, cells: |_, _| 3, keep: 16 }]),
-            order: Some(|a, b| a.revision_number.cmp(&b.revision_number)),
+            order: Some(|a, b| {
+                (a.revision_number.is_none(), a.revision_number).cmp(&(b.revision_number.is_none(), b.revision_number))
+            }),
             words: Some(|node, _| revision(node)),
             searched: true,
             cell: |node, _, _| {

@@ -75,6 +75,7 @@ fn known_row(number: u32) -> FleetRow {
         to: FleetRevision { number: Some(number.into()), images: vec![("agent".into(), image)] },
         state: FleetState::Rolling,
         driven_by: DrivenBy::You,
+        template_of_others: false,
         ..unknown_row()
     }
 }
@@ -88,12 +89,17 @@ fn unknown_row() -> FleetRow {
         since: None,
         to: FleetRevision::default(),
         from: None,
+        template_of_others: true,
+        driven_by: DrivenBy::Unknown,
         ..fleet().rows.remove(0)
     }
 }
 
 /// Columns of which the known rows say the same, because they tell a few kinds of rows apart and no number.
 const TELLS_FEW_APART: [&str; 2] = ["state", "driver"];
+
+/// Columns of which no row lacks the value.
+const NEVER_MISSING: [&str; 3] = ["namespace", "name", "available"];
 
 /// What is wrong with what the columns show of rows of which all is known, by their number, and of one of which nothing is.
 fn wrong<R: 'static, P: 'static, C: FilterableCell + PartialEq + Debug>(
@@ -121,6 +127,7 @@ where
         let [one, two, nine, ten] = &rows;
         let order = column.order.map(|order| [order(one, two), order(nine, ten), order(two, ten)]);
         let by_number = order.is_none_or(|order| order.windows(2).all(|two| two[0] == two[1]));
+        let missing_is_last = column.order.is_none_or(|order| rows.iter().all(|row| order(row, unknown).is_lt()));
         let sorted_by_it = order.is_none_or(|order| order[0] != Ordering::Equal);
         for (right, what) in [
             (tells, "shows the same of a row of which nothing is known: is it filled in `known`?"),
@@ -129,6 +136,7 @@ where
             (is_number || !asked(row).words(field).is_empty(), "has no words for the filter"),
             (!is_number || asked(row).number(field).is_some(), "is of numbers, and the filter reads none"),
             (by_number, "is sorted by its text, and not by the number in it"),
+            (missing_is_last || NEVER_MISSING.contains(&column.name), "sorts what is not known before what is"),
             (sorted_by_it || TELLS_FEW_APART.contains(&column.name), "has an order by which different rows are equal"),
         ] {
             wrong.extend((!right).then(|| format!("{}: {what}", column.name)));
@@ -199,4 +207,39 @@ fn what_most_nodes_say_the_same_of_themselves_is_searched_only_where_it_is_asked
             assert!(!(shows_it && column.searched), "{}: `searched: false`, or name {detail:?} here", column.name);
         }
     }
+}
+
+/// From which width of the screen each column is shown, in the list of 120 nodes. Up to 139 cells the list has all of the screen; beyond, the
+/// map stands beside it, and is at most 72 cells wide.
+#[test]
+fn each_column_is_shown_from_this_width_on() {
+    const WIDEST: u16 = 300;
+    let headings = |width: u16| -> Vec<String> {
+        let screen = TestConsole::on(running(), width, 24).screen();
+        let heading = screen.lines().find(|line| line.contains("NODE ")).unwrap_or_default();
+        heading.split('│').next().unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+    };
+    let shown: Vec<Vec<String>> = (40..=WIDEST).map(headings).collect();
+    let of = |column: &Column<NodeView, NodeTable, _>| {
+        let widths = (40..=WIDEST).zip(&shown);
+        let widths =
+            widths.filter(|(_, shown)| column.headers.iter().any(|header| shown.iter().any(|word| word == header)));
+        let widths: Vec<u16> = widths.map(|(width, _)| width).collect();
+        let spans = widths.chunk_by(|a, b| a + 1 == *b).map(|span| match (span[0], span[span.len() - 1]) {
+            (first, WIDEST) => format!("{first}…"),
+            (first, last) => format!("{first}-{last}"),
+        });
+        format!("{:6} {}", column.headers[0], spans.collect::<Vec<_>>().join(" "))
+    };
+    insta::assert_snapshot!(NODE_COLUMNS.iter().map(of).collect::<Vec<_>>().join("\n"), @"
+    NODE   40…
+    STATE  40…
+    WHY    40…
+    SITE   113-139 169…
+    REV    48…
+    IMAGE  56…
+    POD    64…
+    RST    68…
+    FOR    40…
+    ");
 }
