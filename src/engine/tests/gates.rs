@@ -1,6 +1,7 @@
 //! What each gate does, by its role in the table of settings: a gate that no rule carries out fails here.
 
 use super::*;
+use crate::engine::model::Str;
 use crate::engine::model::record::HaltingGate;
 use crate::engine::model::settings::{Secs, Setting, SettingRole};
 use crate::engine::report::snapshot::Snapshot;
@@ -60,6 +61,43 @@ fn trial(setting: Setting) -> Option<GateTrial> {
         | Setting::Finish => return None,
     };
     Some(trial)
+}
+
+/// A rollout that this gate has halted.
+///
+/// `past_the_halt_of_any_gate_it_goes_on_and_only_failures_are_acknowledged` (`halts.rs`) resumes it, and demands that it does not halt for
+/// 10 minutes after that, and that it halts within 120 seconds of [`strikes_again`]. So a gate that strikes by time is tried here with 10 to 12
+/// minutes, and with a progress deadline that is longer than that.
+pub(super) fn halted_by(gate: HaltingGate) -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(20, 2);
+    match gate {
+        // An image that is not there.
+        HaltingGate::FailureThreshold => fake.broken.push("agent:bad".into()),
+    }
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.ask(&mut fake, Command::Select(Some("zone=canary".parse().unwrap()))).unwrap();
+    console.partition(&mut fake, 10);
+    console.run_for(&mut fake, 60);
+    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+    (fake, console)
+}
+
+/// After an operator resumed past its halt, this makes that the same gate has to halt again, because of other nodes than those that were
+/// accepted.
+pub(super) fn strikes_again(gate: HaltingGate, fake: &mut FakeCluster, accepted: &[Str]) {
+    match gate {
+        // The image came to the nodes that were accepted. Their pods are well, so the next node of the selector is updated, and fails.
+        HaltingGate::FailureThreshold => {
+            for node in accepted {
+                fake.change_pod(node, |pod| {
+                    pod.containers[0].state = ContainerState::Running { since: None };
+                    pod.containers[0].image_present = true;
+                });
+                fake.set_ready(node, true);
+            }
+        }
+    }
 }
 
 /// A rollout of six nodes, one at a time, under this value of the gate, after some minutes.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::gates::{halted_by, strikes_again};
 use super::*;
-use crate::engine::model::Str;
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy, Severity};
 use crate::engine::model::record::{Direction, HaltingGate};
@@ -14,39 +14,7 @@ use crate::engine::report::snapshot::Snapshot;
 
 /// Twenty nodes on their way to an image that is not there.
 fn halted() -> (FakeCluster, FakeConsole) {
-    let mut fake = FakeCluster::rolling(20, 2);
-    fake.broken.push("agent:bad".into());
-    let mut console = FakeConsole::open(&fake, "ops");
-    console.set_image(&mut fake, "agent:bad");
-    console.ask(&mut fake, Command::Select(Some("zone=canary".parse().unwrap()))).unwrap();
-    console.partition(&mut fake, 10);
-    console.run_for(&mut fake, 60);
-    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
-    (fake, console)
-}
-
-/// A rollout that this gate has halted.
-fn halted_by(gate: HaltingGate) -> (FakeCluster, FakeConsole) {
-    match gate {
-        HaltingGate::FailureThreshold => halted(),
-    }
-}
-
-/// After an operator resumed past its halt, this makes that the same gate has to halt again, because of other nodes than those that were
-/// accepted.
-fn strikes_again(gate: HaltingGate, fake: &mut FakeCluster, accepted: &[Str]) {
-    match gate {
-        // The image came to the nodes that were accepted. Their pods are well, so the next node of the selector is updated, and fails.
-        HaltingGate::FailureThreshold => {
-            for node in accepted {
-                fake.change_pod(node, |pod| {
-                    pod.containers[0].state = ContainerState::Running { since: None };
-                    pod.containers[0].image_present = true;
-                });
-                fake.set_ready(node, true);
-            }
-        }
-    }
+    halted_by(HaltingGate::FailureThreshold)
 }
 
 /// Whoever resumes past a halt accepts what halted it, and no failure that did not. What comes after that halts it once more.
@@ -56,9 +24,7 @@ fn past_the_halt_of_any_gate_it_goes_on_and_only_failures_are_acknowledged() {
         let (mut fake, mut console) = halted_by(gate);
         let halt = console.snapshot(&fake).halt.unwrap();
         assert_eq!(halt.gate, gate);
-        let acknowledged = match gate {
-            HaltingGate::FailureThreshold => halt.named().iter().cloned().collect(),
-        };
+        let acknowledged = halt.failed().iter().cloned().collect();
         // A node that is well would be acknowledged for an instant only, which nobody sees here: so none is well while it is resumed.
         let named = halt.named();
         named.iter().for_each(|node| fake.set_ready(node, false));
