@@ -145,6 +145,34 @@ fn every_gate_does_what_its_role_says_and_only_where_it_is_strict() {
     }
 }
 
+/// Where nothing fails no gate halts, however long a rollout waits for its next step or is paused: a clock that ran on while nothing may go
+/// would strike here.
+#[test]
+fn no_gate_halts_a_healthy_rollout_that_waits() {
+    for gate in Setting::gates().filter(|gate| matches!(gate.about().role, SettingRole::Halts(_))) {
+        let strict = trial(gate).map(|trial| trial.values[1]).unwrap_or_default();
+        let mut fake = FakeCluster::rolling(6, 1);
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:v2");
+        console.engine.command(Command::Tune(gate.read(strict).unwrap()), fake.now).unwrap();
+        let wait = |console: &mut FakeConsole, fake: &mut FakeCluster, minutes: u32, updated: u32| {
+            for minute in 1..=minutes {
+                console.run_for(fake, 60);
+                let snapshot = console.snapshot(fake);
+                assert_eq!(snapshot.halt, None, "{gate:?} under {strict}: {minute} minutes after the step to {updated}");
+            }
+            assert_eq!(console.snapshot(fake).counts.updated, updated, "{gate:?}: the step is done");
+        };
+        console.partition(&mut fake, 4);
+        wait(&mut console, &mut fake, 60, 2);
+        console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+        wait(&mut console, &mut fake, 60, 2);
+        console.ask(&mut fake, Command::Resume).unwrap();
+        console.partition(&mut fake, 2);
+        wait(&mut console, &mut fake, 2, 4);
+    }
+}
+
 /// What the record calls a halt's gate is what operators set.
 #[test]
 fn every_gate_that_halts_is_a_setting() {
