@@ -159,7 +159,10 @@ fn no_gate_halts_a_healthy_rollout_that_waits() {
             for minute in 1..=minutes {
                 console.run_for(fake, 60);
                 let snapshot = console.snapshot(fake);
-                assert_eq!(snapshot.halt, None, "{gate:?} under {strict}: {minute} minutes after the step to {updated}");
+                assert_eq!(
+                    snapshot.halt, None,
+                    "{gate:?} under {strict}: {minute} minutes after the step to {updated}"
+                );
             }
             assert_eq!(console.snapshot(fake).counts.updated, updated, "{gate:?}: the step is done");
         };

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::fixture::DS;
-use super::played::{PlayedNodes, V2};
+use super::played::{PlayedNodes, V1, V2};
 
 /// For how long a Lease lasts that nobody renews.
 const LEASE: Duration = Duration::from_secs(15);
@@ -22,16 +22,15 @@ fn a_driver_that_was_suspended_takes_no_node_down_and_ends_where_another_drives_
     made.until("the next node is down", |made| made.kubelet.count(V2) >= 2);
     first.signal(Signal::STOP);
     let silent = Instant::now();
-    made.until_status("its Lease has run out", |status| {
-        status["driver"]["type"] == "silent" || status.to_string().contains("its driver is silent")
-    });
+    made.until("its Lease has run out", |made| made.said(&["status", DS]).contains("its driver is silent"));
     println!("seen to be silent after {:.1?}", silent.elapsed());
     let mut second = made.drive();
     let before = made.kubelet.count(V2);
     made.until("the second one has updated a node", |made| made.kubelet.count(V2) > before);
     first.signal(Signal::CONT);
-    println!("the first one ended with {:?}:\n{}{}", first.end().code(), first.seen(), first.errors());
-    assert_eq!(first.end().code(), Some(7), "somebody else drives");
+    let (code, errors) = (first.end().code(), first.errors());
+    println!("the first one ended with {code:?}:\n{}{errors}", first.seen());
+    assert_eq!(code, Some(7), "somebody else drives");
     assert!(second.end().success(), "{}", second.seen());
     println!("{}", second.seen());
     assert_eq!((made.kubelet.count(V2), made.kubelet.most_down()), (8, 1));
