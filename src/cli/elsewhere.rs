@@ -100,6 +100,7 @@ mod tests {
             driven_by: DrivenBy::Controller,
             silent_since: None,
             failing: None,
+            last_failing: None,
         };
         Fleet { rows: rows.iter().map(row).collect(), ..Fleet::default() }
     }

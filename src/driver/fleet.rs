@@ -3,6 +3,7 @@
 
 mod ages;
 mod change;
+mod leases;
 mod listed;
 mod pulls;
 
@@ -15,24 +16,23 @@ use tokio::time::{Instant, sleep_until};
 
 use self::ages::StateAges;
 use self::change::ListedChange;
+use self::leases::{DroppedRecords, ObservedLease};
 use self::listed::Listed;
 use self::pulls::StartingPods;
-use super::handle::{DrivenBy, Fleet, FleetPrewarm, FleetPulls, FleetRow};
+use super::handle::{DrivenBy, Fleet, FleetPulls, FleetRow};
 use super::identity::Identity;
 use super::seen_holders::SeenHolders;
 use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet, PartialRevision};
 use crate::engine::model::Str;
-use crate::engine::model::config::Timing;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::{LeaseFact, StrategyKind};
-use crate::engine::model::failing_nodes::FailingNodes;
+use crate::engine::model::failing_nodes::{FailingNodes, LastFailing};
 use crate::engine::model::fleet_state::FleetState;
-use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::{Record, lease_name};
+use crate::engine::model::record::lease_name;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::fleet_state::{Brief, fleet_state, recorded_since};
-use crate::engine::rules::holder::{HolderLiveness, SeenHolder, silent_from};
+use crate::engine::rules::holder::{HolderLiveness, SeenHolder};
 
 /// How many events may wait.
 const EVENTS: usize = 256;
@@ -122,61 +122,11 @@ struct KnownFleet {
     daemonsets: Listed<ObjectKey, PartialDaemonSet>,
     revisions: Listed<ObjectKey, PartialRevision>,
     leases: Listed<ObjectKey, ObservedLease>,
+    /// Whether the Leases were listed once.
+    leases_listed: bool,
+    dropped_records: DroppedRecords,
     seen_holders: SeenHolders,
     starting: StartingPods,
-}
-
-/// A Lease, and the last sign of life of its holder.
-#[derive(Debug)]
-struct ObservedLease {
-    fact: LeaseFact,
-    holder_liveness: HolderLiveness,
-}
-
-impl ObservedLease {
-    fn runs_out_at(&self) -> Timestamp {
-        self.holder_liveness.runs_out_at(self.fact.duration_secs, Timing::default().lease)
-    }
-
-    fn driver(&self, now: Timestamp) -> Option<&Str> {
-        self.fact.holder.as_ref().filter(|_| now < self.runs_out_at())
-    }
-
-    /// The time from which the holder counts as silent, by the same rule as on the rollout's page.
-    fn silent_from(&self) -> Option<Timestamp> {
-        silent_from(&self.fact, self.holder_liveness, Timing::default().lease)
-    }
-
-    /// The time of the holder's last renewal, by the holder's own clock; `None` if the holder is not silent.
-    fn silent_since(&self, now: Timestamp) -> Option<Timestamp> {
-        self.silent_from().filter(|from| *from <= now).and(self.fact.renewed_at)
-    }
-
-    /// The failing nodes that the holder has written to the Lease; `None` if the holder is silent. A driver that does not
-    /// write them leaves the value of its predecessor.
-    fn failing(&self, now: Timestamp) -> Option<&FailingNodes> {
-        let driver = self.driver(now).filter(|_| self.silent_since(now).is_none())?;
-        self.fact.failing.as_ref().filter(|failing| failing.by == *driver)
-    }
-
-    /// The record in the Lease; `None` if it belongs to an earlier DaemonSet of the same name.
-    fn record_of(&self, daemonset: &PartialDaemonSet) -> Option<&Record> {
-        let record = self.fact.record.as_ref().ok()?.as_ref()?;
-        record.daemonset_uid.as_ref().is_none_or(|uid| *uid == daemonset.uid).then_some(record)
-    }
-
-    /// The pre-warming that the Lease asks for; `None` if it belongs to an earlier DaemonSet of the same name.
-    fn prewarm_of(&self, daemonset: &PartialDaemonSet, driven: bool) -> Option<FleetPrewarm> {
-        let prewarm = self.fact.prewarm.as_ref().ok()?.as_ref()?;
-        let prewarm = Some(prewarm).filter(|prewarm| prewarm.daemonset_uid == daemonset.uid)?;
-        Some(match (&prewarm.cancelled, &prewarm.paused) {
-            (Some(_), _) => FleetPrewarm::Cancelled,
-            (None, Some(_)) => FleetPrewarm::Paused,
-            // A StatefulSet continues without a driver.
-            (None, None) if driven || prewarm.method == PrewarmMethod::StatefulSet => FleetPrewarm::Requested,
-            (None, None) => FleetPrewarm::NobodyDrives,
-        })
-    }
 }
 
 impl KnownFleet {
@@ -191,9 +141,20 @@ impl KnownFleet {
             FleetEvent::DaemonSetsHealth(health) => self.health = health,
             FleetEvent::OnlyNamespace(namespace, why) => self.only = Some((namespace, why)),
             FleetEvent::LeasesListing => self.leases.listing(),
-            FleetEvent::LeasesListed => self.leases.listed(),
+            FleetEvent::LeasesListed => {
+                let before = self.leases.iter().filter(|(_, lease)| lease.has_record_that_ends());
+                let before: Vec<ObjectKey> = before.map(|(key, _)| key.clone()).collect();
+                self.leases.listed();
+                let gone = before.into_iter().filter(|key| self.leases.get(key).is_none());
+                gone.for_each(|key| self.dropped_records.dropped(key, now));
+                self.leases_listed = true;
+            }
             FleetEvent::Lease(namespace, name, fact) => self.lease((namespace, name), *fact, now),
-            FleetEvent::LeaseGone(namespace, name) => self.leases.remove(&(namespace, name)),
+            FleetEvent::LeaseGone(namespace, name) => {
+                let key = (namespace, name);
+                self.dropped_records.follow(&key, self.leases.get(&key), None, now);
+                self.leases.remove(&key);
+            }
             FleetEvent::LeasesHealth(health) => self.leases_health = health,
             FleetEvent::RevisionsListing => self.revisions.listing(),
             FleetEvent::RevisionsListed => self.revisions.listed(),
@@ -220,13 +181,15 @@ impl KnownFleet {
             }
         };
         self.seen_holders.note(&key, SeenHolder::new(&fact, holder_liveness));
+        self.dropped_records.follow(&key, self.leases.get(&key), Some(&fact), now);
         self.leases.insert(key, ObservedLease { fact, holder_liveness });
     }
 
     fn next_expiry(&self, now: Timestamp) -> Option<Timestamp> {
         let held = self.leases.iter().filter(|(_, lease)| lease.fact.holder.is_some());
         let changes = held.flat_map(|(_, lease)| [Some(lease.runs_out_at()), lease.silent_from()]).flatten();
-        changes.filter(|at| *at > now).min()
+        let words = self.leases.iter().filter_map(|(_, lease)| lease.last_report_changes_at(now));
+        changes.chain(words).chain(self.dropped_records.missed_at()).filter(|at| *at > now).min()
     }
 
     fn view(&self, now: Timestamp, us: &Identity) -> Fleet {
@@ -270,7 +233,8 @@ impl KnownFleet {
         let driven = lease.is_some_and(|lease| lease.driver(now).is_some());
         let record = lease.and_then(|lease| lease.record_of(daemonset));
         let failed_pulls = pulls.map_or(0, |pulls| pulls.failed);
-        let state = fleet_state(&Brief { failed_pulls, ..brief(daemonset) }, record, driven);
+        let record_is_missing = self.record_is_missing(daemonset, &key, now);
+        let state = fleet_state(&Brief { failed_pulls, record_is_missing, ..brief(daemonset) }, record, driven);
         let ListedChange { to, from, template_of_others } = ListedChange::of(daemonset, revisions, record);
         let state = match state {
             // The controller counts pods at another revision than the target of the rollout, and a driver pauses the rollout first.
@@ -279,22 +243,38 @@ impl KnownFleet {
             }
             state => state,
         };
+        // What was reported of another target says nothing of this one.
+        let of_target = |report: &FailingNodes| record.is_some_and(|it| report.is_about(it.intent.target.as_ref()));
+        let report = lease.and_then(|lease| lease.failing(now)).cloned().filter(of_target);
+        let last = lease.filter(|_| report.is_none()).and_then(|lease| lease.last_report(now));
+        let last_failing = last.filter(|report| report.revision.is_some() && of_target(report)).cloned();
+        let last_failing = last_failing.and_then(|report| LastFailing::new(report, now));
+        let unavailable = daemonset.counters.desired.saturating_sub(daemonset.counters.available);
         FleetRow {
             namespace: daemonset.namespace.clone(),
             name: daemonset.name.clone(),
             counters: daemonset.counters,
             strategy: strategy_words(daemonset),
-            since: recorded_since(&state, record),
+            since: recorded_since(&state, record, report.as_ref()),
             state,
             to,
             from,
             template_of_others,
             pulls,
-            failing: lease.filter(|_| record.is_some()).and_then(|lease| lease.failing(now)).cloned(),
+            last_failing: last_failing.filter(|last| last.report.nodes > 0 && unavailable > 0),
+            failing: report.map(|report| FailingNodes { at: None, ..report }),
             prewarm: lease.and_then(|lease| lease.prewarm_of(daemonset, driven)),
             silent_since: lease.and_then(|lease| lease.silent_since(now)).filter(|_| driven),
             driven_by: self.driven_by(daemonset, lease.filter(|lease| lease.driver(now).is_some()), us),
         }
+    }
+
+    /// Whether no record is left of the rollout for which rolldeck set `OnDelete`: the same rule as in `Engine::record_is_missing`.
+    fn record_is_missing(&self, daemonset: &PartialDaemonSet, key: &ObjectKey, now: Timestamp) -> bool {
+        let shows_none =
+            self.leases_listed && self.leases.get(key).is_none_or(|lease| matches!(lease.fact.record, Ok(None)));
+        let adopted = daemonset.adopted && daemonset.strategy == StrategyKind::OnDelete;
+        adopted && !daemonset.deleting && shows_none && !self.dropped_records.is_young(key, now)
     }
 
     fn driven_by(&self, daemonset: &PartialDaemonSet, lease: Option<&ObservedLease>, us: &Identity) -> DrivenBy {
@@ -311,7 +291,14 @@ impl KnownFleet {
 
 fn brief(daemonset: &PartialDaemonSet) -> Brief {
     let PartialDaemonSet { counters, strategy, adopted, observed, .. } = daemonset;
-    Brief { counters: *counters, strategy: *strategy, adopted: *adopted, observed: *observed, failed_pulls: 0 }
+    Brief {
+        counters: *counters,
+        strategy: *strategy,
+        adopted: *adopted,
+        observed: *observed,
+        record_is_missing: false,
+        failed_pulls: 0,
+    }
 }
 
 fn strategy_words(daemonset: &PartialDaemonSet) -> String {
@@ -329,10 +316,11 @@ fn strategy_words(daemonset: &PartialDaemonSet) -> String {
 mod agreement;
 #[cfg(test)]
 mod tests {
+    use super::super::handle::FleetPrewarm;
     use super::*;
     use crate::engine::model::facts::DaemonSetCounters;
     use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
-    use crate::engine::model::record::{By, Halt, HaltingGate, Paused};
+    use crate::engine::model::record::{By, Halt, HaltingGate, Paused, Record};
 
     pub(super) fn daemonset(updated: u32, available: u32) -> PartialDaemonSet {
         PartialDaemonSet {
@@ -344,6 +332,7 @@ mod tests {
             max_surge: Some(IntOrPercent::Int(0)),
             adopted: true,
             observed: true,
+            deleting: false,
             counters: DaemonSetCounters { desired: 20, current: 20, ready: 20, updated, available, misscheduled: 0 },
             images: vec![("agent".into(), "registry.example/agent:v2".into())],
         }

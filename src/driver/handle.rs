@@ -15,7 +15,7 @@ use crate::engine::model::command::{Command, Preview, Refusal, Unsettled};
 use crate::engine::model::config::Role;
 use crate::engine::model::container_log::{LogNews, LogSource};
 use crate::engine::model::facts::DaemonSetCounters;
-use crate::engine::model::failing_nodes::FailingNodes;
+use crate::engine::model::failing_nodes::{FailingNodes, LastFailing};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::inspection::Inspection;
@@ -270,8 +270,11 @@ pub struct FleetRow {
     pub template_of_others: bool,
     /// The images that its pods and its pre-warming pods wait for; `None`: not known.
     pub pulls: Option<FleetPulls>,
-    /// The failing nodes, as the driver writes them to the Lease; `None`: not known, or nobody drives.
+    /// The failing nodes, as the driver writes them to the Lease; `None`: not known, or nobody drives. Without the time of the report, because a
+    /// report that says the same again is no news.
     pub failing: Option<FailingNodes>,
+    /// The nodes that failed at the target as last reported, while pods are unavailable and no driver is known to look at them.
+    pub last_failing: Option<LastFailing>,
     /// The pre-warming that its Lease asks for.
     pub prewarm: Option<FleetPrewarm>,
     /// Who drives: an identity, `controller`, or nobody.
@@ -366,31 +369,60 @@ impl FleetRow {
     }
 
     /// Its state, its failing nodes, its pulls and its pre-warming, most important first, so that a narrow column cuts off the
-    /// least important part: a state in one word stands first, a long one behind what fails.
-    /// `running, 2 failing: crash loop`, `running, 2 pulling`, `held, pre-warm, 3 pulling`, `2 unavailable, 1 pull failed, pre-warm paused`.
+    /// least important part: the word of the state stands first, then what fails, then details of the state.
+    /// `running, 2 failing: crash loop`, `paused, 2 failing: crash loop, by ada`, `running, 2 pulling`, `held, pre-warm, 3 pulling`,
+    /// `2 unavailable, 1 pull failed, pre-warm paused`, `held, 2 unavailable, 2 failing 5m ago: crash loop`.
     pub fn standing(&self) -> String {
         // The reason of a halt already names the failure.
-        let failing = self.failing.as_ref().filter(|_| !matches!(self.state, FleetState::Halted(_)));
+        let is_halted = matches!(self.state, FleetState::Halted(_));
+        let failing = self.failing.as_ref().filter(|_| !is_halted);
         let failing_nodes = failing.map_or(0, |failing| failing.nodes);
         let failing = failing.filter(|failing| failing.nodes > 0).map(ToString::to_string);
+        let last = self.last_failing.as_ref().filter(|_| !is_halted).map(ToString::to_string);
         let words = |pulls: FleetPulls| Some(pulls.to_string()).filter(|words| !words.is_empty());
         let failed = self.pulls.map(|pulls| FleetPulls { failed: pulls.failed, ..FleetPulls::default() });
         // Nodes with failed pulls are among the failing nodes.
         let failed = failed.filter(|pulls| pulls.failed > failing_nodes).and_then(words);
         let pulls = self.pulls.map(|pulls| FleetPulls { failed: 0, ..pulls }).and_then(words);
-        let (state, prewarm) = (Some(self.doing()), self.prewarm.map(|prewarm| prewarm.to_string()));
+        let prewarm = self.prewarm.map(|prewarm| prewarm.to_string());
         let down = self.counters.desired.saturating_sub(self.counters.available);
         let unavailable = Some(down).filter(|down| *down > failing_nodes).map(|down| format!("{down} unavailable"));
+        let state = Some(self.doing());
         let parts = match &self.state {
-            // Short words, and they decide what is looked at next.
-            FleetState::Held => [state, failing, failed, unavailable, prewarm, pulls],
-            FleetState::Rolling | FleetState::RollingBack => [state, failing, failed, pulls, prewarm, None],
-            FleetState::Adopted | FleetState::UpToDate => [failing, failed, prewarm, pulls, state, None],
-            FleetState::Undriven | FleetState::Paused(_) => [failing, failed, state, pulls, prewarm, unavailable],
-            FleetState::Halted(_) | FleetState::StrategyDrifted => [state, failing, failed, pulls, prewarm, None],
-            FleetState::Degraded(_) | FleetState::Misscheduled(_) => [failing, state, failed, pulls, prewarm, None],
+            FleetState::Held | FleetState::RecordMissing => {
+                vec![state, failing, failed, unavailable, last, prewarm, pulls]
+            }
+            FleetState::Undriven | FleetState::Paused(_) => {
+                let details = self.word_and_details().filter(|_| failing.is_some() || failed.is_some());
+                let (word, details) = match details {
+                    Some((word, details)) => (Some(word.to_owned()), Some(details)),
+                    None => (state, None),
+                };
+                vec![word, failing, failed, details, unavailable, last, pulls, prewarm]
+            }
+            // Nodes that are being updated are unavailable, too.
+            FleetState::Rolling | FleetState::RollingBack | FleetState::Halted(_) | FleetState::StrategyDrifted => {
+                vec![state, failing, failed, last, pulls, prewarm]
+            }
+            FleetState::Adopted | FleetState::UpToDate => vec![failing, failed, prewarm, pulls, state],
+            FleetState::Degraded(_) | FleetState::Misscheduled(_) => vec![failing, state, failed, last, pulls, prewarm],
         };
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// The word for its state, and what more [`Self::doing`] says of it: `paused`, `by ada`. `None` where it is one expression.
+    fn word_and_details(&self) -> Option<(&'static str, String)> {
+        let by_others = || self.template_of_others.then(|| "template changed by others".to_owned());
+        let (word, details) = match &self.state {
+            FleetState::Paused(by) => ("paused", by.clone()),
+            FleetState::Undriven => ("held", "nobody drives".to_owned()),
+            _ => return None,
+        };
+        let details: Vec<String> = match &self.state {
+            FleetState::Undriven => by_others().into_iter().chain([details]).collect(),
+            _ => std::iter::once(details).chain(by_others()).collect(),
+        };
+        Some((word, details.join(", ")))
     }
 }
 

@@ -14,6 +14,7 @@ pub(super) mod halting_gates;
 pub mod holder;
 pub(super) mod holds;
 pub(crate) mod injected;
+pub mod missing_record;
 pub(super) mod own_budget;
 pub mod ownership;
 pub(crate) mod pace;

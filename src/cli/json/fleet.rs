@@ -45,6 +45,10 @@ struct FleetItem<'a> {
     /// `causes`; absent if they are not known or nobody drives.
     #[serde(skip_serializing_if = "Option::is_none")]
     failing: Option<FailingJson<'a>>,
+    /// The nodes that failed as last reported, and when that was (`at`), while pods are unavailable and no driver is known to see them; absent
+    /// otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_failing: Option<FailingJson<'a>>,
     /// `requested`, `nobodyDrives`, `paused` or `cancelled`; absent if nothing is pre-warmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     prewarm: Option<FleetPrewarm>,
@@ -61,12 +65,15 @@ struct FailingJson<'a> {
     nodes: u32,
     accepted: u32,
     causes: &'a [FailingCause],
+    /// The time of the report, if it is not of the present.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Timestamp>,
 }
 
 impl<'a> FailingJson<'a> {
     fn new(failing: &'a FailingNodes) -> Self {
-        let FailingNodes { by: _, nodes, accepted, causes } = failing;
-        Self { nodes: *nodes, accepted: *accepted, causes }
+        let FailingNodes { by: _, at, revision: _, runs_since: _, nodes, accepted, causes } = failing;
+        Self { nodes: *nodes, accepted: *accepted, causes, at: *at }
     }
 }
 
@@ -86,6 +93,7 @@ impl<'a> FleetItem<'a> {
             state: row.doing(),
             pulls: row.pulls,
             failing: row.failing.as_ref().map(FailingJson::new),
+            last_failing: row.last_failing.as_ref().map(|last| FailingJson::new(&last.report)),
             prewarm: row.prewarm,
             driven_by: row.driven_by.to_string(),
             driver_silent_since: row.silent_since,

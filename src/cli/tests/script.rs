@@ -406,7 +406,9 @@ impl Session for Script {
                 nodes: 2,
                 accepted: 0,
                 causes: vec![FailingCause { cause: "crash loop".into(), nodes: 2 }],
+                ..FailingNodes::default()
             }),
+            last_failing: None,
             state,
         };
         let mut rows = vec![

@@ -152,6 +152,8 @@ pub(crate) struct FleetMeta<'a> {
     pub(crate) resource_version: Option<Text<'a>>,
     generation: i64,
     #[serde(borrow)]
+    deletion_timestamp: Option<Text<'a>>,
+    #[serde(borrow)]
     annotations: Option<Annotations<'a>>,
 }
 
@@ -217,6 +219,8 @@ pub struct PartialDaemonSet {
     pub adopted: bool,
     /// Whether its controller has observed its latest spec.
     pub observed: bool,
+    /// Whether it is being deleted; its Lease is deleted with it.
+    pub deleting: bool,
     /// The counters of its controller.
     pub counters: DaemonSetCounters,
     /// The images of its template: container name, image.
@@ -238,6 +242,7 @@ impl FleetWire<'_> {
             max_surge: rolling.and_then(|rolling| rolling.max_surge),
             adopted: annotations.is_some_and(|annotations| annotations.original_strategy.is_some()),
             observed: status.observed_generation >= self.metadata.generation,
+            deleting: self.metadata.deletion_timestamp.is_some(),
             counters: DaemonSetCounters {
                 desired: status.desired_number_scheduled.0,
                 current: status.current_number_scheduled.0,

@@ -17,7 +17,7 @@ pub(super) struct StateAges {
 }
 
 impl StateAges {
-    /// Sets `since` of each row whose record does not say it. `settled` says whether all facts from which states follow are
+    /// Sets `since` of each row whose record does not say it, and of each whose rollout was seen to begin to run. `settled` says whether all facts from which states follow are
     /// known as of `now`. A state that differs between two successive settled views began now. After a view that was not
     /// settled, the beginning is unknown.
     pub(super) fn date(&mut self, rows: &mut [FleetRow], settled: bool, now: Timestamp) {
@@ -30,8 +30,12 @@ impl StateAges {
                 Some((known, since)) if *known == state => *since,
                 Some(_) | None => seen_begin,
             };
-            self.known.insert(key, (state, since));
-            row.since = row.since.or(since);
+            row.since = match row.state {
+                // The driver reports it with its next renewal, up to a few seconds late.
+                FleetState::Rolling | FleetState::RollingBack => since.or(row.since),
+                _ => row.since.or(since),
+            };
+            self.known.insert(key, (state, row.since));
         }
         self.settled = settled;
     }
@@ -59,6 +63,7 @@ mod tests {
             driven_by: DrivenBy::Nobody,
             silent_since: None,
             failing: None,
+            last_failing: None,
         }
     }
 
@@ -84,6 +89,32 @@ mod tests {
         assert_eq!(since(FleetState::Degraded(3), false, 12), Some(at(4)));
         assert_eq!(since(FleetState::UpToDate, true, 13), None, "it ended while nobody watched");
         assert_eq!(since(FleetState::Rolling, true, 14), Some(at(14)));
+    }
+
+    /// The driver reports the beginning a few seconds late.
+    #[test]
+    fn a_rollout_that_was_seen_to_begin_to_run_is_dated_by_that() {
+        let mut ages = StateAges::default();
+        ages.date(&mut [row(FleetState::Paused("by ada".into()))], true, at(1));
+        let mut since = |reported: Option<i64>, secs: i64| {
+            let mut rows = [FleetRow { since: reported.map(at), ..row(FleetState::Rolling) }];
+            ages.date(&mut rows, true, at(secs));
+            rows[0].since
+        };
+        assert_eq!(since(None, 2), Some(at(2)));
+        assert_eq!(since(Some(4), 5), Some(at(2)));
+        let mut ages = StateAges::default();
+        let mut since = |reported: Option<i64>, secs: i64| {
+            let mut rows = [FleetRow { since: reported.map(at), ..row(FleetState::Rolling) }];
+            ages.date(&mut rows, true, at(secs));
+            rows[0].since
+        };
+        assert_eq!(
+            (since(None, 2), since(Some(-60), 3)),
+            (None, Some(at(-60))),
+            "what began before is known by the report"
+        );
+        assert_eq!(since(None, 4), Some(at(-60)), "its driver is gone");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Tests that the fleet list and the rollout itself agree on a DaemonSet's state: the list derives it from the controller's
 //! counters and the record, the rollout from every node.
 
+mod reports;
+
 use super::*;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Takeover};
@@ -44,6 +46,7 @@ fn daemonset_of(fake: &FakeCluster) -> PartialDaemonSet {
         max_surge: strategy.max_surge,
         adopted: fake.daemonset.annotations.get(ORIGINAL_STRATEGY).is_some(),
         observed: fake.daemonset.observed_generation >= fake.daemonset.generation,
+        deleting: false,
         counters,
         images: Vec::new(),
     }
@@ -130,7 +133,7 @@ fn listed_row(fake: &FakeCluster) -> FleetRow {
     if let Some(lease) = fake.lease.clone() {
         list.lease(key, lease, fake.now);
     }
-    list.leases_health = WatchHealth::Live;
+    (list.leases_health, list.leases_listed) = (WatchHealth::Live, true);
     list.view(fake.now, &Identity::for_tests("eve@host/1")).rows.remove(0)
 }
 
@@ -165,6 +168,15 @@ fn what_fails_before_it_halts_is_told_by_whoever_drives() {
     console.run_for(&mut fake, 4);
     assert_eq!(failing_on_its_page(&console.snapshot(&fake)), 2);
     assert_eq!(listed_row(&fake).standing(), "held, 2 failing: restarts");
+    // From the second crash on it is said in the same words, whether the container waits or runs.
+    for _ in 0..2 {
+        nodes.iter().for_each(|node| fake.crash(node));
+        console.run_for(&mut fake, 4);
+        assert_eq!(listed_row(&fake).standing(), "held, 2 failing: crash loop");
+        nodes.iter().for_each(|node| fake.restart(node));
+        console.run_for(&mut fake, 4);
+        assert_eq!(listed_row(&fake).standing(), "held, 2 failing: crash loop");
+    }
     nodes.iter().for_each(|node| fake.crash(node));
     console.run_for(&mut fake, 4);
 
@@ -177,7 +189,10 @@ fn what_fails_before_it_halts_is_told_by_whoever_drives() {
     console.ask(&mut fake, Command::StopDriving).unwrap();
     console.run_for(&mut fake, 4);
     let row = listed_row(&fake);
-    assert_eq!((row.failing.clone(), row.standing().as_str()), (None, "held, 2 unavailable"));
+    assert_eq!(
+        (row.failing.clone(), row.standing().as_str()),
+        (None, "held, 2 unavailable, 2 failing 0s ago: crash loop")
+    );
 }
 
 #[test]

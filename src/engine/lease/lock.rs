@@ -376,17 +376,17 @@ impl Lock {
             write.transitions += u32::from(!matches!(self.known, KnownLease::Absent));
             write.acquired_at = Some(now);
             write.holder = Some(self.identity.clone());
-            // The pace and the failing nodes that another holder has measured are not ours to keep.
-            (write.pace, write.failing) = (Arc::default(), None);
+            // The pace that another holder has measured is not ours to keep. Its report of failing nodes names it, and stays until our first one.
+            write.pace = Arc::default();
         }
         write.duration_secs = u32::try_from(self.timing.lease.as_secs()).unwrap_or(15);
         write.renewed_at = Some(now);
         write
     }
 
-    /// The write that gives the Lease back.
+    /// The write that gives the Lease back. The report of failing nodes stays as the last one.
     pub(crate) fn give_back(&self, kept: LeaseContents) -> LeaseWrite {
-        LeaseWrite { holder: None, duration_secs: 1, pace: Arc::default(), failing: None, ..self.keep_holder(kept) }
+        LeaseWrite { holder: None, duration_secs: 1, pace: Arc::default(), ..self.keep_holder(kept) }
     }
 
     /// The resource version to write against; `None` if the write is to create the Lease.

@@ -3,6 +3,7 @@
 use super::lock::{KnownLease, Lock};
 use crate::engine::model::record::Record;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::missing_record::ends;
 
 impl Lock {
     /// The record on the Lease, if it can be read and is not of another DaemonSet.
@@ -28,7 +29,7 @@ impl Lock {
 
     /// Whether the record belongs to a rollout that ends, so that a release drops it next.
     pub(super) fn has_record_that_ends(&self) -> bool {
-        self.record().is_some_and(|record| record.intent.releasing.is_some() || record.progress.completed.is_some())
+        self.record().is_some_and(ends)
     }
 
     /// Notes, after the Lease was seen, whether the record of a rollout that was to end (`ended`) is gone.

@@ -6,8 +6,6 @@
 //!  somebody drives ───────────────────── the rollout begins: what is down and was never up at another revision is charged to it
 //! ```
 
-use std::time::Duration;
-
 use super::Engine;
 use crate::engine::assess::inputs::BeforeBegin;
 use crate::engine::model::Str;
@@ -16,10 +14,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::time::Timestamp;
-
-/// A release restores the strategy before it drops the record. Two watches show these changes, and the watch of the DaemonSet may be late by this
-/// much.
-const TOLD_WITHIN: Duration = Duration::from_secs(5);
+use crate::engine::rules::missing_record::missed_at;
 
 impl Engine {
     /// Whether rolldeck has set `OnDelete` and no record says for which rollout: somebody deleted the Lease, or the operator who braked may not write
@@ -32,7 +27,7 @@ impl Engine {
 
     /// From when on a record counts as missing although a release may have dropped it.
     pub(crate) fn record_missed_at(&self) -> Option<Timestamp> {
-        self.lock.record_dropped_at().map(|at| at + TOLD_WITHIN)
+        self.lock.record_dropped_at().map(missed_at)
     }
 
     /// The intent of a record that is made now by a command that names no settings.

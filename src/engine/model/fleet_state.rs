@@ -9,6 +9,8 @@ pub enum FleetState {
     Halted(String),
     /// Adopted, and somebody set the strategy back: its own controller replaces pods, outside the plan.
     StrategyDrifted,
+    /// Adopted, and no record is left that says for which rollout and with which limits.
+    RecordMissing,
     /// Unavailable pods, with no rollout under way: how many.
     Degraded(u32),
     /// All pods that should run are available, with no rollout under way. This many pods are on nodes that should not run them, or that
@@ -36,15 +38,16 @@ impl FleetState {
         match self {
             Self::Halted(_) => 0,
             Self::StrategyDrifted => 1,
-            Self::Degraded(_) => 2,
-            Self::Misscheduled(_) => 3,
-            Self::Undriven => 4,
-            Self::Paused(_) => 5,
-            Self::RollingBack => 6,
-            Self::Rolling => 7,
-            Self::Held => 8,
-            Self::Adopted => 9,
-            Self::UpToDate => 10,
+            Self::RecordMissing => 2,
+            Self::Degraded(_) => 3,
+            Self::Misscheduled(_) => 4,
+            Self::Undriven => 5,
+            Self::Paused(_) => 6,
+            Self::RollingBack => 7,
+            Self::Rolling => 8,
+            Self::Held => 9,
+            Self::Adopted => 10,
+            Self::UpToDate => 11,
         }
     }
 }
@@ -54,6 +57,7 @@ impl fmt::Display for FleetState {
         match self {
             Self::Halted(why) => write!(f, "halted: {why}"),
             Self::StrategyDrifted => f.write_str("strategy set back: its controller rolls"),
+            Self::RecordMissing => f.write_str("no record is left"),
             Self::Degraded(unavailable) => write!(f, "{unavailable} unavailable"),
             Self::Misscheduled(pods) => write!(f, "{pods} misscheduled"),
             Self::Undriven => f.write_str("held, nobody drives"),

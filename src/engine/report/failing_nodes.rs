@@ -4,13 +4,16 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::lost_readiness;
-use super::snapshot::keeps_restarting;
+use super::snapshot::{Phase, keeps_restarting};
 use super::trouble::{Symptoms, TroubleKind};
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
+use crate::engine::model::cause::CauseKind;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::failing_nodes::{FAILING_CAUSES, FailingCause, FailingNodes};
 use crate::engine::model::node::NodeState;
+use crate::engine::model::record::Intent;
+use crate::engine::model::time::Timestamp;
 
 impl Engine {
     /// The nodes that fail now, while we hold the lease of a rollout. `None` as well where pods or nodes are not seen, as the number is not known
@@ -18,16 +21,18 @@ impl Engine {
     pub(crate) fn failing_nodes(&self) -> Option<FailingNodes> {
         let seen = [Watched::Pods, Watched::Nodes].into_iter().all(|watched| self.health(watched) == WatchHealth::Live);
         let intent = self.recorded_intent().filter(|_| seen && self.lock.holds() && !self.catches_up())?;
-        let mut told = FailingNodes { by: self.config.identity.clone(), ..FailingNodes::default() };
+        let mut told = FailingNodes {
+            by: self.config.identity.clone(),
+            at: Some(self.view.server_time(self.now)),
+            revision: intent.target.clone(),
+            runs_since: self.runs_since(&intent),
+            ..FailingNodes::default()
+        };
         let mut causes: BTreeMap<String, u32> = BTreeMap::new();
         for row in self.assessment.rows().filter(|row| self.is_failing(row)) {
             told.nodes += 1;
             told.accepted += u32::from(self.is_accepted(&self.name(row), &intent));
-            let cause = row.cause.as_ref().map(|cause| cause.kind.to_string());
-            // Between two crashes the container runs, and the row has no cause.
-            let restarts = || (row.restarts > 0).then(|| "restarts".to_owned());
-            let down = || row.is_down.then(|| NodeState::NodeDown.to_string());
-            if let Some(cause) = cause.or_else(down).or_else(restarts) {
+            if let Some(cause) = steady_cause(row) {
                 *causes.entry(cause).or_default() += 1;
             }
         }
@@ -36,6 +41,19 @@ impl Engine {
         causes.sort_by_key(|cause| Reverse(cause.nodes));
         causes.truncate(FAILING_CAUSES);
         Some(FailingNodes { causes, ..told })
+    }
+
+    /// Since when the rollout to the target of this intent runs, by the API server's clock: as the last report in the Lease says, if it is ours
+    /// or so young that nobody else can have driven in between; otherwise since now. `None` if it does not run.
+    fn runs_since(&self, intent: &Intent) -> Option<Timestamp> {
+        let runs = matches!(self.phase(true, intent, self.now), Phase::Preparing | Phase::Running);
+        let at = Some(self.view.server_time(self.now)).filter(|_| runs)?;
+        let joins = |told: &FailingNodes| {
+            let is_young = told.at.is_some_and(|told| at.since(told) < self.config.timing.lease);
+            told.revision == intent.target && (told.by == self.config.identity || is_young)
+        };
+        let before = self.lock.reported_failing().filter(joins).and_then(|told| told.runs_since);
+        Some(before.unwrap_or(at))
     }
 
     /// Whether the page of the rollout lists the node as failed or struggling.
@@ -53,5 +71,21 @@ impl Engine {
             committed: row.committed,
         };
         TroubleKind::with(&symptoms).is_some_and(|trouble| trouble.is_failure(counts_as_failed))
+    }
+}
+
+/// Why the node fails, in words that stay the same while its containers crash and are started again. Between two crashes they run, and the row has
+/// no cause, or an ordinary one of a pod that starts.
+fn steady_cause(row: &Row) -> Option<String> {
+    let cause = row.cause.as_ref().map(|cause| cause.kind);
+    let cause = cause.filter(|cause| row.restarts == 0 || !cause.is_ordinary_at_start());
+    let never_ready = matches!(row.state, NodeState::Starting | NodeState::Failed);
+    match cause {
+        Some(cause) => Some(cause.to_string()),
+        None if row.is_down => Some(NodeState::NodeDown.to_string()),
+        // A pod that is ready at each of its starts is known by its second crash.
+        None if row.restarts > 1 || (row.restarts > 0 && never_ready) => Some(CauseKind::CrashLoop.to_string()),
+        None if row.restarts > 0 => Some("restarts".to_owned()),
+        None => None,
     }
 }

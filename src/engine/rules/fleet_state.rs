@@ -2,6 +2,7 @@
 //! pods and nodes.
 
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
+use crate::engine::model::failing_nodes::FailingNodes;
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{Direction, Intent, Progress, Record};
@@ -18,6 +19,8 @@ pub struct Brief {
     pub adopted: bool,
     /// Its controller has observed its present generation.
     pub observed: bool,
+    /// It is known that no record is left of the rollout for which it was adopted, by the same rule as in `Engine::record_is_missing`.
+    pub record_is_missing: bool,
     /// The number of nodes on which an image could not be pulled, as far as known: without a driver, nothing comes of those pulls.
     pub failed_pulls: u32,
 }
@@ -39,6 +42,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     let Some(record) = record else {
         return match (daemonset.strategy, daemonset.adopted) {
             (StrategyKind::RollingUpdate, _) if outdated > 0 || !daemonset.observed => FleetState::Rolling,
+            (StrategyKind::OnDelete, true) if daemonset.record_is_missing => FleetState::RecordMissing,
             (StrategyKind::OnDelete, _) if outdated > 0 => FleetState::Held,
             (StrategyKind::OnDelete, true) => at_rest(FleetState::Adopted),
             _ => at_rest(FleetState::UpToDate),
@@ -129,16 +133,17 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     }
 }
 
-/// Since when a DaemonSet is in this state, as far as its record tells, by the clock of the process that wrote the record. `None` for a state that
-/// the record does not date: only a process that watched it begin knows the time.
-pub fn recorded_since(state: &FleetState, record: Option<&Record>) -> Option<Timestamp> {
+/// Since when a DaemonSet is in this state, as far as its record and the last report of its driver tell, by the clock of the process that wrote them.
+/// `None` for a state that neither dates: only a process that watched it begin knows the time.
+pub fn recorded_since(state: &FleetState, record: Option<&Record>, report: Option<&FailingNodes>) -> Option<Timestamp> {
     let record = record?;
     match state {
         FleetState::Halted(_) => record.progress.halt.as_ref().map(|halt| halt.at),
         FleetState::Paused(_) => record.intent.paused.as_ref().map(|paused| paused.at),
-        // Since the rollout began, as the rollout's own view shows it.
-        FleetState::Rolling | FleetState::RollingBack => record.progress.started_at,
+        // The record tells when the rollout began, and not whether it was held or paused since.
+        FleetState::Rolling | FleetState::RollingBack => report.and_then(|report| report.runs_since),
         FleetState::StrategyDrifted
+        | FleetState::RecordMissing
         | FleetState::Degraded(_)
         | FleetState::Misscheduled(_)
         | FleetState::Undriven

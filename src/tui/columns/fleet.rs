@@ -191,7 +191,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
     FleetColumn {
         name: "since",
         headers: &["FOR"],
-        help: "how long in this state; `?`: not seen to begin",
+        help: "how long in this state: of a rollout that runs since it was let go, resumed or sent back; `?`: not known",
         kind: ColumnKind::Number,
         width: Width::Optional(&[Share { priority: 1, cells: |_, _| 4, keep: 18 }]),
         order: Some(|a, b| (a.since.is_none(), Reverse(a.since)).cmp(&(b.since.is_none(), Reverse(b.since)))),
@@ -244,6 +244,7 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
         _ if fails(row) => (Glyph::Failed, ThemeRole::Bad),
         _ if has_accepted_failures(row) => (Glyph::Failed, ThemeRole::Warn),
         FleetState::Degraded(_) | FleetState::Misscheduled(_) => (Glyph::Down, ThemeRole::Warn),
+        FleetState::RecordMissing => (Glyph::Paused, ThemeRole::Warn),
         FleetState::Undriven | FleetState::Paused(_) => (Glyph::Paused, ThemeRole::Warn),
         FleetState::Rolling | FleetState::RollingBack => (Glyph::Moving, ThemeRole::Busy),
         FleetState::Held if unavailable(row) > 0 => (Glyph::Down, ThemeRole::Warn),
@@ -281,7 +282,9 @@ fn standing_role(row: &FleetRow) -> ThemeRole {
 pub(crate) fn rank(row: &FleetRow) -> u8 {
     match fails(row) {
         true => row.state.rank().min(FleetState::StrategyDrifted.rank()),
-        false if has_accepted_failures(row) => row.state.rank().min(FleetState::Degraded(0).rank()),
+        false if has_accepted_failures(row) || row.last_failing.is_some() => {
+            row.state.rank().min(FleetState::Degraded(0).rank())
+        }
         false => row.state.rank(),
     }
 }
@@ -454,6 +457,7 @@ mod tests {
             driven_by: DrivenBy::Nobody,
             silent_since: None,
             failing: None,
+            last_failing: None,
         }
     }
 
@@ -536,11 +540,11 @@ mod tests {
         assert_eq!(unknown.standing(), "running");
         // What a driver tells comes first; an accepted failure is told, too, and needs no sign of its own in colour.
         for (accepted, words, (glyph, role)) in [
-            (0, "2 failing: crash loop, paused by ada", (Glyph::Failed, ThemeRole::Bad)),
-            (2, "2 failing, accepted: crash loop, paused by ada", (Glyph::Failed, ThemeRole::Warn)),
+            (0, "paused, 2 failing: crash loop, by ada", (Glyph::Failed, ThemeRole::Bad)),
+            (2, "paused, 2 failing, accepted: crash loop, by ada", (Glyph::Failed, ThemeRole::Warn)),
         ] {
             let causes = vec![FailingCause { cause: "crash loop".into(), nodes: 2 }];
-            let failing = Some(FailingNodes { by: "ada@host/1".into(), nodes: 2, accepted, causes });
+            let failing = Some(FailingNodes { nodes: 2, accepted, causes, ..FailingNodes::default() });
             let counters = DaemonSetCounters { desired: 3, available: 1, ..DaemonSetCounters::default() };
             let pulls = Some(FleetPulls { failed: 1, ..FleetPulls::default() });
             let state = FleetState::Paused("by ada".into());

@@ -1,0 +1,190 @@
+//! What the list tells of the last report of a driver: of failing nodes, and of the time since when the rollout runs. And that it tells of a record
+//! that is gone.
+
+use super::*;
+use crate::engine::report::snapshot::Alarm;
+
+/// The ten nodes of `fake` are rolled out: two have the new pod, and crash.
+fn two_crash() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console
+        .ask(&mut fake, Command::Tune(Tuning { failure_threshold: Some(IntOrPercent::Int(5)), ..Tuning::default() }))
+        .unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 30);
+    fake.deleted.clone().iter().for_each(|node| fake.crash(node));
+    console.run_for(&mut fake, 4);
+    (fake, console)
+}
+
+/// Whether this is the time at which something began at `begun`, as reported with the next write of the Lease.
+fn is_about(since: Option<Timestamp>, begun: Timestamp) -> bool {
+    since.is_some_and(|since| since >= begun && since.since(begun) <= Duration::from_secs(4))
+}
+
+#[test]
+fn how_long_it_runs_counts_from_when_it_was_let_go_resumed_or_sent_back() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 60);
+    let held = listed_row(&fake);
+    assert_eq!((held.state, held.since), (FleetState::Held, None), "the record does not tell since when");
+
+    fake.slow = true;
+    let begun = fake.now;
+    console.partition(&mut fake, 4);
+    fake.kubelets();
+    console.run_for(&mut fake, 30);
+    let row = listed_row(&fake);
+    assert_eq!(row.state, FleetState::Rolling);
+    assert!(is_about(row.since, begun), "{:?} after {begun:?}", row.since);
+
+    let paused = fake.now;
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    console.run_for(&mut fake, 30);
+    let row = listed_row(&fake);
+    assert!(matches!(row.state, FleetState::Paused(_)) && is_about(row.since, paused), "{row:?}");
+
+    let resumed = fake.now;
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.run_for(&mut fake, 30);
+    let row = listed_row(&fake);
+    assert_eq!(row.state, FleetState::Rolling);
+    assert!(is_about(row.since, resumed), "{:?} after {resumed:?}", row.since);
+
+    let undone = fake.now;
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 6);
+    let row = listed_row(&fake);
+    assert_eq!(row.state, FleetState::RollingBack);
+    assert!(is_about(row.since, undone), "{:?} after {undone:?}", row.since);
+
+    // Whoever takes over goes on with it, and a driver that is gone says nothing of the present.
+    let report = fake.lease.as_ref().unwrap().failing.clone().unwrap();
+    assert_eq!(report.runs_since, row.since);
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run(&mut fake);
+    assert_eq!(listed_row(&fake).since, None);
+    let mut bob = FakeConsole::open(&fake, "bob");
+    bob.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    bob.run_for(&mut fake, 6);
+    let taken_over = listed_row(&fake);
+    assert_eq!((taken_over.state, taken_over.since), (FleetState::RollingBack, row.since));
+}
+
+#[test]
+fn what_failed_when_the_driver_left_is_told_as_the_past() {
+    let (mut fake, mut console) = two_crash();
+    assert_eq!(listed_row(&fake).standing(), "held, 2 failing: crash loop");
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    console.run_for(&mut fake, 4);
+    let words = listed_row(&fake).standing();
+    assert!(words.starts_with("paused, 2 failing: crash loop, by "), "{words}");
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run_for(&mut fake, 4);
+    assert_eq!(listed_row(&fake).standing(), "held, 2 unavailable, 2 failing 0s ago: crash loop");
+    fake.now = fake.now + Duration::from_secs(330);
+    let row = listed_row(&fake);
+    assert_eq!(
+        (row.failing.clone(), row.standing().as_str()),
+        (None, "held, 2 unavailable, 2 failing 5m ago: crash loop")
+    );
+
+    let target = fake.lease.as_mut().unwrap().failing.as_mut().unwrap().revision.replace("other".into());
+    assert_eq!(listed_row(&fake).standing(), "held, 2 unavailable", "it was about another target");
+    fake.lease.as_mut().unwrap().failing.as_mut().unwrap().revision = target;
+    fake.deleted.clone().iter().for_each(|node| fake.restart(node));
+    assert_eq!(listed_row(&fake).standing(), "held", "all are available");
+}
+
+/// A driver that has died and may not have: its report is as old as its last renewal.
+#[test]
+fn what_a_silent_driver_told_last_is_told_as_the_past() {
+    let (mut fake, console) = two_crash();
+    drop(console);
+    fake.now = fake.now + Duration::from_secs(40);
+    let row = listed_row(&fake);
+    assert!(row.silent_since.is_some() && row.failing.is_none(), "{row:?}");
+    assert_eq!(row.standing(), "held, 2 unavailable, 2 failing 40s ago: crash loop");
+}
+
+#[test]
+fn what_failed_at_another_target_is_not_told_as_present() {
+    let (mut fake, _console) = two_crash();
+    let report = fake.lease.as_mut().unwrap().failing.as_mut().unwrap();
+    assert_eq!(report.revision.as_deref(), Some("hash2"));
+    report.revision = Some("hash1".into());
+    let row = listed_row(&fake);
+    assert_eq!((row.failing, row.last_failing), (None, None));
+    fake.lease.as_mut().unwrap().failing.as_mut().unwrap().revision = None;
+    assert_eq!(listed_row(&fake).failing.map(|failing| failing.nodes), Some(2), "an older rolldeck does not name it");
+}
+
+#[test]
+fn that_no_record_is_left_is_told_as_on_the_page() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 30);
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run(&mut fake);
+    let missing = |fake: &FakeCluster| {
+        let page = FakeConsole::open_as(fake, "eve", Role::OneShot).snapshot(fake);
+        page.alarms.contains(&Alarm::RecordMissing)
+    };
+    assert!(!missing(&fake) && listed_row(&fake).state == FleetState::Held);
+    fake.lease = None;
+    let row = listed_row(&fake);
+    assert!(missing(&fake));
+    assert_eq!((row.state.clone(), row.standing().as_str()), (FleetState::RecordMissing, "no record is left"));
+    fake.deleted.clone().iter().for_each(|node| fake.crash(node));
+    assert_eq!(listed_row(&fake).standing(), "no record is left, 2 unavailable");
+
+    // Before the Leases are listed, and where they may not be seen, it is not known.
+    let mut list = KnownFleet::default();
+    list.daemonsets.insert(("edge".into(), "agent".into()), daemonset_of(&fake));
+    let state = |list: &KnownFleet| list.view(fake.now, &Identity::for_tests("eve@host/1")).rows.remove(0).state;
+    assert_eq!(state(&list), FleetState::Held);
+    list.observe(FleetEvent::LeasesListing, fake.now);
+    list.observe(FleetEvent::LeasesListed, fake.now);
+    assert_eq!(state(&list), FleetState::RecordMissing);
+    let going = PartialDaemonSet { deleting: true, ..daemonset_of(&fake) };
+    list.daemonsets.insert(("edge".into(), "agent".into()), going);
+    assert_eq!(state(&list), FleetState::Held, "its Lease goes with it");
+}
+
+/// A release drops the record, and the news that it has restored the strategy may come later.
+#[test]
+fn a_record_that_a_release_dropped_is_missed_only_after_a_while() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let (at, daemonset) = (fake.now, daemonset_of(&fake));
+    let key = (daemonset.namespace.clone(), Str::from(lease_name(&daemonset.name)));
+    for how in 0..3 {
+        let mut list = KnownFleet { leases_listed: true, ..KnownFleet::default() };
+        list.daemonsets.insert((daemonset.namespace.clone(), daemonset.name.clone()), daemonset.clone());
+        let mut fact = LeaseFact { holder: None, ..fake.lease.clone().unwrap() };
+        let record = fact.record.as_mut().unwrap().as_mut().unwrap();
+        record.intent.releasing = Some(crate::engine::model::record::By { by: "ada".into(), at });
+        list.lease(key.clone(), fact.clone(), at);
+        match how {
+            0 => list.observe(FleetEvent::LeaseGone(key.0.clone(), key.1.clone()), at),
+            1 => list.lease(key.clone(), LeaseFact { record: Ok(None), ..fact }, at),
+            _ => {
+                list.observe(FleetEvent::LeasesListing, at);
+                list.observe(FleetEvent::LeasesListed, at);
+            }
+        }
+        let state = |now: Timestamp| list.view(now, &Identity::for_tests("eve@host/1")).rows.remove(0).state;
+        assert_eq!(state(at), FleetState::Held, "{how}");
+        let missed = list.next_expiry(at).unwrap();
+        assert_eq!(missed, at + Duration::from_secs(5), "{how}: it is looked at again by itself");
+        assert_eq!(state(missed), FleetState::RecordMissing, "{how}");
+    }
+}

@@ -1,0 +1,124 @@
+//! The Leases of listed DaemonSets: what their holders and records tell.
+
+use std::collections::BTreeMap;
+
+use super::ObjectKey;
+use crate::cluster::PartialDaemonSet;
+use crate::driver::handle::FleetPrewarm;
+use crate::engine::model::Str;
+use crate::engine::model::config::Timing;
+use crate::engine::model::facts::LeaseFact;
+use crate::engine::model::failing_nodes::{FailingNodes, LastFailing};
+use crate::engine::model::prewarm::PrewarmMethod;
+use crate::engine::model::record::Record;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::holder::{HolderLiveness, silent_from};
+use crate::engine::rules::missing_record::{ends, missed_at};
+
+/// A Lease, and the last sign of life of its holder.
+#[derive(Debug)]
+pub(super) struct ObservedLease {
+    pub(super) fact: LeaseFact,
+    pub(super) holder_liveness: HolderLiveness,
+}
+
+impl ObservedLease {
+    pub(super) fn runs_out_at(&self) -> Timestamp {
+        self.holder_liveness.runs_out_at(self.fact.duration_secs, Timing::default().lease)
+    }
+
+    pub(super) fn driver(&self, now: Timestamp) -> Option<&Str> {
+        self.fact.holder.as_ref().filter(|_| now < self.runs_out_at())
+    }
+
+    /// The time from which the holder counts as silent, by the same rule as on the rollout's page.
+    pub(super) fn silent_from(&self) -> Option<Timestamp> {
+        silent_from(&self.fact, self.holder_liveness, Timing::default().lease)
+    }
+
+    /// The time of the holder's last renewal, by the holder's own clock; `None` if the holder is not silent.
+    pub(super) fn silent_since(&self, now: Timestamp) -> Option<Timestamp> {
+        self.silent_from().filter(|from| *from <= now).and(self.fact.renewed_at)
+    }
+
+    /// The failing nodes that the holder has written to the Lease; `None` if the holder is silent. A driver that does not
+    /// write them leaves the value of its predecessor.
+    pub(super) fn failing(&self, now: Timestamp) -> Option<&FailingNodes> {
+        let driver = self.driver(now).filter(|_| self.silent_since(now).is_none())?;
+        self.fact.failing.as_ref().filter(|failing| failing.by == *driver)
+    }
+
+    /// The last report of failing nodes, if it is not known that a driver lives who sees them now.
+    pub(super) fn last_report(&self, now: Timestamp) -> Option<&FailingNodes> {
+        let is_driven = self.driver(now).is_some() && self.silent_since(now).is_none();
+        self.fact.failing.as_ref().filter(|_| !is_driven)
+    }
+
+    /// When the age of the last report changes in words.
+    pub(super) fn last_report_changes_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let report = self.last_report(now).filter(|report| report.nodes > 0)?;
+        Some(LastFailing::next_change(report.at?, now))
+    }
+
+    /// Whether its rollout is to end, so that its record may be dropped.
+    pub(super) fn has_record_that_ends(&self) -> bool {
+        matches!(&self.fact.record, Ok(Some(record)) if ends(record))
+    }
+
+    /// The record in the Lease; `None` if it belongs to an earlier DaemonSet of the same name.
+    pub(super) fn record_of(&self, daemonset: &PartialDaemonSet) -> Option<&Record> {
+        let record = self.fact.record.as_ref().ok()?.as_ref()?;
+        record.daemonset_uid.as_ref().is_none_or(|uid| *uid == daemonset.uid).then_some(record)
+    }
+
+    /// The pre-warming that the Lease asks for; `None` if it belongs to an earlier DaemonSet of the same name.
+    pub(super) fn prewarm_of(&self, daemonset: &PartialDaemonSet, driven: bool) -> Option<FleetPrewarm> {
+        let prewarm = self.fact.prewarm.as_ref().ok()?.as_ref()?;
+        let prewarm = Some(prewarm).filter(|prewarm| prewarm.daemonset_uid == daemonset.uid)?;
+        Some(match (&prewarm.cancelled, &prewarm.paused) {
+            (Some(_), _) => FleetPrewarm::Cancelled,
+            (None, Some(_)) => FleetPrewarm::Paused,
+            // A StatefulSet continues without a driver.
+            (None, None) if driven || prewarm.method == PrewarmMethod::StatefulSet => FleetPrewarm::Requested,
+            (None, None) => FleetPrewarm::NobodyDrives,
+        })
+    }
+}
+
+/// When records of rollouts that were to end were seen to be dropped. The DaemonSet may still look adopted then.
+#[derive(Default, Debug)]
+pub(super) struct DroppedRecords(BTreeMap<ObjectKey, Timestamp>);
+
+impl DroppedRecords {
+    /// Takes in that a Lease changed from `before` to `after`; `None`: it is not there.
+    pub(super) fn follow(
+        &mut self,
+        key: &ObjectKey,
+        before: Option<&ObservedLease>,
+        after: Option<&LeaseFact>,
+        now: Timestamp,
+    ) {
+        if after.is_some_and(|fact| !matches!(fact.record, Ok(None))) {
+            self.0.remove(key);
+        } else if before.is_some_and(ObservedLease::has_record_that_ends) {
+            self.dropped(key.clone(), now);
+        }
+    }
+
+    /// Takes in that the record of a rollout that was to end is gone.
+    pub(super) fn dropped(&mut self, key: ObjectKey, now: Timestamp) {
+        // Those of the past say nothing any more.
+        self.0.retain(|_, at| missed_at(*at) > now);
+        self.0.insert(key, now);
+    }
+
+    /// Whether the record was dropped so lately that the DaemonSet may still look adopted.
+    pub(super) fn is_young(&self, key: &ObjectKey, now: Timestamp) -> bool {
+        self.0.get(key).is_some_and(|at| now < missed_at(*at))
+    }
+
+    /// When records that were dropped count as missing.
+    pub(super) fn missed_at(&self) -> impl Iterator<Item = Timestamp> {
+        self.0.values().map(|at| missed_at(*at))
+    }
+}
