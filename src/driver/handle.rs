@@ -346,6 +346,9 @@ impl fmt::Display for FleetPrewarm {
     }
 }
 
+/// The template is another one than that of the rollout.
+const BY_OTHERS: &str = "template changed by others";
+
 impl FleetRow {
     /// Its state. If the driver is silent, the text says so as the rollout's page does.
     pub fn doing(&self) -> String {
@@ -353,8 +356,8 @@ impl FleetRow {
             FleetState::Rolling | FleetState::RollingBack if self.silent_since.is_some() => {
                 format!("{}, its driver is silent", self.state)
             }
-            FleetState::Undriven if self.template_of_others => "template changed by others, nobody drives".to_owned(),
-            state if self.template_of_others => format!("{state}, template changed by others"),
+            FleetState::Undriven if self.template_of_others => format!("{BY_OTHERS}, nobody drives"),
+            state if self.template_of_others => format!("{state}, {BY_OTHERS}"),
             state => state.to_string(),
         }
     }
@@ -412,17 +415,13 @@ impl FleetRow {
 
     /// The word for its state, and what more [`Self::doing`] says of it: `paused`, `by ada`. `None` where it is one expression.
     fn word_and_details(&self) -> Option<(&'static str, String)> {
-        let by_others = || self.template_of_others.then(|| "template changed by others".to_owned());
-        let (word, details) = match &self.state {
-            FleetState::Paused(by) => ("paused", by.clone()),
-            FleetState::Undriven => ("held", "nobody drives".to_owned()),
-            _ => return None,
-        };
-        let details: Vec<String> = match &self.state {
-            FleetState::Undriven => by_others().into_iter().chain([details]).collect(),
-            _ => std::iter::once(details).chain(by_others()).collect(),
-        };
-        Some((word, details.join(", ")))
+        match &self.state {
+            FleetState::Paused(by) if self.template_of_others => Some(("paused", format!("{by}, {BY_OTHERS}"))),
+            FleetState::Paused(by) => Some(("paused", by.clone())),
+            FleetState::Undriven if self.template_of_others => Some(("held", format!("{BY_OTHERS}, nobody drives"))),
+            FleetState::Undriven => Some(("held", "nobody drives".to_owned())),
+            _ => None,
+        }
     }
 }
 

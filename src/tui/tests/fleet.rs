@@ -9,6 +9,7 @@ use crate::driver::{Fleet, FleetPrewarm, FleetPulls, FleetRow};
 use crate::engine::model::command::Command;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::event::WatchHealth;
+use crate::engine::model::failing_nodes::{FailingCause, FailingNodes};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::action::{ACTIONS, ActionId, Group};
@@ -192,6 +193,30 @@ fn the_list_calls_a_rollout_that_is_open_held_as_its_page_does() {
     listed.rows[2].state = FleetState::Paused("by ops".into());
     console.tell(Msg::Fleet(listed.into()));
     assert_eq!(row(&console).state, FleetState::Paused("by ops".into()), "what is recorded is not overruled");
+}
+
+#[test]
+fn where_there_is_little_room_the_state_and_what_fails_come_before_who_did_it() {
+    let mut listed = fleet();
+    let row = &mut listed.rows[3];
+    row.state = FleetState::Paused("by somebody-with-a-long-name@bastion-2".into());
+    let causes = vec![FailingCause { cause: "crash loop".into(), nodes: 2 }];
+    row.failing = Some(FailingNodes { nodes: 2, causes, ..FailingNodes::default() });
+    for (width, height, words) in [
+        (40, 12, "paused, 2 failing"),
+        (80, 24, "paused, 2 failing"),
+        (120, 40, "paused, 2 failing: crash loop"),
+        (200, 50, "paused, 2 failing: crash loop, by somebody"),
+    ] {
+        let mut console = TestConsole::on_fleet(width, height);
+        console.tell(Msg::Fleet(listed.clone().into()));
+        assert!(console.screen().contains(words), "{width}x{height}: {}", console.screen());
+    }
+    listed.rows[3].state = FleetState::RecordMissing;
+    listed.rows[3].failing = None;
+    let mut console = TestConsole::on_fleet(40, 12);
+    console.tell(Msg::Fleet(listed.into()));
+    assert!(console.screen().contains("no record is left"), "{}", console.screen());
 }
 
 /// All pods are of one revision, and none of them is well: as on its page nothing of the bar is full, and the sign is that of failed nodes.
