@@ -374,7 +374,7 @@ impl FleetRow {
     /// Its state, its failing nodes, its pulls and its pre-warming, most important first, so that a narrow column cuts off the
     /// least important part: the word of the state stands first, then what fails, then details of the state.
     /// `running, 2 failing: crash loop`, `paused, 2 failing: crash loop, by ada`, `running, 2 pulling`, `held, pre-warm, 3 pulling`,
-    /// `2 unavailable, 1 pull failed, pre-warm paused`, `held, 2 unavailable, 2 failing 5m ago: crash loop`.
+    /// `2 unavailable, 1 pull failed, pre-warm paused`, `held, 2 unavailable, 5m ago 2 failing: crash loop`.
     pub fn standing(&self) -> String {
         // The reason of a halt already names the failure.
         let is_halted = matches!(self.state, FleetState::Halted(_));

@@ -10,7 +10,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::fleet_state::FleetState;
-use crate::engine::model::node::Blame;
+use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::record::{Direction, ORIGINAL_STRATEGY};
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::template::TaintEffect;
@@ -114,14 +114,14 @@ fn cut(fake: &mut FakeCluster, node: &str) {
     fake.set_taints(node, &[(DOWN, "", TaintEffect::NoSchedule), (DOWN, "", TaintEffect::NoExecute)]);
 }
 
-/// The number of nodes that the rollout's page shows as failed or in trouble.
+/// The number of nodes that the rollout's page shows as failed or in trouble at the target.
 fn failing_on_its_page(snapshot: &Snapshot) -> u32 {
     let fails = |node: &&NodeView| match TroubleKind::of(node) {
         Some(TroubleKind::Failed(_) | TroubleKind::Struggling(_) | TroubleKind::Restarted) => true,
         Some(TroubleKind::Suspect) => node.counts_as_failed(),
         Some(TroubleKind::DownReplaced | TroubleKind::DownNext) | None => false,
     };
-    snapshot.nodes.iter().filter(fails).count() as u32
+    snapshot.nodes.iter().filter(|node| node.state != NodeState::Outdated && fails(node)).count() as u32
 }
 
 /// The row of the list in a session that has just begun to watch.
@@ -191,7 +191,7 @@ fn what_fails_before_it_halts_is_told_by_whoever_drives() {
     let row = listed_row(&fake);
     assert_eq!(
         (row.failing.clone(), row.standing().as_str()),
-        (None, "held, 2 unavailable, 2 failing 0s ago: crash loop")
+        (None, "held, 2 unavailable, 0s ago 2 failing: crash loop")
     );
 }
 

@@ -84,10 +84,11 @@ impl FailingNodes {
     }
 
     fn words(&self, f: &mut fmt::Formatter<'_>, ago: Option<Duration>) -> fmt::Result {
-        write!(f, "{} failing", self.nodes)?;
+        // A narrow column cuts off the end, and what is past must not be read as present.
         if let Some(ago) = ago {
-            write!(f, " {} ago", ShortDuration(ago))?;
+            write!(f, "{} ago ", ShortDuration(ago))?;
         }
+        write!(f, "{} failing", self.nodes)?;
         match self.accepted {
             0 => {}
             _ if self.unaccepted() == 0 => f.write_str(", accepted")?,
@@ -142,7 +143,7 @@ impl LastFailing {
     }
 }
 
-/// `2 failing 5m ago: crash loop`.
+/// `5m ago 2 failing: crash loop`.
 impl fmt::Display for LastFailing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.report.words(f, Some(self.ago))
@@ -180,7 +181,7 @@ mod tests {
         {
             let now = at + Duration::from_secs(secs);
             let last = LastFailing::new(report.clone(), now).unwrap();
-            assert_eq!(last.to_string(), format!("2 failing {words} ago: crash loop"));
+            assert_eq!(last.to_string(), format!("{words} ago 2 failing: crash loop"));
             assert_eq!(LastFailing::next_change(at, now), at + Duration::from_secs(next));
         }
         assert_eq!(LastFailing::new(failing(2, 0, &[]), at), None, "an older rolldeck does not say when");

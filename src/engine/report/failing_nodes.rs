@@ -56,8 +56,11 @@ impl Engine {
         Some(before.unwrap_or(at))
     }
 
-    /// Whether the page of the rollout lists the node as failed or struggling.
+    /// Whether the page of the rollout lists the node as failed or struggling, and not with a pod of an earlier target, which is still to be replaced.
     fn is_failing(&self, row: &Row) -> bool {
+        if row.state == NodeState::Outdated {
+            return false;
+        }
         let counts_as_failed = row.state == NodeState::Failed || self.has_failed(row);
         let pod = row.pod.and_then(|pod| self.view.pod(pod));
         let symptoms = Symptoms {

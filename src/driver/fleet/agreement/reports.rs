@@ -86,12 +86,12 @@ fn what_failed_when_the_driver_left_is_told_as_the_past() {
     console.ask(&mut fake, Command::Resume).unwrap();
     console.ask(&mut fake, Command::StopDriving).unwrap();
     console.run_for(&mut fake, 4);
-    assert_eq!(listed_row(&fake).standing(), "held, 2 unavailable, 2 failing 0s ago: crash loop");
+    assert_eq!(listed_row(&fake).standing(), "held, 2 unavailable, 0s ago 2 failing: crash loop");
     fake.now = fake.now + Duration::from_secs(330);
     let row = listed_row(&fake);
     assert_eq!(
         (row.failing.clone(), row.standing().as_str()),
-        (None, "held, 2 unavailable, 2 failing 5m ago: crash loop")
+        (None, "held, 2 unavailable, 5m ago 2 failing: crash loop")
     );
 
     let target = fake.lease.as_mut().unwrap().failing.as_mut().unwrap().revision.replace("other".into());
@@ -109,7 +109,7 @@ fn what_a_silent_driver_told_last_is_told_as_the_past() {
     fake.now = fake.now + Duration::from_secs(40);
     let row = listed_row(&fake);
     assert!(row.silent_since.is_some() && row.failing.is_none(), "{row:?}");
-    assert_eq!(row.standing(), "held, 2 unavailable, 2 failing 40s ago: crash loop");
+    assert_eq!(row.standing(), "held, 2 unavailable, 40s ago 2 failing: crash loop");
 }
 
 #[test]
@@ -122,6 +122,23 @@ fn what_failed_at_another_target_is_not_told_as_present() {
     assert_eq!((row.failing, row.last_failing), (None, None));
     fake.lease.as_mut().unwrap().failing.as_mut().unwrap().revision = None;
     assert_eq!(listed_row(&fake).failing.map(|failing| failing.nodes), Some(2), "an older rolldeck does not name it");
+}
+
+/// The pods that crash are those of the revision from which it goes back. They are gone before the driver reports again.
+#[test]
+fn what_failed_before_a_roll_back_is_not_told_once_it_has_begun() {
+    let (mut fake, mut console) = two_crash();
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    let mut went_back = false;
+    for _ in 0..6 {
+        let record = fake.lease.as_ref().unwrap().record.clone().unwrap();
+        if record.is_some_and(|record| record.intent.target.as_deref() == Some("hash1")) {
+            went_back = true;
+            assert!(listed_row(&fake).failing.is_none_or(|failing| failing.nodes == 0));
+        }
+        console.run_for(&mut fake, 1);
+    }
+    assert!(went_back, "{:?}", fake.lease);
 }
 
 #[test]
