@@ -63,7 +63,8 @@ impl Engine {
         let defaults = Some(&self.config().defaults).filter(|_| !self.is_recorded())?;
         let mut made = None;
         edits.iter().for_each(|edit| edit.apply(&mut made));
-        made.map(|_| defaults)
+        // A record that is made only to be dropped by a release begins no rollout.
+        made.filter(|made| made.releasing.is_none()).map(|_| defaults)
     }
 
     /// The beginner of a rollout, to be noted if this command begins it after the rollout's earlier record was lost.

@@ -1,6 +1,6 @@
 //! Commands that other processes carried out, as their Events report them. The record says what is asked for, and not by whom.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::{Telling, Topic};
 use crate::engine::model::Str;
@@ -11,6 +11,9 @@ use crate::engine::report::snapshot::Snapshot;
 /// How many told Events are remembered: more than a timeline keeps.
 const REMEMBERED: usize = 512;
 
+/// The reason of an Event about a pause. The phase says by whom and why the rollout is paused.
+const PAUSED: &str = "RolloutPaused";
+
 /// Which of these commands are told already.
 #[derive(Debug, Default)]
 pub(super) struct ReportedCommands {
@@ -18,16 +21,22 @@ pub(super) struct ReportedCommands {
     since: Option<Timestamp>,
     /// The names of the Events that are told. A rollout that is opened again reads them anew.
     told: VecDeque<Str>,
+    /// What this process was called: each time that it opens the rollout it has another name, and it has told its own commands itself.
+    ours: BTreeSet<Str>,
 }
 
 impl ReportedCommands {
     /// The sentences about commands that were not told yet, oldest first.
     pub(super) fn news(&mut self, snapshot: &Snapshot) -> Vec<String> {
         let since = *self.since.get_or_insert(snapshot.at);
+        if !self.ours.contains(&snapshot.identity) {
+            self.ours.insert(snapshot.identity.clone());
+        }
         let mut news = Vec::new();
-        for event in snapshot.timeline.iter().filter(|event| event.at > since && event.reports_a_command()) {
-            let RolloutEventKind::Reported { event: name, .. } = &event.kind else { continue };
-            if !self.told.contains(name) {
+        let is_told = |event: &&RolloutEvent| event.at > since && event.reports_a_command() && event.reason() != PAUSED;
+        for event in snapshot.timeline.iter().filter(is_told) {
+            let RolloutEventKind::Reported { event: name, identity, .. } = &event.kind else { continue };
+            if !self.ours.contains(identity) && !self.told.contains(name) {
                 news.extend(sentence(event));
                 self.told.push_back(name.clone());
                 self.told.drain(..self.told.len().saturating_sub(REMEMBERED));

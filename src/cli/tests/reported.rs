@@ -24,11 +24,23 @@ fn reported(secs: i64, name: &str, reason: &str, said: &str) -> RolloutEvent {
     }
 }
 
+/// What this process did when it had opened the rollout for its edits.
+fn by_us(name: &str) -> RolloutEventKind {
+    RolloutEventKind::Reported {
+        reason: "RolloutImageSet".into(),
+        identity: script::driving().identity,
+        event: name.into(),
+        severity: Severity::Normal,
+    }
+}
+
 /// Also where the rollout is opened a second time to drive, and reads all Events anew.
 #[tokio::test(start_paused = true)]
-async fn a_driver_tells_once_who_stepped_paused_or_resumed_since_it_began() {
+async fn a_driver_tells_once_which_others_gave_commands_since_it_began() {
     let before = reported(-60, "agent.0", "RolloutStepped", "step to 1: 1 of 120 nodes may be updated");
     let step = reported(611, "agent.1", "RolloutStepped", "step to partition 4: 116 of 120 nodes may be updated");
+    let ours = RolloutEvent { kind: by_us("agent.4"), ..reported(612, "", "", "template has agent=v2") };
+    let paused = reported(612, "agent.5", "RolloutPaused", "paused: no update starts: link is down");
     let resumed = reported(612, "agent.2", "RolloutResumed", "resumed: link is up");
     let drove = reported(613, "agent.3", "RolloutDriven", "drives the rollout now");
     let with = |snapshot: Snapshot, timeline: &[&RolloutEvent]| Snapshot {
@@ -40,7 +52,7 @@ async fn a_driver_tells_once_who_stepped_paused_or_resumed_since_it_began() {
         .then(with(script::driving(), &[&before]))
         .then(with(moves(NodeState::Terminating), &[&before, &step]))
         .then(with(moves(NodeState::Creating), &[]))
-        .then(with(moves(NodeState::Starting), &[&before, &step, &resumed, &drove]))
+        .then(with(moves(NodeState::Starting), &[&before, &step, &ours, &paused, &resumed, &drove]))
         .then(moves(NodeState::Updated));
     let told = script.run("drive ds/agent --timeout 5s").await.text;
     let told: Vec<&str> = told.lines().filter(|line| line.contains("ben")).collect();

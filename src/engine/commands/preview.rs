@@ -114,9 +114,7 @@ impl Engine {
                 _ if intent.releasing.is_none() && intent.change.is_none() && self.is_halted(&intent) => {
                     format!("This process becomes the driver. The rollout is halted: {UNTIL_RESUMED}.")
                 }
-                _ if intent.releasing.is_some() => {
-                    "This process becomes the driver until the DaemonSet is handed back.".into()
-                }
+                _ if intent.releasing.is_some() => self.drives_until_released().into(),
                 _ if self.is_template_of_others(&intent) => {
                     let (changed, how) =
                         (self.template_changed_words(), self.template_of_others_in_words(&intent));

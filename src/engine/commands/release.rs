@@ -52,6 +52,14 @@ impl Engine {
         !saved && !self.is_recorded() && self.lock.foreign_record().is_some()
     }
 
+    /// For how long a process drives that carries out a release.
+    pub(super) fn drives_until_released(&self) -> &'static str {
+        match self.release_only_drops_a_record() {
+            true => "This process holds the lease until the record is dropped.",
+            false => "This process becomes the driver until the DaemonSet is handed back.",
+        }
+    }
+
     /// Whether the DaemonSet's controller replaces or removes pods once the DaemonSet is handed back.
     pub(super) fn release_costs_pods(&self) -> bool {
         self.original_is_rolling() && (self.left_to_the_controller() > 0 || !self.removed_by_release().is_empty())

@@ -140,6 +140,7 @@ fn a_release_drops_the_record_of_an_earlier_daemonset() {
     let effects = [
         "Drops the record of the earlier DaemonSet of this name.",
         "This DaemonSet is not changed: its update strategy stays RollingUpdate, and no pod is replaced for it.",
+        "This process holds the lease until the record is dropped.",
     ];
     assert_eq!(
         (preview.effects, preview.calls),

@@ -211,8 +211,8 @@ fn that_limits_were_lost_is_said_until_somebody_sets_them() {
     assert_eq!(
         confirmed,
         "confirmed as they are: max unavailable default (2), max pulling default (2), max pulling per site default, site label \
-         topology.kubernetes.io/zone, pace fixed, strict false, failure threshold 1, progress deadline 600s, max restarts 2, soak 10s, \
-         suspect grace 300s, require image false, on failure halt, steps default, prewarm off, on drift report, order name, finish release"
+         topology.kubernetes.io/zone, pace fixed, strict false, failure threshold 1, progress deadline 10m, max restarts 2, soak 10s, \
+         suspect grace 5m, require image false, on failure halt, steps 1,10%,50%,100%, prewarm off, on drift report, order name, finish release"
     );
     let values = confirmed.strip_prefix("confirmed as they are: ").unwrap();
     assert!(preview.unwrap().effects.iter().any(|line| line.contains(values)));
@@ -230,7 +230,7 @@ fn who_sets_one_limit_is_told_which_others_are_confirmed_with_it() {
     let soak = Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() };
     let said = one_shot(&mut fake, "ada", Command::Tune(soak.clone())).unwrap();
     assert!(
-        said.starts_with("soak: 10s → 60s; the others are confirmed as they are: max unavailable default (2), max pulling default (2), "),
+        said.starts_with("soak: 10s → 1m; the others are confirmed as they are: max unavailable default (2), max pulling default (2), "),
         "{said}"
     );
     assert!(!said.contains(", soak ") && said.ends_with("finish release"), "{said}");
