@@ -19,6 +19,7 @@ mod identity;
 mod keys;
 mod last_lines;
 mod list_marks;
+mod navigation;
 mod node_list;
 mod node_map;
 mod node_page;
