@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::engine::model::Str;
 
-/// The identity of this process, as Leases name their holder: `ada@console-3/1f00c3a9`. If several people share an account,
-/// the person precedes it: in `ada(ops)@console-3/1f00c3a9` the account is `ops`, and `ada` is the impersonated user
+/// The identity of this process, as Leases name their holder: `ada@console-3/pts-4-pid4711-1f00c3a9`. If several people share an account,
+/// the person precedes it: in `ada(ops)@console-3/pid4711-1f00c3a9` the account is `ops`, and `ada` is the impersonated user
 /// (`--as`) or the user who ran `sudo`.
 ///
-/// The last part distinguishes processes, and the rollouts that one process has open: no engine may take the Lease of
-/// another engine for its own.
+/// The part behind the slash distinguishes processes, and the rollouts that one process has open: no engine may take the Lease of
+/// another engine for its own. It names the terminal, if the process has one, and the process id, so that a person finds the process among several of
+/// one account; the digits at its end make it unique, also where process ids repeat (in containers, after a reboot). Versions before this one wrote
+/// only those digits.
 #[derive(Clone, Debug)]
 pub(super) struct Identity {
     process: Str,
@@ -38,7 +40,9 @@ impl Identity {
             Some(person) if person != user => format!("{person}({user})"),
             _ => user,
         };
-        let process = format!("{who}@{host}/{process:08x}");
+        let terminal = terminal().map(|terminal| format!("{terminal}-")).unwrap_or_default();
+        let pid = std::process::id();
+        let process = format!("{who}@{host}/{terminal}pid{pid}-{process:08x}");
         Self { process: process.into(), opened: Arc::default() }
     }
 
@@ -61,6 +65,18 @@ impl Identity {
     }
 }
 
+/// The terminal that this process reads from, as `ps` and `who` name it, with a dash for the slash: `pts-4` of `/dev/pts/4`. A dot would be taken for
+/// the number of a rollout.
+fn terminal() -> Option<String> {
+    let name = rustix::termios::ttyname(std::io::stdin(), Vec::new()).ok()?;
+    terminal_of(&name.to_string_lossy())
+}
+
+fn terminal_of(device: &str) -> Option<String> {
+    let name = printable(&device.trim_start_matches("/dev/").replace(['/', '.'], "-"));
+    (!name.is_empty()).then_some(name)
+}
+
 /// A name without characters that do not belong in a Lease or on a screen.
 fn printable(name: &str) -> String {
     name.chars().filter(|c| c.is_ascii_graphic() && !matches!(c, '/' | '@')).take(63).collect()
@@ -80,7 +96,15 @@ mod tests {
         assert!(!identity.is_us(&Identity::new(None).next()));
         assert!(!identity.is_us(&format!("{first}0")));
         let (person, process) = first.rsplit_once('/').unwrap();
-        assert!(person.contains('@') && process.len() == 8, "{first}");
+        let unique = process.rsplit_once(&format!("pid{}-", std::process::id())).map(|(_, unique)| unique.len());
+        assert!(person.contains('@') && unique == Some(8) && !process.contains('.'), "{first}");
+        assert_eq!(second, format!("{first}.1").into());
+    }
+
+    #[test]
+    fn a_terminal_is_named_without_what_separates_the_parts_of_an_identity() {
+        let named = ["/dev/pts/4", "/dev/tty1", "/dev/term.a/b", "/dev/"].map(|device| terminal_of(device));
+        assert_eq!(named, [Some("pts-4".to_owned()), Some("tty1".to_owned()), Some("term-a-b".to_owned()), None]);
     }
 
     #[test]

@@ -72,3 +72,55 @@ pub type Str = std::sync::Arc<str>;
 pub fn person_of(identity: &str) -> &str {
     identity.rsplit_once('/').map_or(identity, |(person, _)| person)
 }
+
+/// The terminal and the process id that an identity names: `pts/4` and `4711` of `ops@bastion/pts-4-pid4711-3f9a1c77`. `None` for an identity that
+/// does not name them, as earlier versions wrote them.
+pub fn process_of(identity: &str) -> Option<(Option<String>, u32)> {
+    let (_, process) = identity.rsplit_once('/')?;
+    let (named, _unique) = process.rsplit_once('-')?;
+    let (terminal, pid) = match named.rsplit_once('-') {
+        Some((terminal, pid)) => (Some(terminal.replacen('-', "/", 1)), pid),
+        None => (None, named),
+    };
+    Some((terminal, pid.strip_prefix("pid")?.parse().ok()?))
+}
+
+/// The identity without the digits that only make it unique: `ops@bastion/pid4711` of `ops@bastion/pid4711-3f9a1c77.1`; the person, where nothing
+/// else stands behind the slash.
+pub fn process_in_brief(identity: &str) -> &str {
+    match process_of(identity).and_then(|_| identity.rsplit_once('-')) {
+        Some((brief, _)) => brief,
+        None => person_of(identity),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identities_name_their_process_and_those_of_earlier_versions_stay_readable() {
+        for (identity, person, brief, process) in [
+            (
+                "ada@b-3/pts-4-pid4711-3f9a1c77",
+                "ada@b-3",
+                "ada@b-3/pts-4-pid4711",
+                Some((Some("pts/4".to_owned()), 4711)),
+            ),
+            ("ada@b-3/pid4711-3f9a1c77.12", "ada@b-3", "ada@b-3/pid4711", Some((None, 4711))),
+            ("ada@b-3/3f9a1c77.1", "ada@b-3", "ada@b-3", None),
+            ("uid0@host/073baad4-5d1f", "uid0@host", "uid0@host", None),
+            (
+                "system:serviceaccount:edge:a-b",
+                "system:serviceaccount:edge:a-b",
+                "system:serviceaccount:edge:a-b",
+                None,
+            ),
+        ] {
+            assert_eq!(
+                (person_of(identity), process_in_brief(identity), process_of(identity)),
+                (person, brief, process)
+            );
+        }
+    }
+}

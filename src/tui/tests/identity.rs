@@ -99,6 +99,21 @@ fn what_tells_the_processes_of_one_user_apart_is_explained() {
     let said = "uid0@vm/073baad4.1 drives: behind the slash stands which process of that user on that machine, behind the dot \
                 which of the rollouts that it has opened.";
     assert!(told.contains(said), "{told}");
+    let named = |holder: &str, cells: u16| {
+        let other = driven_by(DriverView::Other { holder: holder.into(), renewal_observed_at: ago(2) });
+        TestConsole::on(other, cells, 40)
+            .typed("w")
+            .screen()
+            .replace(['│', '\n'], " ")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let holder = "uid0@vm/pts-4-pid4711-073baad4";
+    let told = named(holder, 200);
+    let said = format!("{holder} drives: process 4711 of that user on that machine, on the terminal pts/4.");
+    assert!(told.contains(&said), "{told}");
+    assert!(named("uid0@a-machine/pts-4-pid4711-073baad4", 80).contains("uid0@a-machine/pts-4-pid4711 drives"));
     let help = TestConsole::on(other, 200, 300).typed("?").screen();
     assert!(help.contains("so that two consoles of one user are told apart"), "{help}");
 }

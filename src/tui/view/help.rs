@@ -230,9 +230,9 @@ const ABOVE: [(&str, &str); 9] = [
         "the rollout to this target, when its image was set or rolldeck took it over; not its present step",
     ),
     (
-        "ada@host/1f00c3a9.1",
-        "who drives: a user on a machine, and behind the slash one process there, so that two consoles of one user are told apart; .1, .2: \
-         one more rollout that this process has opened",
+        "ada@host/pts-4-pid4711-1f00c3a9.1",
+        "who drives: a user on a machine, and behind the slash one process there, so that two consoles of one user are told apart: its terminal \
+         (where it has one), its process id, and digits that make it unique; .1, .2: one more rollout that this process has opened",
     ),
     ("p50, p95", "times of pulls and starts in this rollout: half of the nodes took p50 at most, 19 of 20 p95 at most"),
     ("1.1/min", "nodes updated in a minute; the bars before it are the last minutes"),

@@ -18,6 +18,7 @@ use super::overlay_frame::OverlayFrame;
 use super::{RenderContext, put_lines};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::process_of;
 use crate::engine::report::snapshot::{Snapshot, WatchView};
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::ThemeRole;
@@ -116,5 +117,13 @@ fn other_driver(snapshot: &Snapshot) -> Option<String> {
         Some(_) => ", behind the dot which of the rollouts that it has opened",
         None => "",
     };
-    Some(format!("{holder} drives: behind the slash stands which process of that user on that machine{nth}."))
+    Some(match process_of(holder) {
+        Some((Some(terminal), pid)) => {
+            format!("{holder} drives: process {pid} of that user on that machine, on the terminal {terminal}{nth}.")
+        }
+        Some((None, pid)) => {
+            format!("{holder} drives: process {pid} of that user on that machine, without a terminal{nth}.")
+        }
+        None => format!("{holder} drives: behind the slash stands which process of that user on that machine{nth}."),
+    })
 }

@@ -9,10 +9,10 @@ use super::as_of;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::Short;
+use crate::engine::model::{person_of, process_in_brief};
 use crate::engine::report::snapshot::WatchView;
 use crate::tui::model::RolloutPage;
 use crate::tui::model::ShownSnapshot;
@@ -161,9 +161,12 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'st
         | DriverView::Other { holder, .. }
         | DriverView::Waiting { holder: Some(holder) } => {
             let said = if words.contains(&**holder) { &**holder } else { person_of(holder) };
-            match is_wider(&words, room) {
-                true => with_person(|person| words.replacen(said, person, 1), holder, room),
-                false => words,
+            // Two consoles of one user are told apart for as long as there is room.
+            let brief = words.replacen(said, process_in_brief(holder), 1);
+            match (is_wider(&words, room), is_wider(&brief, room)) {
+                (true, true) => with_person(|person| words.replacen(said, person, 1), holder, room),
+                (true, false) => brief,
+                (false, _) => words,
             }
         }
         _ => words,
