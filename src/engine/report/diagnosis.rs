@@ -13,7 +13,7 @@
 mod ages;
 mod remedies;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use super::snapshot::pull_words::PullEstimate;
@@ -191,6 +191,7 @@ impl Diagnosis {
                 None => findings.push(found),
             }
         }
+        tell_the_halt_by_its_causes(&mut findings, snapshot);
         findings.sort_by_key(|finding| {
             let waits = finding.severity == Severity::Normal;
             let of_nodes = !finding.nodes.is_empty();
@@ -346,6 +347,32 @@ impl Finding {
                 None => {}
             }
         }
+    }
+}
+
+/// The halt without its reason, if the findings about nodes give it: they name the cause of each node by which the rollout halted.
+fn tell_the_halt_by_its_causes(findings: &mut [Finding], snapshot: &Snapshot) {
+    let Some(at) = snapshot.alarms.iter().position(|alarm| matches!(alarm, Alarm::Halted { .. })) else { return };
+    let Some(halt) = &snapshot.halt else { return };
+    let failed: HashSet<&Str> = findings.iter().filter(|finding| finding.fails).flat_map(|one| &one.nodes).collect();
+    if halt.failed().is_empty() || !halt.failed().iter().all(|node| failed.contains(node)) {
+        return;
+    }
+    let title = match failed.len() {
+        1 => "halted: 1 node failed".to_owned(),
+        nodes => format!("halted: {nodes} nodes failed"),
+    };
+    // The findings begin with those of the alarms.
+    if let Some(finding) = findings.get_mut(at) {
+        finding.title = title;
+    }
+}
+
+/// A remedy without the roll back, where that is offered beside it already; `None` if it is nothing else.
+pub fn beside_a_roll_back(remedy: &str) -> Option<&str> {
+    match remedy {
+        "roll back" => None,
+        other => Some(other.strip_suffix(", or roll back").unwrap_or(other)),
     }
 }
 

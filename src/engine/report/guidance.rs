@@ -55,7 +55,9 @@ impl Snapshot {
             Phase::Paused(_) => {
                 // To go on would give a failing revision to more nodes. Where the brake stopped a rollout that is not ours, it would leave the
                 // failing pods as they are.
-                let undo = self.revision_fails().then_some(self.away());
+                // An alarm that offers the way back says so itself.
+                let is_offered = |away: &Remedy| self.alarms.iter().any(|alarm| self.remedies_of(alarm).contains(away));
+                let undo = self.revision_fails().then_some(self.away()).filter(|away| !is_offered(away));
                 let go_on = if self.started_at.is_some() { Remedy::Resume } else { Remedy::LiftPause };
                 let remedies = undo.into_iter().chain([go_on]).collect();
                 Some(Guidance { waits: self.doing().to_string(), remedies })

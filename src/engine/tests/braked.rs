@@ -251,7 +251,7 @@ fn a_selector_that_matches_no_node_says_so() {
 fn after_a_brake_the_way_back_comes_first_where_the_new_revision_fails() {
     let mut fake = FakeCluster::rolling(6, 2);
     let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
-    let remedies = |console: &mut FakeConsole, fake: &FakeCluster| console.snapshot(fake).guidance().unwrap().remedies;
+    let remedies = |console: &mut FakeConsole, fake: &FakeCluster| console.snapshot(fake).remedies();
     console.ask(&mut fake, Command::Pause { why: None }).unwrap();
     assert_eq!(remedies(&mut console, &fake), [Remedy::LiftPause], "nothing fails");
     let mut fake = rolled_by_its_controller();
@@ -260,6 +260,11 @@ fn after_a_brake_the_way_back_comes_first_where_the_new_revision_fails() {
     console.ask(&mut fake, Command::Pause { why: None }).unwrap();
     console.run_for(&mut fake, 5);
     assert_eq!(remedies(&mut console, &fake), [Remedy::Undo, Remedy::LiftPause]);
+    // Once the failure would halt it, an alarm says so with the way back: it is not offered twice.
+    fake.wait(60);
+    console.run_for(&mut fake, 60);
+    let offered = remedies(&mut console, &fake);
+    assert_eq!(offered.iter().filter(|remedy| **remedy == Remedy::Undo).count(), 1, "{offered:?}");
 }
 
 /// Where nobody drives, driving lets the nodes go that may be updated: they are named.

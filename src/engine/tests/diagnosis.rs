@@ -6,6 +6,7 @@ use crate::engine::model::comparison::Comparison;
 use crate::engine::model::facts::PodPhase;
 use crate::engine::model::settings::OnFailure;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind, FindingSign};
+use crate::engine::report::snapshot::Snapshot;
 
 /// A rollout that has taken its first node, whose new pod gets ready only when it is told to.
 fn one_taken(nodes: usize) -> (FakeCluster, FakeConsole) {
@@ -273,4 +274,22 @@ fn a_rate_limit_has_the_sign_of_what_is_tried_again() {
     console.run_for(&mut fake, 700);
     let finding = found(&mut console, &fake, "n1");
     assert_eq!((finding.fails, finding.sign()), (true, FindingSign::Wrong), "its grace is over");
+}
+
+/// The causes of the nodes are findings of their own: the halt does not say them again.
+#[test]
+fn a_halt_is_told_by_the_findings_about_its_nodes() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 9);
+    console.run_for(&mut fake, 30);
+    let snapshot = console.snapshot(&fake);
+    let halted = |snapshot: &Snapshot| Diagnosis::of(snapshot).findings.into_iter().next().unwrap().title;
+    assert_eq!(halted(&snapshot), "halted: 1 node failed", "{:?}", snapshot.alarms);
+    // A node that is well by now has no finding, so that the reason would be lost.
+    let nodes = snapshot.nodes.iter().filter(|node| &*node.name != "n1").cloned().collect();
+    let without = halted(&Snapshot { nodes, ..snapshot });
+    assert!(without.starts_with("halted: ") && without.contains("n1"), "{without}");
 }

@@ -134,8 +134,7 @@ fn commands_are_offered_for_a_log_and_for_finalizers() {
     assert!(reads(&console).is_empty(), "nothing of it takes a reading");
     for words in [
         "init container fails: setup",
-        "l on the row of n1: log",
-        "what setup wrote on n1: kubectl --context prod-eu logs -n edge ipc-agent-n1 -c setup",
+        "what setup wrote on n1: l on the row of n1, or kubectl --context prod-eu logs -n edge ipc-agent-n1 -c setup",
         "the controller of a.example takes a.example/x off",
         "the garbage collector of kube-controller-manager takes orphan off",
         "whoever set bare takes it off",
@@ -208,4 +207,24 @@ fn why_nothing_moves_is_told_before_that_no_pod_is_in_trouble() {
     let waits = Snapshot { nodes: [node("ipc-120")].into_iter().collect(), ..well() };
     let words = flat(&TestConsole::on(waits, 120, 40).typed("i"));
     assert!(words.contains("What it waits for"), "{words}");
+}
+
+/// Where a key rolls back, no cause says it again.
+#[test]
+fn a_roll_back_is_offered_once() {
+    let roll_back = |snapshot: Snapshot| {
+        let missing = pod_of(failed("n1", CauseKind::ImageNotFound, "not found", 60), "ipc-agent-n1");
+        let crashing = pod_of(failed("n2", CauseKind::CrashLoop, "exit 1", 60), "ipc-agent-n2");
+        let nodes = snapshot.nodes.iter().cloned().chain([missing, crashing]).collect();
+        flat(&TestConsole::on(Snapshot { nodes, ..snapshot }, 200, 100).typed("i"))
+    };
+    let halted = roll_back(halted());
+    assert!(
+        halted.contains("U rolls back") && halted.contains("→ give the DaemonSet an image that is there →"),
+        "{halted}"
+    );
+    assert!(!halted.contains("roll back →") && !halted.contains("or roll back"), "{halted}");
+    let goes_on = roll_back(running());
+    let offered = goes_on.contains("U rolls back");
+    assert_ne!(offered, goes_on.contains("→ roll back →"), "{goes_on}");
 }

@@ -22,7 +22,10 @@ use super::{RenderContext, put_lines};
 use crate::engine::model::container_log::LogRun;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::kubectl_command::KubectlCommand;
-use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind, FindingSign, OfferedCommand};
+use crate::engine::report::diagnosis::{
+    Diagnosis, Finding, FindingKind, FindingSign, OfferedCommand, beside_a_roll_back,
+};
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Phase;
 use crate::tui::action::ActionId;
 use crate::tui::model::ShownSnapshot;
@@ -134,9 +137,9 @@ fn why_it_stands(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -
     waits.into_iter().flat_map(indented).collect()
 }
 
-/// The lines of a text, each after a blank.
+/// The lines of a text, each below the title of its finding.
 fn indented(text: &str, cells: usize) -> impl Iterator<Item = String> {
-    wrap(text, cells.saturating_sub(1)).map(|line| format!(" {line}"))
+    wrap(text, cells.saturating_sub(2)).map(|line| format!("  {line}"))
 }
 
 fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: usize) -> Vec<Line<'static>> {
@@ -171,20 +174,28 @@ fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: 
         say(held, "  ", ThemeRole::Text);
     }
     let arrow = format!("  {} ", ctx.glyph(Glyph::Arrow));
-    for remedy in &finding.remedies {
+    // The key that rolls back stands above the findings, or below the alarms.
+    let offers_undo = shown.snapshot.remedies().contains(&Remedy::Undo);
+    let advice = |remedy| if offers_undo { beside_a_roll_back(remedy) } else { Some(remedy) };
+    for remedy in finding.remedies.iter().filter_map(|remedy| advice(remedy)) {
         say(remedy, &arrow, ThemeRole::Ok);
     }
     for OfferedCommand { text, command } in &finding.commands {
+        let line = ctx.model.cluster_flags.as_deref().and_then(|cluster| command.line(cluster));
         // This console also shows the output of the kubectl command.
-        if let (KubectlCommand::Log(source), Some(node)) = (command, finding.nodes.first()) {
-            let log = match source.run {
-                LogRun::Current => ActionId::NodeLog.action(),
-                LogRun::Previous => ActionId::NodePrevious.action(),
-            };
-            say(&format!("{} on the row of {node}: {}", log.key(), log.label), &arrow, ThemeRole::Ok);
-        }
-        if let Some(line) = ctx.model.cluster_flags.as_deref().and_then(|cluster| command.line(cluster)) {
-            say(&format!("{text}: {line}"), &arrow, ThemeRole::Ok);
+        let key = match (command, finding.nodes.first()) {
+            (KubectlCommand::Log(source), Some(node)) => {
+                let log = match source.run {
+                    LogRun::Current => ActionId::NodeLog,
+                    LogRun::Previous => ActionId::NodePrevious,
+                };
+                Some(format!("{} on the row of {node}", log.key()))
+            }
+            _ => None,
+        };
+        let ways: Vec<String> = key.into_iter().chain(line).collect();
+        if !ways.is_empty() {
+            say(&format!("{text}: {}", ways.join(", or ")), &arrow, ThemeRole::Ok);
         }
     }
     lines
