@@ -101,3 +101,19 @@ fn a_dialog_says_when_the_console_is_read_only_again() {
     let screen = console.screen();
     assert!(screen.contains("read-only again") && !screen.contains("do it"), "{screen}");
 }
+
+/// Also where the footer has room for few keys: without it nobody finds out of a page.
+#[test]
+fn whatever_covers_the_list_names_the_key_that_closes_it_at_every_size() {
+    for size in [(40, 12), (80, 24), (120, 40), (200, 50)] {
+        for keys in ["?", "w", "i", "T", "T<enter>", "v", "m", "<enter>", "AS", "AI", "P", "AR"] {
+            for snapshot in [running(), fixtures::halted(), fixtures::paused()] {
+                let screen = TestConsole::on(snapshot, size.0, size.1).typed(keys).screen();
+                let last = screen.lines().last().unwrap_or_default();
+                assert!(last.contains("esc back") || screen.contains("esc: cancel"), "{keys} {size:?}\n{screen}");
+            }
+        }
+        let screen = TestConsole::on_fleet(size.0, size.1).with_fleet().typed("?").screen();
+        assert!(screen.lines().last().unwrap_or_default().contains("esc back"), "{size:?}\n{screen}");
+    }
+}

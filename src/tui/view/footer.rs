@@ -362,9 +362,12 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     // The gap behind the last action may be beyond the edge.
     let mut left = usize::from(area.width) + GAP - 1;
     // Help leads to all other actions: it is always shown.
-    let help = actions.iter().position(|(action, _)| action.id == ActionId::Help).map(|at| actions.remove(at));
+    let mut take = |id: ActionId| actions.iter().position(|(action, _)| action.id == id).map(|at| actions.remove(at));
+    let help = take(ActionId::Help);
+    // So is the key that leaves what covers the list.
+    let back = if covers_the_list(model) { take(ActionId::Back) } else { None };
     let cells = |action: &'static Action| width(&key_of(model, action)) + 1 + width(label(ctx, action)) + GAP;
-    let reserved = help.map_or(0, |(help, _)| cells(help));
+    let reserved: usize = back.iter().chain(&help).map(|(action, _)| cells(action)).sum();
     left = left.saturating_sub(reserved);
     let fitting: Vec<_> = actions
         .into_iter()
@@ -375,7 +378,7 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         })
         .collect();
     let (now, later): (Vec<_>, Vec<_>) = fitting.into_iter().partition(|(_, rank)| *rank == 0);
-    for (action, rank) in now.into_iter().chain(later).chain(help) {
+    for (action, rank) in now.into_iter().chain(later).chain(back).chain(help) {
         let (key, text) = if rank == 0 {
             (ThemeRole::Key, ThemeRole::Text)
         } else {
@@ -387,12 +390,19 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
 }
 
+/// Whether something that the key back leaves stands over the list of a page, or in its place.
+fn covers_the_list(model: &Model) -> bool {
+    let is_screen = |page: &RolloutPage| !page.lists_nodes() || page.map.is_open;
+    !matches!(model.overlay, Overlay::None) || model.rollout().is_some_and(is_screen)
+}
+
 /// Whether the footer of the open page has a place for the action.
 fn is_for_here(model: &Model, action: &'static Action) -> bool {
     // Other pages need the room for other actions.
     let of_revisions = matches!(action.id, ActionId::History | ActionId::Template);
-    // On the list of all DaemonSets `esc` leads nowhere.
-    let leads_back = action.id != ActionId::Back || model.page != Page::Fleet;
+    // On the list of all DaemonSets `esc` leads nowhere, but for what covers it.
+    let leads_back =
+        action.id != ActionId::Back || model.page != Page::Fleet || !matches!(model.overlay, Overlay::None);
     // A Pod with a single container has no other log.
     let shows_log = model.node_page().is_some_and(|page| page.tab.run().is_some());
     let leads_on = action.id != ActionId::NextContainer || !shows_log || (action.when)(model).is_ok();
