@@ -3,6 +3,7 @@
 pub(super) mod accept;
 pub(super) mod allowance;
 mod check;
+mod driving;
 mod ends;
 pub(super) mod placement;
 mod preview;

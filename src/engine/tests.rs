@@ -7,6 +7,7 @@ mod by_hand;
 mod crash_loops;
 mod defaults;
 mod diagnosis;
+mod drive_previews;
 mod ends;
 mod estimates;
 mod first_target;

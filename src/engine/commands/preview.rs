@@ -13,7 +13,6 @@ use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Ref
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger, StrategyOwnership};
 use crate::engine::model::node::NodeIx;
@@ -261,7 +260,6 @@ impl Engine {
         now: Timestamp,
     ) -> Vec<String> {
         let count = nodes.len();
-        let pace = self.pace_of_updates(limits);
         match command {
             Command::Adopt if self.takes_back(command) => {
                 vec!["Sets OnDelete again at once: its controller stops replacing pods. Nothing else changes.".into()]
@@ -359,35 +357,15 @@ impl Engine {
             Command::Release(_) => self.release_in_words(),
             Command::Tune(_) | Command::Tuned { .. } => self.limits_from_now_on(command, limits),
             Command::Drive(_) => {
-                let mut lines = match (self.lock.living_other(now), self.lock.holder()) {
-                    (Some(holder), _) => {
-                        vec![format!("Asks {holder} to hand over; if it is gone, its lease runs out first.")]
-                    }
-                    (None, Some(holder)) if *holder != self.config().identity => {
-                        vec![format!("{holder} is gone: its lease has run out.")]
-                    }
-                    (None, _) => Vec::new(),
-                };
-                lines.extend((count > 0).then(|| format!("{} in line, {pace}.", counted_are(count))));
-                lines.extend(self.unready_in_words(nodes));
-                lines
+                let moves = self.goes_on(intent) != LetsGo::None;
+                self.driving_in_words(intent, nodes, limits, moves, now)
             }
-            Command::StopDriving | Command::GiveUpDriving { .. } => {
-                let warms =
-                    self.recorded_prewarm().is_some_and(|asked| asked.paused.is_none() && asked.cancelled.is_none());
-                if self.strategy() == StrategyKind::RollingUpdate && !self.is_recorded() {
-                    let stops = warms.then(|| "Pre-warming stops until somebody drives again.".to_owned());
-                    let goes_on = "Its own controller replaces pods, as before; a pause stops that.".to_owned();
-                    return stops.into_iter().chain([goes_on]).collect();
-                }
-                let what = if warms { "replaced, and none is pre-warmed," } else { "replaced" };
-                vec![format!("Nothing more is {what} until somebody drives again.")]
-            }
+            Command::StopDriving | Command::GiveUpDriving { .. } => self.stopping_in_words(),
         }
     }
 
-    /// What moves once the rollout is resumed; `nodes` are in line then.
-    fn what_moves_then(&self, nodes: &[Str], limits: &Limits, intent: &Intent) -> String {
+    /// What moves once the rollout is resumed, or is driven; `nodes` are in line then.
+    pub(super) fn what_moves_then(&self, nodes: &[Str], limits: &Limits, intent: &Intent) -> String {
         let count = nodes.len();
         let all_updated = || !self.retargeted(intent).rows().any(|row| row.in_fleet && !row.at_target);
         match count {

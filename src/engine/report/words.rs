@@ -18,7 +18,7 @@ mod limits;
 pub use self::change::{ChangeWords, Numbers, VersionWords};
 pub use self::doing::{Doing, DrivingWords, WaitingWords};
 pub use self::freshness::FreshnessWords;
-pub use self::gating::Gating;
+pub use self::gating::{Gating, HaltsWhen};
 use super::snapshot::{Alarm, Phase, Snapshot};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmMethod;
@@ -60,6 +60,11 @@ impl Snapshot {
     /// When a node counts as failed, and the consequence: `halts at 1 failed: not available in 10m or more than 2 restarts; …`.
     pub fn gating(&self) -> Gating<'_> {
         Gating(self)
+    }
+
+    /// What halts the rollout, to be put behind its name: `halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m`.
+    pub fn halts_when(&self) -> HaltsWhen<'_> {
+        HaltsWhen(self)
     }
 
     /// How fresh the view is, worst watch first: `live`, `pods not seen for 12s: …`.

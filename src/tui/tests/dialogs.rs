@@ -7,6 +7,7 @@ use super::console::TestConsole;
 use super::fixtures::{self, preview, running};
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::danger::Danger;
+use crate::engine::model::driver::DriverView;
 use crate::engine::report::snapshot::{Counts, PlanView, RevisionView, Snapshot};
 use crate::tui::dialog::Focus;
 use crate::tui::message::ConsoleEffect;
@@ -421,5 +422,43 @@ fn the_text_of_a_dialog_is_scrolled_whatever_has_the_focus() {
         assert_ne!(below, before, "{keys}");
         console.type_keys("<pgup><pgup>");
         assert_ne!(console.screen(), below, "{keys}");
+    }
+}
+
+/// Nothing is typed in these dialogs: they are about as high as their text, which says what happens, what halts the rollout and which keys stop it.
+#[test]
+fn to_drive_and_to_stop_driving_say_what_happens_and_leave_few_lines_empty() {
+    let said = |title: &str, effects: &[&str]| Preview {
+        title: title.into(),
+        effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),
+        nodes: Default::default(),
+        calls: Vec::new(),
+        ..preview(Danger::None)
+    };
+    let free = || Snapshot { driver: DriverView::Nobody, ..running() };
+    let drives = said(
+        "Drive",
+        &[
+            "7 nodes are in line, at most 2 down and 2 pulling at a time.",
+            "This process becomes the driver; the rollout moves while it runs.",
+        ],
+    );
+    let stops = said(
+        "Stop driving",
+        &["Nothing more is replaced until somebody drives again.", "82 nodes keep the revision that they run."],
+    );
+    for (width, height) in [(40, 12), (80, 24), (120, 40), (200, 50)] {
+        let drive = TestConsole::on(free(), width, height).typed("AD").answered(drives.clone());
+        assert_snapshot!(format!("dialog_drive_{width}x{height}"), drive.screen());
+        let stop = TestConsole::on(running(), width, height).typed("AD");
+        let asking = frame(&stop);
+        let stop = stop.answered(stops.clone());
+        assert_snapshot!(format!("dialog_stop_driving_{width}x{height}"), stop.screen());
+        assert_eq!(frame(&stop), asking, "it does not jump");
+        let empty = |console: &TestConsole| {
+            let line = format!("│{}│", " ".repeat(usize::from(frame(console).width) - 2));
+            console.screen().lines().filter(|shown| shown.contains(&line)).count()
+        };
+        assert!(empty(&drive) <= 3 && empty(&stop) <= 3, "{}\n{}", drive.screen(), stop.screen());
     }
 }

@@ -36,7 +36,7 @@ use ratatui::text::{Line, Span};
 use tui_input::Input;
 
 use self::buttons::draw_buttons;
-use self::frame::{LEAST_HEIGHT, height_for, put_foot, room, title};
+use self::frame::{Heights, LEAST_HEIGHT, height_for, put_foot, room, title};
 use self::preview::{fill_preview, name_nodes};
 use super::footer::skip_cells;
 use super::{RenderContext, ScreenParts, put_box, put_lines};
@@ -197,13 +197,13 @@ pub(super) fn draw(
     put_lines(buffer, name, &body.name);
     let buttons = Rect { y: inside.bottom() - 1, height: 1, ..inside };
     let more = if body.hidden || hidden > top {
-        "pgdn"
+        format!("{} pgdn", ctx.glyph(Glyph::Unfolded))
     } else if top > 0 {
-        "pgup"
+        "pgup".to_owned()
     } else {
-        ""
+        String::new()
     };
-    draw_buttons(ctx, dialog, buttons, more, buffer);
+    draw_buttons(ctx, dialog, buttons, &more, buffer);
     let (row, column) = match (body.name_cursor, body.cursor) {
         (Some(column), _) => (name.y, column),
         (None, Some((line, column))) => {
@@ -273,11 +273,16 @@ fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog
         }
     }
     // Where lines are few, no line is left empty; nor in a dialog without a preview, which does not jump.
-    let exact = is_small || !body.asks;
-    let is_kept = body.asks && (!exact || matches!(dialog.answer, PreviewState::Asking(_)));
+    let heights = match () {
+        () if is_small || !body.asks => Heights::AsTheText,
+        // Nothing is typed, so the text hardly changes.
+        () if !dialog.form.has_fields() => Heights::Close,
+        () => Heights::Few,
+    };
+    let is_kept = body.asks && (heights != Heights::AsTheText || matches!(dialog.answer, PreviewState::Asking(_)));
     let kept = if is_kept { body.answer_line + ANSWER } else { 0 };
     let lines = body.lines.len().max(kept);
-    (Rect { height: height_for(lines + usize::from(said + name), most.height, exact), ..most }, body)
+    (Rect { height: height_for(lines + usize::from(said + name), most.height, heights), ..most }, body)
 }
 
 /// Whether the dialog itself shows a refusal, because it may cover the line that shows it otherwise.
@@ -430,7 +435,12 @@ fn fill(body: &mut DialogBody<'_>, dialog: &Dialog, page: Option<&RolloutPage>) 
         }
         PreviewState::Asking(_) => body.say("asking what it would do …", ThemeRole::Busy),
         PreviewState::Refused(why) => body.say(&format!("It would be refused: {why}"), ThemeRole::Bad),
-        PreviewState::Preview(preview) => fill_preview(body, preview, dialog),
+        PreviewState::Preview(preview) => {
+            fill_preview(body, preview, dialog);
+            if let Form::Plain { command: Command::Drive(_), .. } = &dialog.form {
+                takeover::fill_stops(body, snapshot);
+            }
+        }
     }
     if dialog.danger() == Some(Danger::ExceedsBudget) {
         body.gap();
@@ -463,8 +473,12 @@ fn fill_step(body: &mut DialogBody<'_>, form: &StepForm, snapshot: &Snapshot, fo
     let total = |step: &IntOrPercent| step.of(nodes, Rounding::Up).min(nodes);
     // The effect has precedence over the name.
     let (next_step, step_back) = match body.cells < NARROW {
-        true => ("next  ", "back  "),
+        true => ("next     ", "back     "),
         false => ("next step     ", "step back     "),
+    };
+    let (in_all, keep_old) = match body.cells < NARROW {
+        true => ("updated  ", "keep old "),
+        false => ("updated       ", "keep old      "),
     };
     let before = plan.steps.iter().rev().find(|step| total(step) < allowed);
     for choice in StepChoice::ALL {
@@ -480,10 +494,11 @@ fn fill_step(body: &mut DialogBody<'_>, form: &StepForm, snapshot: &Snapshot, fo
                     0 => "starts no more".to_owned(),
                     more => format!("{more} more may go"),
                 };
-                body.choice_in_full(chosen, &format!("{step_back}{to} (reverts no node, {goes_on})"));
+                let and = if chosen || body.cells >= NARROW { format!(", {goes_on}") } else { String::new() };
+                body.choice_in_full(chosen, &format!("{step_back}{to} (reverts no node{and})"));
             }
-            StepChoice::Updated => number_field(body, chosen, "updated       ", &form.updated, focused),
-            StepChoice::Keep => number_field(body, chosen, "keep old      ", &form.keep, focused),
+            StepChoice::Updated => number_field(body, chosen, in_all, &form.updated, focused),
+            StepChoice::Keep => number_field(body, chosen, keep_old, &form.keep, focused),
         }
     }
 }
@@ -497,7 +512,8 @@ fn number_field(body: &mut DialogBody<'_>, chosen: bool, name: &str, input: &Inp
             line.spans.push(ctx.span("  nodes, or %", ThemeRole::Muted));
         }
     } else {
-        let value = if input.value().is_empty() { "a number of nodes, or %" } else { input.value() };
+        let unset = if body.cells < NARROW { "a number, or %" } else { "a number of nodes, or %" };
+        let value = if input.value().is_empty() { unset } else { input.value() };
         body.choice(false, &format!("{name}{value}"));
     }
 }

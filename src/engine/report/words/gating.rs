@@ -29,15 +29,10 @@ impl fmt::Display for Gating<'_> {
         let Settings { budgets: _, gates, policies } = &self.0.settings;
         // The steps are on a line of their own.
         let Policies { steps: _, prewarm, on_drift, order, finish } = *policies;
-        let then = match gates.on_failure {
-            OnFailure::Halt => "halts",
-            OnFailure::RollBack => "rolls back",
-        };
         if self.0.direction == Direction::Back {
             return f.write_str("none on the way back: nothing soaks, and nothing halts it");
         }
-        write!(f, "{then} at {} failed: not available in {}", gates.failure_threshold, gates.progress_deadline_secs)?;
-        write!(f, ", more than {} restarts or its node down for {}", gates.max_restarts, gates.suspect_grace_secs)?;
+        HaltsWhen(self.0).fmt(f)?;
         // Gates without words of their own here are told if they differ from the default.
         let others = Setting::gates().filter(|gate| !IN_OTHER_WORDS.contains(gate));
         for gate in others.filter(|gate| gate.is_changed_in(&self.0.settings)) {
@@ -67,6 +62,25 @@ impl fmt::Display for Gating<'_> {
             Finish::Release => Ok(()),
             Finish::Keep => f.write_str("; kept at the end"),
         }
+    }
+}
+
+/// See [`Snapshot::halts_when`].
+#[derive(Clone, Copy, Debug)]
+pub struct HaltsWhen<'a>(pub(super) &'a Snapshot);
+
+impl fmt::Display for HaltsWhen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gates = &self.0.settings.gates;
+        if self.0.direction == Direction::Back {
+            return f.write_str("is halted by nothing on the way back");
+        }
+        let then = match gates.on_failure {
+            OnFailure::Halt => "halts",
+            OnFailure::RollBack => "rolls back",
+        };
+        write!(f, "{then} at {} failed: not available in {}", gates.failure_threshold, gates.progress_deadline_secs)?;
+        write!(f, ", more than {} restarts or its node down for {}", gates.max_restarts, gates.suspect_grace_secs)
     }
 }
 

@@ -15,6 +15,8 @@ use crate::tui::words::{fit_middle, width};
 const WIDTH: u16 = 100;
 /// The heights of a dialog, if there is room: the first one that its lines fit in is used.
 const HEIGHTS: [u16; 5] = [8, 12, 18, 24, 30];
+/// See [`Heights::Close`].
+const CLOSE: usize = 3;
 /// The lines for the frame and the buttons.
 const AROUND: u16 = 3;
 /// If the height between the header and the last lines is less than this, the dialog covers those lines too.
@@ -29,13 +31,28 @@ pub(super) fn room(parts: &ScreenParts) -> Rect {
     Rect { x: list.x + (list.width - width) / 2, y: top, width, height: most.min(HEIGHTS[HEIGHTS.len() - 1]) }
 }
 
-/// The height of a dialog with this number of lines, where `most` lines are free; `exact`: no higher than its lines.
-pub(super) fn height_for(lines: usize, most: u16, exact: bool) -> u16 {
-    if exact {
-        return u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(AROUND).min(most);
+/// Which heights a dialog has, so that it does not jump with every line of its text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Heights {
+    /// One of [`HEIGHTS`].
+    Few,
+    /// A multiple of [`CLOSE`] lines, so that fewer lines than that are left empty.
+    Close,
+    /// As many lines as the text has.
+    AsTheText,
+}
+
+/// The height of a dialog with this number of lines, where `most` lines are free.
+pub(super) fn height_for(lines: usize, most: u16, heights: Heights) -> u16 {
+    let around = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(AROUND).min(most);
+    match heights {
+        Heights::AsTheText => around(lines),
+        Heights::Close => around(lines.next_multiple_of(CLOSE)),
+        Heights::Few => {
+            let fits = |height: &u16| lines <= usize::from(height - AROUND);
+            HEIGHTS.into_iter().find(fits).map_or(most, |height| height.min(most))
+        }
     }
-    let fits = |height: &u16| lines <= usize::from(height - AROUND);
-    HEIGHTS.into_iter().find(fits).map_or(most, |height| height.min(most))
 }
 
 /// Writes into the frame below the buttons the key that leaves the dialog, and its cluster if neither the header nor the

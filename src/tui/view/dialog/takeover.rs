@@ -1,10 +1,13 @@
-//! The facts for somebody who takes over a rollout that others have driven: its state, the nodes in trouble, its last driver
-//! and until when it drove.
+//! The facts for somebody who drives a rollout that others have driven: its state, the nodes in trouble, its last driver and until when it drove,
+//! what halts it, and what stops it.
 //!
 //! ```text
 //! Step 2 of 4, 31 of 120 updated; paused by ops@bastion-2 3m ago: link to munich is down.
 //! In trouble: 1 image not found (ipc-017, 3m), 1 went down since update (ipc-031, 1m).
 //! Silent: ops@bastion-2/3f9a1c was last seen 40s ago.
+//! 7 nodes are in line, at most 2 down and 2 pulling at a time.
+//! It halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m.
+//! P pauses it; D stops driving, and what is left then waits until somebody drives again.
 //! ```
 
 use super::super::RenderContext;
@@ -13,6 +16,7 @@ use super::DialogBody;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::tui::action::{ActionId, key_of};
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::ThemeRole;
 
@@ -36,6 +40,21 @@ pub(super) fn fill(body: &mut DialogBody<'_>, page: &RolloutPage, shown: &ShownS
     if let Some(silent) = silent(ctx, shown) {
         body.say(&format!("{silent}."), ThemeRole::Text);
     }
+}
+
+/// What halts the rollout that is driven, and which keys stop it.
+pub(super) fn fill_stops(body: &mut DialogBody<'_>, snapshot: &Snapshot) {
+    if snapshot.started_at.is_none() {
+        return;
+    }
+    let key = |id: ActionId| key_of(body.ctx.model, id.action());
+    let stops = format!(
+        "{} pauses it; {} stops driving, and what is left then waits until somebody drives again.",
+        key(ActionId::Pause),
+        key(ActionId::Drive)
+    );
+    body.say(&format!("It {}.", snapshot.halts_when()), ThemeRole::Text);
+    body.say(&stops, ThemeRole::Text);
 }
 
 /// `Step 2 of 4, 31 of 120 updated; `

@@ -1,0 +1,45 @@
+//! What the previews of `Drive` and `StopDriving` say of nodes.
+
+use super::*;
+
+fn effects(console: &mut FakeConsole, fake: &FakeCluster, command: &Command) -> Vec<String> {
+    console.hear(fake);
+    console.engine.preview(command, fake.now).unwrap().effects
+}
+
+#[test]
+fn who_begins_to_drive_is_told_how_many_nodes_go_and_that_a_step_is_needed_where_none_does() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run_for(&mut fake, 5);
+    let drive = Command::Drive(Takeover::IfFree);
+    let mut eve = FakeConsole::open(&fake, "eve");
+    let said = effects(&mut eve, &fake, &drive);
+    assert_eq!(said[0], "No node is in line: what moves next is up to a step.", "{said:?}");
+    FakeConsole::open_as(&fake, "bea", Role::OneShot).ask(&mut fake, all()).unwrap();
+    let said = effects(&mut eve, &fake, &drive);
+    assert_eq!(said[0], "20 nodes are in line, at most 2 down and 2 pulling at a time.", "{said:?}");
+}
+
+#[test]
+fn who_stops_driving_is_told_which_nodes_go_on_and_how_many_stay() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let stays = "It stays adopted (OnDelete): its controller only makes pods that are missing, with the new template.";
+    let nothing = "Nothing more is replaced until somebody drives again.";
+    let said = effects(&mut console, &fake, &Command::StopDriving);
+    assert_eq!(said, [nothing, "20 nodes keep the revision that they run.", stays]);
+    fake.slow = true;
+    console.ask(&mut fake, all()).unwrap();
+    console.run_for(&mut fake, 5);
+    let said = effects(&mut console, &fake, &Command::StopDriving);
+    let moving = "n1, n2 are being updated now. They go on without a driver, and nothing halts the rollout until somebody drives.";
+    assert_eq!(said, [nothing, moving, "18 nodes keep the revision that they run.", stays]);
+}
+
+fn all() -> Command {
+    Command::Step(Step::Partition(IntOrPercent::Int(0)))
+}
