@@ -133,7 +133,7 @@ fn the_smallest_screen_shows_title_field_buttons_and_the_way_out_of_every_dialog
 #[test]
 fn on_the_smallest_screen_what_is_chosen_is_told_in_full() {
     let screen = TestConsole::on(fixtures::halted(), 40, 12).typed("AS").screen();
-    assert!(screen.contains("> next  50%: lets 3 nodes go, 41 in") && screen.contains("│   total "), "{screen}");
+    assert!(screen.contains("> next     50%: lets 3 nodes go, 41") && screen.contains("│   in total "), "{screen}");
     let screen = TestConsole::on(fixtures::cascade(), 40, 12).screen();
     assert!(screen.contains("! losing nodes: 9 down, 2 may be\n P brakes: sets OnDelete at once\n"), "{screen}");
     // What goes wrong while its controller rolls, and is not an alarm.

@@ -110,7 +110,7 @@ fn what_tells_the_processes_of_one_user_apart_is_explained() {
             .join(" ")
     };
     let holder = "uid0@vm/pts-4-pid4711-073baad4";
-    let told = named(holder, 200);
+    let told = named(holder, 80);
     let said = format!("{holder} drives: process 4711 of that user on that machine, on the terminal pts/4.");
     assert!(told.contains(&said), "{told}");
     assert!(named("uid0@a-machine/pts-4-pid4711-073baad4", 80).contains("uid0@a-machine/pts-4-pid4711 drives"));
