@@ -10,6 +10,7 @@
 //! ```
 
 mod prewarm;
+mod released;
 mod reported;
 mod taken_away;
 mod target;
@@ -319,6 +320,7 @@ impl Telling<'_> {
         }
         self.alarms(&last.alarms);
         self.taken_away(last);
+        self.released(last);
         if !last.nodes.is_shared_with(&snapshot.nodes) {
             self.moved(last, retargeted);
         }

@@ -33,7 +33,10 @@ impl ReportedCommands {
             self.ours.insert(snapshot.identity.clone());
         }
         let mut news = Vec::new();
-        let is_told = |event: &&RolloutEvent| event.at > since && event.reports_a_command() && event.reason() != PAUSED;
+        let is_told = |event: &&RolloutEvent| {
+            let asked_for = event.reports_a_command() && !event.is_by_a_driver_itself();
+            event.at > since && asked_for && event.reason() != PAUSED
+        };
         for event in snapshot.timeline.iter().filter(is_told) {
             let RolloutEventKind::Reported { event: name, identity, .. } = &event.kind else { continue };
             if !self.ours.contains(identity) && !self.told.contains(name) {

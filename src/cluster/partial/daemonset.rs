@@ -88,6 +88,7 @@ fn owners(managed: &Value) -> FieldOwners {
     FieldOwners {
         template: last(&["f:template"]),
         strategy: last(&["f:updateStrategy", "f:type"]).or_else(|| last(&["f:updateStrategy"])),
+        limit: last(&["f:updateStrategy", "f:rollingUpdate", "f:maxUnavailable"]),
         writers: writers.collect(),
         applied: None,
     }
@@ -294,6 +295,19 @@ mod tests {
         let fact = daemonset_fact(serde_json::from_str(DAEMONSET).unwrap()).unwrap();
         assert_eq!(fact.owners.template.as_deref(), Some("kubectl-set"), "the status writer owns nothing of it");
         assert_eq!(fact.owners.strategy.as_deref(), Some("argocd-controller"));
+    }
+
+    /// Somebody changes the limit alone: the type stays that of whoever adopted the DaemonSet.
+    #[test]
+    fn who_changed_the_limit_is_told_apart_from_who_set_the_type() {
+        let mut object: Value = serde_json::from_str(DAEMONSET).unwrap();
+        object["metadata"]["managedFields"] = serde_json::json!([
+            {"manager": "rolldeck", "operation": "Update", "time": "2026-11-21T12:00:00Z", "fieldsV1": {"f:spec": {"f:updateStrategy": {"f:type": {}}}}},
+            {"manager": "kubectl-edit", "operation": "Update", "time": "2026-11-21T12:05:00Z",
+                "fieldsV1": {"f:spec": {"f:updateStrategy": {"f:rollingUpdate": {"f:maxUnavailable": {}}}}}},
+        ]);
+        let owners = daemonset_fact(object).unwrap().owners;
+        assert_eq!((owners.strategy.as_deref(), owners.limit.as_deref()), (Some("rolldeck"), Some("kubectl-edit")));
     }
 
     /// The DaemonSet was adopted by rolldeck and set back by Argo CD within one second of `managedFields`. A field of ours

@@ -5,7 +5,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::Intent;
-use crate::engine::rules::ownership::writer_words;
+use crate::engine::rules::ownership::{FIELD_MANAGER, writer_words};
 
 impl Engine {
     /// Whether somebody else has changed the strategy back to `RollingUpdate` in an adopted rollout, and it still is.
@@ -22,6 +22,11 @@ impl Engine {
 
     pub(crate) fn who_set_the_strategy(&self) -> Option<Str> {
         self.who(self.view.daemonset.as_ref()?.owners.strategy.as_ref()?)
+    }
+
+    /// Who changed `maxUnavailable` of the DaemonSet last, with the tool behind the name; `None` if it was a release of rolldeck, or is not known.
+    pub(crate) fn who_set_the_limit(&self) -> Option<Str> {
+        self.who(self.view.daemonset.as_ref()?.owners.limit.as_ref().filter(|manager| ***manager != *FIELD_MANAGER)?)
     }
 
     /// Who changed the template last, with the tool behind the name.

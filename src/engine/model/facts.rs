@@ -325,6 +325,8 @@ pub struct FieldOwners {
     pub template: Option<Str>,
     /// Who set `spec.updateStrategy.type` as it is now.
     pub strategy: Option<Str>,
+    /// Who set `spec.updateStrategy.rollingUpdate.maxUnavailable` as it is now.
+    pub limit: Option<Str>,
     /// Every manager that owns a field of the template or the strategy, in the order of the list.
     pub writers: Arc<[FieldWriter]>,
     /// Which of the two fields are named by the manifest that client-side apply applied last; `None` if there is no such manifest

@@ -510,8 +510,13 @@ impl RolloutEvent {
     /// log`, if the rollout did it by itself there.
     pub fn reporter_in_words(&self) -> Option<String> {
         let person = person_of(self.reported_by()?);
-        let by_itself = self.said.as_deref().is_some_and(|said| said.ends_with(&format!("by {person})")));
-        Some(if by_itself { format!("({person})") } else { person.to_owned() })
+        Some(if self.is_by_a_driver_itself() { format!("({person})") } else { person.to_owned() })
+    }
+
+    /// Whether an Event says that a driver did it by itself, so that nobody asked for it.
+    pub fn is_by_a_driver_itself(&self) -> bool {
+        let by = self.reported_by().map(|identity| format!("by {})", person_of(identity)));
+        by.is_some_and(|by| self.said.as_deref().is_some_and(|said| said.ends_with(&by)))
     }
 
     /// The process that an Event claims to be from, if the event is known from an Event only.

@@ -98,7 +98,7 @@ impl Engine {
     fn own_limit_alarm(&self, intent: &Intent) -> Option<Alarm> {
         let limit = changed_limit(self.view.daemonset.as_ref().filter(|_| self.is_adopted())?)?;
         let max_unavailable = Limits::of(&self.view, intent, &self.assessment).max_unavailable;
-        Some(Alarm::OwnLimitChanged { by: self.who_set_the_strategy(), limit, max_unavailable })
+        Some(Alarm::OwnLimitChanged { by: self.who_set_the_limit(), limit, max_unavailable })
     }
 
     /// The alarm for a target that is only guessed: it is not certain which revision the template has.

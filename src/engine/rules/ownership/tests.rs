@@ -63,6 +63,7 @@ impl FakeOwned {
             owners: FieldOwners {
                 template: self.writers.last().map(|writer| writer.manager.clone()),
                 strategy: None,
+                limit: None,
                 writers: self.writers.into(),
                 applied: self.applied,
             },
