@@ -110,7 +110,7 @@ fn whatever_covers_the_list_names_the_key_that_closes_it_at_every_size() {
             for snapshot in [running(), fixtures::halted(), fixtures::paused()] {
                 let screen = TestConsole::on(snapshot, size.0, size.1).typed(keys).screen();
                 let last = screen.lines().last().unwrap_or_default();
-                assert!(last.contains("esc back") || screen.contains("esc: cancel"), "{keys} {size:?}\n{screen}");
+                assert!(last.contains(" esc ") || screen.contains("esc: cancel"), "{keys} {size:?}\n{screen}");
             }
         }
         let screen = TestConsole::on_fleet(size.0, size.1).with_fleet().typed("?").screen();

@@ -366,7 +366,13 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let help = take(ActionId::Help);
     // So is the key that leaves what covers the list.
     let back = if covers_the_list(model) { take(ActionId::Back) } else { None };
-    let cells = |action: &'static Action| width(&key_of(model, action)) + 1 + width(label(ctx, action)) + GAP;
+    // Where lines are short and the rollout is halted, the words are needed for the keys that end the halt.
+    let is_brief = back.is_some() && is_halted(model) && Shape::of(model) <= Shape::Folded;
+    let words = |action: &'static Action| match action.id {
+        ActionId::Back | ActionId::Help if is_brief => String::new(),
+        _ => format!(" {}", label(ctx, action)),
+    };
+    let cells = |action: &'static Action| width(&key_of(model, action)) + width(&words(action)) + GAP;
     let reserved: usize = back.iter().chain(&help).map(|(action, _)| cells(action)).sum();
     left = left.saturating_sub(reserved);
     let fitting: Vec<_> = actions
@@ -385,7 +391,7 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
             (ThemeRole::Unavailable, ThemeRole::Unavailable)
         };
         spans.push(ctx.span(key_of(model, action), key));
-        spans.push(ctx.span(format!(" {}  ", label(ctx, action)), text));
+        spans.push(ctx.span(format!("{}  ", words(action)), text));
     }
     buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
 }
