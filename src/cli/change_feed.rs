@@ -557,6 +557,8 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         details: _,
         counted_unavailable_until: _,
         lost_readiness,
+        crash_loop: _,
+        accepted: _,
     } = node;
     let begins = match state {
         NodeState::Creating | NodeState::Starting | NodeState::Soaking => true,

@@ -407,8 +407,11 @@ impl Engine {
             pod_created_at: pod.map(|pod| self.view.our_time(pod.created_at)),
             restarts: row.restarts,
             restarted: row.restarted,
+            crash_loop: row.crash_loop,
             lost_readiness,
             suspect,
+            accepted: !row.available
+                && self.recorded_intent().is_some_and(|intent| self.is_accepted(&entry.name, &intent)),
             eligible: row.in_fleet,
             ineligible: if row.in_fleet { None } else { self.ineligible_because(row.node).map(Box::new) },
             serves: row.ready,

@@ -49,6 +49,9 @@ pub(crate) struct NodeJson<'a> {
     /// Whether its pod at the target was ready and has lost readiness.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     lost_readiness: bool,
+    /// Whether it fails, and an operator accepted that by resuming past a halt.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    accepted: bool,
     /// Its assessment, if it went down after its update.
     #[serde(skip_serializing_if = "Option::is_none")]
     suspect: Option<Suspect>,
@@ -92,10 +95,12 @@ impl<'a> NodeJson<'a> {
             restarts,
             restarted,
             lost_readiness,
+            accepted,
             suspect,
             ineligible,
             serves,
             // Contained in `state` and `why`.
+            crash_loop: _,
             committed: _,
             selected,
             site,
@@ -135,6 +140,7 @@ impl<'a> NodeJson<'a> {
             restarts: *restarts,
             restarted: *restarted,
             lost_readiness: *lost_readiness,
+            accepted: *accepted,
             suspect: suspect.map(|suspect| Suspect::new(suspect, at)),
             ineligible: ineligible.as_ref().map(ToString::to_string),
             serves: *serves,

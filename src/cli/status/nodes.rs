@@ -114,6 +114,8 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         labels: _,
         rank: _,
         lost_readiness: _,
+        crash_loop: _,
+        accepted: _,
     } = node;
     let number = revision_number.map(|number| number.to_string());
     [

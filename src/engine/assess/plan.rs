@@ -253,12 +253,15 @@ impl Plan {
             ..Self::default()
         };
         let mut candidates = Vec::new();
-        let (mut committed, mut proven, mut trouble) = (0, false, None);
+        let (mut committed, mut proven, mut trouble, mut crashes) = (0, false, None, None);
         for row in assessment.rows() {
             committed += u32::from(row.committed);
             proven |= row.is_settled();
             if trouble.is_none() && is_in_trouble(row) {
                 trouble = Some(row);
+            }
+            if crashes.is_none() && crashes_while_down(row) {
+                crashes = Some(row);
             }
             match structural_hold(row, intent) {
                 Some(hold) => plan.holds[row.node] = Some(hold),
@@ -283,7 +286,12 @@ impl Plan {
         } else {
             Unready::OneMayGo
         };
-        let troubled = |row: &Row| ((nodes.name)(row), row.cause.as_ref().map(|cause| cause.kind));
+        // Between two crashes a row has no cause, or that its pod is not ready.
+        let troubled = |row: &Row| {
+            let cause = row.cause.as_ref().map(|cause| cause.kind).filter(|kind| !kind.is_ordinary_at_start());
+            let restarts = row.crash_loop.map(|crash_loop| crash_loop.cause);
+            ((nodes.name)(row), cause.or(restarts).or_else(|| row.cause.as_ref().map(|cause| cause.kind)))
+        };
         let mut line = Capacity {
             room: limits.allowed.saturating_sub(committed),
             keep: limits.keep,
@@ -294,7 +302,8 @@ impl Plan {
             sites: PullsBySite::of(assessment, limits, nodes),
             require_image: limits.require_image,
             unready,
-            trouble: trouble.filter(|_| !back).map(troubled),
+            trouble: trouble.map(|row| crashes.unwrap_or(row)).filter(|_| !back).map(troubled),
+            crashes: crashes.filter(|_| !back).map(troubled),
             unproven: back.then(|| Unproven::of(assessment, limits.max_unavailable, troubled)).flatten(),
             strict: budget.strict,
             room_for_names: limits.room_for_names,
@@ -344,6 +353,8 @@ struct Capacity {
     require_image: bool,
     unready: Unready,
     trouble: Option<(Str, Option<CauseKind>)>,
+    /// A node whose pod crashes again and again, and is not available. It takes from the budget, and is the reason that is given where that is full.
+    crashes: Option<(Str, Option<CauseKind>)>,
     unproven: Option<Unproven>,
     strict: bool,
     room_for_names: usize,
@@ -454,9 +465,11 @@ impl Capacity {
         }
         let cost = u32::from(!is_charged(row, self.strict));
         if !costs_nothing(row, self.strict) && self.charged + cost > self.max_unavailable {
-            return match self.lacks_budget {
-                true => Hold::NoBudget,
-                false => Hold::Budget { used: self.charged, limit: self.max_unavailable },
+            return match &self.crashes {
+                _ if self.lacks_budget => Hold::NoBudget,
+                // In back-off the same pod is trouble that holds the whole fleet: the reason does not change with each of its crashes.
+                Some((node, cause)) => Hold::Unproven { node: node.clone(), cause: *cause },
+                None => Hold::Budget { used: self.charged, limit: self.max_unavailable },
             };
         }
         // A node that the rollout itself took down is exempt: replacing its pod can only improve it.
@@ -524,6 +537,12 @@ fn is_in_trouble(row: &Row) -> bool {
     let restarts = || row.restarted.is_some_and(RestartsView::speaks_against_revision);
     let starts_badly = || row.at_target && row.state != NodeState::Failed && (speaks() || restarts());
     row.in_fleet && (row.unreplaced || starts_badly())
+}
+
+/// Whether its pod at the target crashes again and again, is not available, and has not failed yet.
+fn crashes_while_down(row: &Row) -> bool {
+    let speaks = || row.crash_loop.is_some_and(|crash_loop| crash_loop.cause.speaks_against_revision());
+    row.in_fleet && row.at_target && !row.available && row.state != NodeState::Failed && speaks()
 }
 
 /// Deterministic order. Nodes that the rollout broke come first. Nodes that are down by themselves follow if the image is proven or on the

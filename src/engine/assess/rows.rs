@@ -30,7 +30,7 @@ use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::ConditionStatus;
-use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsView};
+use crate::engine::model::node::{Blame, CrashLoopView, ImageState, NodeIx, NodeState, RestartsView};
 use crate::engine::model::pull::ImagePull;
 use crate::engine::model::record::size::bytes_of_name;
 use crate::engine::model::record::{Direction, Intent, Progress};
@@ -113,6 +113,8 @@ pub(crate) struct Row {
     pub(crate) back_at: Option<Timestamp>,
     /// Its pod restarted lately, after it had been ready.
     pub(crate) restarted: Option<RestartsView>,
+    /// Its pod at the target crashes again and again.
+    pub(crate) crash_loop: Option<CrashLoopView>,
     pub(crate) image: ImageState,
     /// The state of each of the target's images. Nodes with equal contents share them.
     pub(crate) images: Arc<[ImagePull]>,
@@ -295,6 +297,8 @@ impl<'a> Assessor<'a> {
         });
         let restarted = if at_target && !down { self.restarted(pods.live, put_there, clock) } else { None };
         let state = watched_state(state, restarted);
+        let looping = pods.live.filter(|_| at_target && !down);
+        let crash_loop = looping.and_then(|pod| self.crash_loop(pod, available, restarted, clock));
         let back = self.question.intent.direction() == Direction::Back;
         let may_prove = back && in_fleet && at_target && available && restarted.is_none();
         let proves = pods.live.is_some_and(|pod| may_prove && self.proves_on_the_way_back(pod, put_there, clock));
@@ -360,6 +364,7 @@ impl<'a> Assessor<'a> {
             fell_at: entry.fell_at(self.question.now, self.server_now),
             back_at: entry.back_at(),
             restarted,
+            crash_loop,
             image,
             images,
             bytes_to_name: match self.question.progress.in_progress.contains(&entry.name) {

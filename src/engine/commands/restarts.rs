@@ -10,9 +10,15 @@ impl Engine {
     pub(super) fn restarts_in_words(&self) -> Vec<String> {
         // A node that has failed counts toward the threshold instead. Once an operator has accepted its failure, it holds nothing up.
         let holds = |row: &Row| row.state != NodeState::Failed;
+        let intent = self.intent();
         let mut watched: Vec<(bool, RestartsView, Str)> =
             self.assessment.rows().filter_map(|row| Some((holds(row), row.restarted?, self.name(row)))).collect();
-        watched.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.times.cmp(&a.1.times)).then_with(|| a.2.cmp(&b.2)));
+        let is_accepted = |holds: bool, name: &Str| !holds && self.is_accepted(name, &intent);
+        // A failure that nobody has accepted is named before one that an operator has.
+        watched.sort_by(|(a_holds, a, a_name), (b_holds, b, b_name)| {
+            let accepted = is_accepted(*a_holds, a_name).cmp(&is_accepted(*b_holds, b_name));
+            b_holds.cmp(a_holds).then(accepted).then(b.times.cmp(&a.times)).then_with(|| a_name.cmp(b_name))
+        });
         let Some((holds, restarted, name)) = watched.first() else { return Vec::new() };
         let more = match watched.len() - 1 {
             0 => String::new(),
@@ -21,6 +27,9 @@ impl Engine {
         let then = match (holds, restarted.speaks_against_revision()) {
             (true, true) => "no serving pod is replaced until it has stayed up for 10m",
             (true, false) => "it is watched",
+            (false, _) if is_accepted(*holds, name) => {
+                "it has failed, which an operator accepted, and holds nothing up"
+            }
             (false, _) => "it has failed, and holds nothing up once that is accepted",
         };
         vec![format!("{name} restarted {}× since its update{more}: {then}.", restarted.times)]

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::cause::CauseKind;
 use super::time::Timestamp;
 
 /// Index of a node in [`View::nodes`]; stable for the life of the view.
@@ -87,6 +88,15 @@ impl RestartsView {
     pub fn speaks_against_revision(self) -> bool {
         self.times >= AGAINST
     }
+}
+
+/// A pod at the target whose containers end again and again. It lasts across the crashes: in between a container runs, and nothing else tells of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CrashLoopView {
+    /// By how the container ended last.
+    pub cause: CauseKind,
+    /// Since when a container of the pod ended first, as far as known; if the pod has never been ready, since it was created.
+    pub since: Timestamp,
 }
 
 /// What is known about the target's images on a node.

@@ -69,6 +69,7 @@ impl Engine {
             cause: row.cause.as_ref().map(|cause| cause.kind),
             counts_as_failed,
             restarted: row.restarted.is_some(),
+            crash_loop: row.crash_loop.map(|crash_loop| crash_loop.cause),
             keeps_restarting: keeps_restarting(row.state, row.at_target, row.restarts),
             lost_readiness: lost_readiness(row.state, pod),
             committed: row.committed,

@@ -26,7 +26,7 @@ use crate::engine::model::gitops_owner::GitOpsOwner;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::labels::{Labels, Selector};
-use crate::engine::model::node::{Blame, ImageState, NodeState, RestartsView};
+use crate::engine::model::node::{Blame, CrashLoopView, ImageState, NodeState, RestartsView};
 use crate::engine::model::node_details::NodeDetails;
 use crate::engine::model::pace::PacedSite;
 use crate::engine::model::pod_wait::{Blocked, PodWait};
@@ -317,10 +317,14 @@ pub struct NodeView {
     pub restarts: u32,
     /// The restarts because of which its pod at the target revision is watched.
     pub restarted: Option<RestartsView>,
+    /// Its pod at the target crashes again and again.
+    pub crash_loop: Option<CrashLoopView>,
     /// Its pod at the target was ready, and is not any more: it starts again, or its probes fail.
     pub lost_readiness: bool,
     /// The judgement of the node, if it went down after its update.
     pub suspect: Option<SuspectView>,
+    /// It fails, and an operator accepted that by resuming past a halt.
+    pub accepted: bool,
     /// Whether the node may run the pod at all.
     pub eligible: bool,
     /// Why it should not run the pod, where it is not eligible and that is known.

@@ -16,7 +16,8 @@ impl Snapshot {
     pub(super) fn revision_fails(&self) -> bool {
         let fails = |node: &NodeView| {
             let speaks = node.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
-            node.counts_as_failed() || (node.at_target && speaks && !starts_in_time(node))
+            let crashes = node.crash_loop.is_some_and(|crash_loop| crash_loop.cause.speaks_against_revision());
+            node.counts_as_failed() || crashes || (node.at_target && speaks && !starts_in_time(node))
         };
         self.counts.failed > 0 || self.nodes.iter().any(fails)
     }
@@ -50,6 +51,8 @@ pub(super) struct Symptoms {
     pub(super) restarted: bool,
     /// Its new pod has never been ready, and its containers restart.
     pub(super) keeps_restarting: bool,
+    /// Why its pod at the target crashes again and again.
+    pub(super) crash_loop: Option<CauseKind>,
     /// Its pod at the target was ready, and is not any more.
     pub(super) lost_readiness: bool,
     /// Its update has begun.
@@ -65,6 +68,7 @@ impl Symptoms {
             counts_as_failed: node.counts_as_failed(),
             restarted: node.restarted.is_some(),
             keeps_restarting: node.keeps_restarting(),
+            crash_loop: node.crash_loop.map(|crash_loop| crash_loop.cause),
             lost_readiness: node.lost_readiness,
             committed: node.committed,
         }
@@ -90,8 +94,13 @@ impl TroubleKind {
             (NodeState::Failed, _, cause) => Some(Self::Failed(cause)),
             (_, Some(Blame::Suspect), _) => Some(Self::Suspect),
             _ if symptoms.counts_as_failed => Some(Self::Suspect),
+            // Between two crashes its container runs: the kind of its trouble stays what it is in back-off.
+            (NodeState::Soaking | NodeState::Starting, None | Some(Blame::Rollout), cause)
+                if symptoms.crash_loop.is_some() && cause.is_none_or(CauseKind::is_ordinary_at_start) =>
+            {
+                symptoms.crash_loop.map(Self::Struggling)
+            }
             (NodeState::Soaking, _, None) if symptoms.restarted => Some(Self::Restarted),
-            // Between two crashes its container runs, and nothing else tells of the restarts.
             (NodeState::Starting, Some(Blame::Rollout), cause)
                 if symptoms.keeps_restarting && cause.is_none_or(CauseKind::is_ordinary_at_start) =>
             {
@@ -119,9 +128,15 @@ impl TroubleKind {
 
     /// Since when `node` is in this trouble. If its pod was in trouble for another cause before: since the present cause was seen.
     pub fn since(self, node: &NodeView) -> Option<Timestamp> {
-        match self {
-            Self::Failed(Some(_)) | Self::Struggling(_) => node.cause_since.or(node.since),
-            Self::Failed(None) | Self::Suspect | Self::DownReplaced | Self::DownNext | Self::Restarted => node.since,
+        match (self, node.crash_loop) {
+            // Each crash begins a new trouble of the pod, and not of the node.
+            (Self::Failed(Some(cause)) | Self::Struggling(cause), Some(crash_loop)) if cause == crash_loop.cause => {
+                Some(crash_loop.since)
+            }
+            (Self::Failed(Some(_)) | Self::Struggling(_), _) => node.cause_since.or(node.since),
+            (Self::Failed(None) | Self::Suspect | Self::DownReplaced | Self::DownNext | Self::Restarted, _) => {
+                node.since
+            }
         }
     }
 

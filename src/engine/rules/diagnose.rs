@@ -121,6 +121,18 @@ fn end(container: &ContainerFact, reason: &str) -> CauseKind {
     })
 }
 
+/// Why the containers of this pod restart, by how the one that ended last ended; `None` where none restarts. An init container that is through
+/// does not restart any more.
+pub(crate) fn why_it_restarts(pod: &PodFact) -> Option<CauseKind> {
+    let is_through = |container: &ContainerFact| {
+        container.role == ContainerRole::Init
+            && matches!(container.state, ContainerState::Terminated { exit_code: 0, .. })
+    };
+    let restarts = pod.containers.iter().filter(|container| container.restarts > 0 && !is_through(container));
+    let container = restarts.max_by_key(|container| container.last_exit.is_some_and(|exit| exit != 0))?;
+    Some(end(container, container.last_end.as_deref().unwrap_or_default()))
+}
+
 /// Of a pod that its kubelet has not ended.
 fn not_ended(pod: &PodFact) -> Str {
     let grace = Secs(pod.deletion_grace_secs.unwrap_or(0));

@@ -1,8 +1,15 @@
 //! A container that crashes again and again, and runs in between.
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::command::Command;
 use crate::engine::model::facts::ContainerState;
+use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
+use crate::engine::model::settings::{Secs, Tuning};
+use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::Phase;
+use crate::engine::report::trouble::TroubleKind;
 
 #[test]
 fn the_age_of_a_failure_does_not_run_backwards_in_a_crash_loop() {
@@ -40,4 +47,92 @@ fn the_age_of_a_failure_does_not_run_backwards_in_a_crash_loop() {
             }
         }
     }
+}
+
+/// One pod of the third revision crashes, is started again and is ready for a moment, again and again. Returns, of every two seconds after it crashed first,
+/// the kind of trouble of its node, since when that is, and why the next node waits.
+fn told_in_a_crash_loop(crashes: u32, max_unavailable: u32) -> Vec<(Option<TroubleKind>, Option<Timestamp>, Hold)> {
+    let mut fake = FakeCluster::rolling(6, max_unavailable);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let settings = Tuning { max_restarts: Some(99), soak_secs: Some(Secs(30)), ..Tuning::default() };
+    console.ask(&mut fake, Command::Tune(settings)).unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 4);
+    console.run_for(&mut fake, 5);
+    let node = fake.deleted[0].clone();
+    let mut told = Vec::new();
+    for round in 0..crashes {
+        let ended = ContainerState::Terminated { reason: "Error".into(), exit_code: 1, message: None };
+        let waits = ContainerState::Waiting { reason: "CrashLoopBackOff".into(), message: None };
+        let runs = ContainerState::Running { since: Some(fake.now) };
+        for (state, ready, secs) in [(runs.clone(), false, 4), (runs, true, 6), (ended, false, 2), (waits, false, 10)] {
+            let now = fake.now;
+            fake.change_pod(&node, |pod| {
+                if pod.ready != ready {
+                    pod.ready_since = Some(now);
+                }
+                pod.ready = ready;
+                let container = &mut pod.containers[0];
+                container.image_present = true;
+                if matches!(container.state, ContainerState::Waiting { .. }) {
+                    container.restarts = round;
+                }
+                container.state = state.clone();
+                container.ready = ready;
+                container.last_exit = (round > 0 || !ready).then_some(1);
+            });
+            for _ in 0..secs / 2 {
+                console.run_for(&mut fake, 2);
+                let snapshot = console.snapshot(&fake);
+                let view = snapshot.nodes.iter().find(|view| view.name == node).unwrap();
+                let waiting =
+                    snapshot.nodes.iter().filter(|view| view.rank == Some(0)).find_map(|view| view.hold.clone());
+                let has_ended = matches!(state, ContainerState::Terminated { .. });
+                if has_ended || !told.is_empty() {
+                    let kind = TroubleKind::of(view);
+                    told.push((kind, kind.and_then(|kind| kind.since(view)), waiting.unwrap()));
+                }
+            }
+        }
+    }
+    told
+}
+
+#[test]
+fn the_kind_and_the_age_of_a_crash_loop_last_across_its_crashes() {
+    let told = told_in_a_crash_loop(4, 1);
+    let mut known = told[0].1;
+    assert!(known.is_some());
+    for (at, (kind, since, _)) in told.iter().enumerate() {
+        assert_eq!(*kind, Some(TroubleKind::Struggling(CauseKind::CrashLoop)), "{at}");
+        assert!(since.is_some() && *since <= known, "{at}: {since:?} after {known:?}");
+        known = *since;
+    }
+}
+
+#[test]
+fn why_the_others_wait_does_not_change_with_each_crash() {
+    let told = told_in_a_crash_loop(4, 1);
+    for (at, (_, _, hold)) in told.iter().enumerate() {
+        let Hold::Unproven { cause, .. } = hold else { panic!("{at}: {told:#?}") };
+        assert_eq!(*cause, Some(CauseKind::CrashLoop), "{at}");
+    }
+}
+
+#[test]
+fn a_failure_that_an_operator_accepted_is_told_from_a_new_one() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 120);
+    let accepted = |console: &mut FakeConsole, fake: &FakeCluster| {
+        console.snapshot(fake).nodes.iter().filter(|view| view.accepted).count()
+    };
+    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+    assert_eq!(accepted(&mut console, &fake), 0);
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.run_for(&mut fake, 2);
+    assert_eq!(accepted(&mut console, &fake), 1);
 }

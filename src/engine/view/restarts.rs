@@ -32,12 +32,17 @@ pub(crate) struct Restarts {
     pub(crate) last: Option<(ObservedAt, Option<Timestamp>)>,
     /// When the first of these restarts was, as far as that was seen.
     pub(crate) began: Option<(ObservedAt, Option<Timestamp>)>,
+    /// When a container first ended, as far as that was seen. It is counted as a restart only later, once it is started again.
+    pub(crate) first_end: Option<(ObservedAt, Option<Timestamp>)>,
 }
 
 impl Restarts {
     /// The restarts of a pod as it is now. `before`: what was known of its restarts, and what its status was then.
     pub(crate) fn next(before: Option<(Self, &PodFact)>, fact: &PodFact, observed: ObservedAt) -> Self {
         let total = total(fact);
+        // If the pod was so already when we first looked: it ended before it was started last, and before it ceased to be ready.
+        let unready_since = fact.ready_since.filter(|_| !fact.ready);
+        let end = || (total > 0 || has_ended(fact)).then(|| (observed, started_at(fact).or(unready_since)));
         let Some((known, fact_before)) = before else {
             let last = (total > 0).then(|| (observed, started_at(fact)));
             // One that had restarted before we saw it, or was about to, is taken to have been ready: each of its restarts counts, as the past ones do.
@@ -46,6 +51,7 @@ impl Restarts {
                 since_ready: total,
                 last,
                 began: last,
+                first_end: end(),
             };
         };
         let more = total.saturating_sub(self::total(fact_before));
@@ -56,6 +62,7 @@ impl Restarts {
             since_ready: known.since_ready + if counts { more } else { 0 },
             last,
             began: known.began.or(last),
+            first_end: known.first_end.or_else(end),
         }
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct SnapshotSummary {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct TroubleGroup {
     pub(crate) kind: TroubleKind,
+    /// An operator accepted these failures by resuming past a halt.
+    pub(crate) accepted: bool,
     pub(crate) nodes: u32,
     /// The node that has had it the longest.
     pub(crate) example: Str,
@@ -62,17 +64,20 @@ impl SnapshotSummary {
                 (Some(this), Some(other)) => this < other,
                 (this, other) => this.is_some() && other.is_none(),
             };
-            match trouble.iter_mut().find(|trouble| trouble.kind == kind) {
+            match trouble.iter_mut().find(|trouble| trouble.kind == kind && trouble.accepted == node.accepted) {
                 Some(group) => {
                     group.nodes += 1;
                     if older(group.since) {
                         (group.since, group.example) = (since, node.name.clone());
                     }
                 }
-                None => trouble.push(TroubleGroup { kind, nodes: 1, example: node.name.clone(), since }),
+                None => {
+                    let (accepted, example) = (node.accepted, node.name.clone());
+                    trouble.push(TroubleGroup { kind, accepted, nodes: 1, example, since });
+                }
             }
         }
-        trouble.sort_by_key(|trouble| (trouble.kind.rank(), std::cmp::Reverse(trouble.nodes)));
+        trouble.sort_by_key(|trouble| (trouble.accepted, trouble.kind.rank(), std::cmp::Reverse(trouble.nodes)));
         Self {
             trouble,
             down: DownNodes::of(snapshot),

@@ -120,6 +120,7 @@ pub(super) fn about(
         restarts,
         restarted,
         suspect,
+        accepted,
         eligible,
         ineligible,
         serves,
@@ -133,6 +134,7 @@ pub(super) fn about(
         counted_unavailable_until,
         // The cause and the times beside it tell the same.
         lost_readiness: _,
+        crash_loop: _,
         pressure,
         details,
         cause_since: _,
@@ -180,6 +182,9 @@ pub(super) fn about(
             _ => in_words(blame, *committed, by),
         };
         say(&mut lines, "Down", &format!("{words}{soaks}"), ThemeRole::Text);
+    }
+    if *accepted {
+        say(&mut lines, "Accepted", "an operator resumed past a halt: it does not halt again", ThemeRole::Text);
     }
     if let Some(suspect) = *suspect {
         let role = if suspect.has_failed() { ThemeRole::Bad } else { ThemeRole::Warn };

@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use super::Assessor;
-use crate::engine::model::node::{NodeState, RestartsView};
+use crate::engine::model::node::{CrashLoopView, NodeState, RestartsView};
 use crate::engine::rules::clocks::by_server;
+use crate::engine::rules::diagnose::why_it_restarts;
 use crate::engine::view::PodEntry;
 use crate::engine::view::restarts::WATCHED;
+
+/// For how long a pod that restarted several times has to be ready until its crash loop is taken to be over.
+const STAYS_READY: Duration = Duration::from_secs(60);
 
 /// The state of a node with regard to restarts: a node whose pod is still watched for them does not count as updated.
 pub(crate) fn watched_state(state: NodeState, restarted: Option<RestartsView>) -> NodeState {
@@ -38,5 +42,36 @@ impl Assessor<'_> {
         let exit = pod.fact.containers.iter().filter(|container| container.restarts > 0);
         let exit = exit.filter_map(|container| container.last_exit).next_back();
         (elapsed < needed).then_some(RestartsView { times: pod.restarts.since_ready, exit })
+    }
+
+    /// The crash loop of a pod at the target on a node that is up. A pod that restarted is taken to be in one until it is available; after several
+    /// restarts, until it has stayed ready for [`STAYS_READY`].
+    pub(super) fn crash_loop(
+        &mut self,
+        pod: &PodEntry,
+        available: bool,
+        restarted: Option<RestartsView>,
+        clock: Option<i64>,
+    ) -> Option<CrashLoopView> {
+        let cause = why_it_restarts(&pod.fact)?;
+        if !pod.restarts.was_ready {
+            let created_at = self.our_time(pod.fact.created_at);
+            return (!pod.fact.ready).then_some(CrashLoopView { cause, since: created_at });
+        }
+        let restarted = restarted?;
+        if available {
+            let ready_for = self.ready_for(pod, pod.ready_observed?, true, clock);
+            self.wake_after(STAYS_READY, ready_for);
+            if !restarted.speaks_against_revision() || ready_for >= STAYS_READY {
+                return None;
+            }
+        }
+        let (observed, said) = pod.restarts.first_end?;
+        let said = said.map(|at| by_server(at, clock));
+        let elapsed = observed.elapsed(said, self.question.now, self.server_now);
+        // An observer who has just begun to look saw only the last end.
+        let told = self.view.backs_off_since(&pod.fact).map(|at| by_server(at, clock).max(pod.fact.created_at));
+        let seen = self.question.now - elapsed;
+        Some(CrashLoopView { cause, since: told.map_or(seen, |told| self.our_time(told).min(seen)) })
     }
 }

@@ -384,6 +384,7 @@ pub(super) fn trouble(
         .filter(|trouble| !is_in_alarm(&shown.snapshot, trouble))
         .map(|trouble| {
             let (glyph, role) = match trouble.kind {
+                TroubleKind::Failed(_) if trouble.accepted => (Glyph::Failed, ThemeRole::Warn),
                 TroubleKind::Failed(_) => (Glyph::Failed, ThemeRole::Bad),
                 TroubleKind::Suspect | TroubleKind::DownReplaced | TroubleKind::DownNext => {
                     (Glyph::Suspect, ThemeRole::Bad)
@@ -456,7 +457,8 @@ pub(in crate::tui::view) fn group(
         example.filter(|_| trouble.kind == TroubleKind::Restarted).map(|node| format!("{} for ", node.state_words()));
     let state = state.unwrap_or_default();
     let since = trouble.since.map(|since| format!(", {state}{}", ctx.age(shown, since))).unwrap_or_default();
-    format!("{} {what} ({}{more}{since})", trouble.nodes, fit_middle(node, 24))
+    let accepted = if trouble.accepted { ", accepted" } else { "" };
+    format!("{} {what}{accepted} ({}{more}{since})", trouble.nodes, fit_middle(node, 24))
 }
 
 /// Watches that are not live, and why; watches with the same reason share a line.
