@@ -49,7 +49,8 @@ impl Snapshot {
         let drive = (!driven && self.started_at.is_some()).then_some(Remedy::Drive);
         // The limits have to be settled first: a step would begin a record with other limits.
         if self.alarms.contains(&Alarm::RecordMissing) {
-            return Some(Guidance { waits: "held: no record is left".into(), remedies: Vec::new() });
+            let paused = self.pause_by_events().map(|paused| format!("; {paused}")).unwrap_or_default();
+            return Some(Guidance { waits: format!("held: no record is left{paused}"), remedies: Vec::new() });
         }
         match &self.phase {
             Phase::Paused(_) => {

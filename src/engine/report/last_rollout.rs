@@ -5,9 +5,10 @@ use std::fmt;
 use serde::Serialize;
 
 use super::snapshot::{Phase, Snapshot};
+use crate::engine::model::person_of;
 use crate::engine::model::record::Direction;
-use crate::engine::model::rollout_event::EventOutcome;
-use crate::engine::model::time::Timestamp;
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
+use crate::engine::model::time::{Timestamp, UtcTime};
 
 /// The last rollout: `last rollout complete`, `last rollout rolled back`, `last rollout released early`, `last rollout released without its
 /// record, how far it was is not known`.
@@ -86,6 +87,33 @@ impl Snapshot {
             }
         }
         last
+    }
+}
+
+impl Snapshot {
+    /// The pause of a rollout whose record is gone, as the remaining Events tell it: `it was paused by ada@console-3 at 03:12 UTC (Event)`. `None` if
+    /// none is told, or if what followed lifted it.
+    pub(super) fn pause_by_events(&self) -> Option<String> {
+        let mut events: Vec<_> = self.timeline.iter().filter(|event| event.outcome == EventOutcome::Done).collect();
+        events.sort_by_key(|event| event.at);
+        let (mut pause, mut is_lost) = (None, false);
+        for event in events {
+            match event.reason() {
+                "RolloutPaused" => (pause, is_lost) = (Some(event), false),
+                "RolloutResumed" | "RolloutReleased" | "RolloutComplete" => pause = None,
+                "RolloutRecordDeleted" => is_lost = true,
+                // They record the rollout anew, without the pause.
+                "RolloutAdopted" | "RolloutStepped" | "RolloutTuned" if is_lost => (pause, is_lost) = (None, false),
+                _ => {}
+            }
+        }
+        let pause = pause?;
+        let (who, source) = match &pause.kind {
+            RolloutEventKind::Reported { identity, .. } => (Some(person_of(identity)), " (Event)"),
+            _ => (pause.by.as_deref(), ""),
+        };
+        let by = who.map(|who| format!(" by {who}")).unwrap_or_default();
+        Some(format!("it was paused{by} at {}{source}", UtcTime { at: pause.at, now: self.at }))
     }
 }
 

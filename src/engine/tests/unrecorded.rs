@@ -265,6 +265,25 @@ fn every_command_that_begins_a_record_anew_notes_that_limits_were_lost() {
     }
 }
 
+/// Who sees the Events only learns of the pause of a rollout whose record is gone; a rollout that is recorded anew is not paused.
+#[test]
+fn a_pause_that_went_with_the_record_is_named() {
+    let (mut fake, mut ada) = without_record();
+    one_shot(&mut fake, "ada", Command::Adopt).unwrap();
+    ada.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    ada.run_for(&mut fake, 2);
+    delete_lease(&mut fake, &mut ada);
+    let waits = ada.snapshot(&fake).guidance().unwrap().waits;
+    assert!(waits.starts_with("held: no record is left; it was paused by ada"), "{waits}");
+    one_shot(&mut fake, "ada", Command::Adopt).unwrap();
+    ada.run_for(&mut fake, 2);
+    delete_lease(&mut fake, &mut ada);
+    ada.run_for(&mut fake, 2);
+    ada.ask(&mut fake, Command::Adopt).unwrap();
+    delete_lease(&mut fake, &mut ada);
+    assert_eq!(ada.snapshot(&fake).guidance().unwrap().waits, "held: no record is left");
+}
+
 /// A step would begin a record with other limits: it is not what is offered beside the alarm.
 #[test]
 fn where_no_record_is_left_one_thing_is_advised() {

@@ -89,6 +89,12 @@ pub(crate) fn is_paused(model: &Model) -> bool {
 pub(super) fn stopped(model: &Model) -> Result<(), String> {
     rollout_says(model, |snapshot| {
         let stopped = matches!(snapshot.phase, Phase::Paused(_) | Phase::Halted);
+        let is_missing = snapshot.alarms.contains(&Alarm::RecordMissing);
+        if is_missing && !stopped {
+            return Some(
+                "no record is left, nor whether it was paused or halted: L sets its limits, which begins a new one",
+            );
+        }
         (!stopped).then_some("neither paused nor halted: there is nothing to resume")
     })
 }

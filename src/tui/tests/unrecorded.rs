@@ -38,6 +38,17 @@ fn to_drive_is_refused_until_there_is_a_record_and_not_after() {
     assert!(screen.contains("[ Drive ]") || screen.contains("[>Drive<]"), "{screen}");
 }
 
+#[test]
+fn settings_of_a_record_that_is_not_there_are_not_shown_as_in_force() {
+    let [gone, _] = recorded_anew();
+    let console = TestConsole::on(gone, 120, 40);
+    let screen = console.screen();
+    assert!(screen.contains("a new record begins with partition"), "{screen}");
+    assert!(!screen.contains(" allowed,") && !screen.contains("pull slots 0 of"), "{screen}");
+    let screen = console.typed("A").typed("C").screen();
+    assert!(screen.contains("no record is left, nor whether it was paused or halted"), "{screen}");
+}
+
 /// The limits that a form shows are asked for as they are, where nobody has set any since an earlier record was lost.
 #[test]
 fn limits_are_confirmed_as_they_are_shown() {

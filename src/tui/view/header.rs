@@ -38,6 +38,7 @@ use super::{RenderContext, Shape};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::Direction;
 use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::action::ActionId;
@@ -143,7 +144,8 @@ fn loading(ctx: &RenderContext<'_>, page: &RolloutPage) -> Line<'static> {
 /// Whether rolldeck knows of a rollout under way, or of one that its controller began and a pause took over: in both cases a
 /// plan holds its nodes.
 fn recorded(snapshot: &Snapshot) -> bool {
-    snapshot.started_at.is_some() || (snapshot.adopted && snapshot.has_change())
+    let is_missing = snapshot.alarms.contains(&Alarm::RecordMissing);
+    snapshot.started_at.is_some() || (snapshot.adopted && snapshot.has_change() && !is_missing)
 }
 
 /// The reason why nothing moves, on a line of its own; if it is cut, with the key that shows all of it.

@@ -386,6 +386,10 @@ pub(super) fn budget(
             words.push(vec![ctx.span(text, ThemeRole::Title)]);
         }
     }
+    if snapshot.alarms.contains(&Alarm::RecordMissing) {
+        let begins = format!("a new record begins with partition {}", snapshot.plan.keep);
+        words.push(vec![ctx.span(begins, ThemeRole::Muted)]);
+    }
     words.extend(budget.limit_above_own().map(|above| vec![ctx.span(above, ThemeRole::Warn)]));
     let estimate = estimate(snapshot).filter(|_| !has_estimate);
     words.extend(estimate.map(|text| vec![ctx.span(text, ThemeRole::Text)]));
