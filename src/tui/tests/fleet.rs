@@ -204,8 +204,8 @@ fn where_there_is_little_room_the_state_and_what_fails_come_before_who_did_it() 
     row.failing = Some(FailingNodes { nodes: 2, causes, ..FailingNodes::default() });
     for (width, height, words) in [
         (40, 12, "paused, 2 failing"),
-        (80, 24, "paused, 2 failing"),
-        (120, 40, "paused, 2 failing: crash loop"),
+        (80, 24, "paused, 2 fail"),
+        (120, 40, "paused, 2 failing: crash"),
         (200, 50, "paused, 2 failing: crash loop, by somebody"),
     ] {
         let mut console = TestConsole::on_fleet(width, height);
