@@ -106,7 +106,7 @@ pub(crate) async fn run(
                 None => CliError::new(CliErrorKind::TimedOut, format!("not finished after {secs} s")),
             };
             let why = format!("its --timeout of {secs}s had passed");
-            stopped(foreground.stop_because(why), &mut interrupted).await.map_or(Err(error), Ok)
+            stopped(foreground.stop_because(why), &mut interrupted).await.ok_or(error)
         }
         TaskEnd::Signal(exit) => {
             let said = foreground.say(Topic::Command, format!("this process was {}: stopping", exit.word()));
