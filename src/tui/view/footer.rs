@@ -366,8 +366,8 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let help = take(ActionId::Help);
     // So is the key that leaves what covers the list.
     let back = if covers_the_list(model) { take(ActionId::Back) } else { None };
-    // Where lines are short and the rollout is halted, the words are needed for the keys that end the halt.
-    let is_brief = back.is_some() && is_halted(model) && Shape::of(model) <= Shape::Folded;
+    // Where lines are short and the rollout is halted, the page of a node needs the room for the keys that end the halt.
+    let is_brief = back.is_some() && is_on_node && is_halted(model) && Shape::of(model) <= Shape::Folded;
     let words = |action: &'static Action| match action.id {
         ActionId::Back | ActionId::Help if is_brief => String::new(),
         _ => format!(" {}", label(ctx, action)),
