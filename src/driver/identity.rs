@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn a_terminal_is_named_without_what_separates_the_parts_of_an_identity() {
-        let named = ["/dev/pts/4", "/dev/tty1", "/dev/term.a/b", "/dev/"].map(terminal_of);
-        assert_eq!(named, [Some("pts-4".to_owned()), Some("tty1".to_owned()), Some("term-a-b".to_owned()), None]);
+        let named = ["/dev/pts/4", "/dev/console", "/dev/term.a/b", "/dev/"].map(terminal_of);
+        assert_eq!(named, [Some("pts-4".to_owned()), Some("console".to_owned()), Some("term-a-b".to_owned()), None]);
     }
 
     #[test]
