@@ -447,6 +447,9 @@ impl DriveEnd {
         if let Some(holder) = handed_over_to(snapshot).filter(|_| self.drove) {
             return Some(Err(taken_over(holder).asked_for()));
         }
+        if let Some(by) = drove_meanwhile(snapshot).filter(|_| self.drove) {
+            return Some(Err(overtaken(by)));
+        }
         match &snapshot.driver {
             DriverView::Other { holder, .. } if self.drove => {
                 let since = *self.held_by_other.get_or_insert(now);
@@ -576,6 +579,23 @@ fn handed_over_to(snapshot: &Snapshot) -> Option<&str> {
         RolloutEventKind::LeaseAcquired | RolloutEventKind::LeaseTakenOver { .. } => Some(None),
         _ => None,
     })?
+}
+
+/// Who has driven since the lease of this process ran out, if this process drives no more for that reason.
+fn drove_meanwhile(snapshot: &Snapshot) -> Option<&str> {
+    snapshot.timeline.iter().rev().find_map(|event| match &event.kind {
+        RolloutEventKind::DroveMeanwhile { by } => Some(Some(&**by)),
+        RolloutEventKind::LeaseAcquired | RolloutEventKind::LeaseTakenOver { .. } => Some(None),
+        _ => None,
+    })?
+}
+
+fn overtaken(by: &str) -> CliError {
+    let why = format!(
+        "this process could not renew its lease in time, and {by} has driven since; nothing more is started from here"
+    );
+    CliError::new(CliErrorKind::DrivenByOther, why)
+        .hinted("`rolldeck status` says where it stands; `rolldeck drive` drives on")
 }
 
 fn taken_over(holder: &str) -> CliError {

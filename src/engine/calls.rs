@@ -162,7 +162,7 @@ impl Engine {
             self.daemonset.set_brake(self.sees_daemonset());
         }
         match &command {
-            Command::Drive(Takeover::Ask) => self.lock.want = Want::Ask,
+            Command::Drive(Takeover::Ask) => (self.lock.want, self.lock.has_driven) = (Want::Ask, false),
             Command::StopDriving => self.lock.want = Want::No,
             Command::GiveUpDriving { why } => self.stop_driving(why, now),
             Command::Adopt
@@ -180,7 +180,7 @@ impl Engine {
                 // A one-shot command takes the Lease if the driver goes away before it has carried the change out.
                 let free = self.lock.living_other(now).is_none() || self.config.role == Role::OneShot;
                 if free && self.takes_lease(resolved.drive, resolved.needs) {
-                    self.lock.want = Want::IfFree;
+                    (self.lock.want, self.lock.has_driven) = (Want::IfFree, false);
                 }
             }
         }
@@ -353,6 +353,7 @@ fn progress_changes_at(progress: &Progress) -> impl Iterator<Item = Timestamp> {
         suspects: _,
         others_down: _,
         marks: _,
+        driver: _,
         driver_stopped: _,
         completed: _,
         original_strategy: _,

@@ -32,6 +32,7 @@ impl Engine {
             in_progress: _,
             refused: _,
             idle_since: _,
+            driver: _,
             driver_stopped: _,
             original_strategy: _,
         } = &mut self.progress;
@@ -91,6 +92,7 @@ impl Engine {
             suspects: _,
             others_down: _,
             marks: _,
+            driver: _,
             driver_stopped: _,
             completed: _,
             original_strategy: _,

@@ -19,6 +19,7 @@ impl Engine {
     pub(crate) fn decide_now(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let mut effects = Vec::new();
         self.stop_where_the_record_is_deleted();
+        self.stop_where_another_drove(now);
         self.watch_the_lease(now);
         self.brake_for_pauses();
         self.drop_stale_answers();
@@ -106,7 +107,7 @@ impl Engine {
             return;
         }
         self.call_off_release(&intent);
-        self.forget_who_stopped();
+        self.note_who_drives();
         self.notice_adoption(&intent, now);
         self.follow_template(&intent, now);
         if self.config().role == Role::Driver {

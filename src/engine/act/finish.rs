@@ -48,6 +48,7 @@ impl Engine {
             in_progress: _,
             refused: _,
             idle_since: _,
+            driver: _,
             driver_stopped: _,
             original_strategy: _,
         } = &mut self.progress;

@@ -2,6 +2,7 @@
 
 use crate::engine::lease::lock::{InFlight, Want};
 use crate::engine::machine::Engine;
+use crate::engine::model::config::Role;
 use crate::engine::model::effect::{Effect, EffectId};
 use crate::engine::model::time::Timestamp;
 
@@ -20,6 +21,10 @@ impl Engine {
             }
             if let Some(prewarm) = &mut kept.prewarm {
                 prewarm.handover = None;
+            }
+            // With this write it drives: one more to say so is not needed.
+            if let Some(record) = kept.record.as_mut().filter(|_| self.config().role == Role::Driver) {
+                record.progress.driver = Some(self.config().identity.clone());
             }
             self.lock.hold(kept, now)
         } else if self.edits.is_empty() {

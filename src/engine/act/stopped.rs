@@ -5,6 +5,7 @@ use crate::engine::machine::Engine;
 use crate::engine::model::config::Role;
 use crate::engine::model::record::DriverStopped;
 use crate::engine::model::record::size::clipped;
+use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
 use crate::engine::model::time::Timestamp;
 
 impl Engine {
@@ -26,11 +27,27 @@ impl Engine {
         }
     }
 
-    /// Removes the reason why the last driver stopped, once somebody drives again. A one-shot command that holds the lease for
+    /// Stops driving if another process has driven since this one could not renew the Lease in time. It may have stopped for a reason, and nobody expects
+    /// then that nodes go down again. Whoever wants this process to drive asks for it. A one-shot command that held the Lease meanwhile has not driven.
+    pub(super) fn stop_where_another_drove(&mut self, now: Timestamp) {
+        let driver = self.config().role == Role::Driver && self.lock.want != Want::No;
+        self.lock.has_driven |= driver && self.lock.may_act(now);
+        if !driver || !self.lock.has_driven || self.lock.holds() || !self.pending.is_empty() {
+            return;
+        }
+        let recorded = self.lock.record().and_then(|record| record.progress.driver.clone());
+        if let Some(by) = recorded.filter(|by| *by != self.config().identity) {
+            self.lock.want = Want::No;
+            self.happened(RolloutEventKind::DroveMeanwhile { by }, Visibility::Timeline);
+        }
+    }
+
+    /// Names this process in the record, and removes the reason why the last driver stopped, once somebody drives again. A one-shot command that holds the lease for
     /// its own write does not drive.
-    pub(super) fn forget_who_stopped(&mut self) {
+    pub(super) fn note_who_drives(&mut self) {
         if self.config().role == Role::Driver && self.lock.want != Want::No {
             self.progress.driver_stopped = None;
+            self.progress.driver = Some(self.config().identity.clone());
         }
     }
 }

@@ -120,6 +120,7 @@ impl Inputs {
             drifts: _,
             refused: _,
             idle_since: _,
+            driver: _,
             driver_stopped: _,
             completed: _,
             original_strategy: _,

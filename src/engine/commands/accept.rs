@@ -46,6 +46,7 @@ impl Engine {
             drifted: _,
             drifts: _,
             idle_since: _,
+            driver: _,
             driver_stopped: _,
             completed: _,
             original_strategy: _,

@@ -88,6 +88,8 @@ pub(crate) struct Lock {
     pub(crate) identity: Str,
     pub(crate) timing: Timing,
     pub(crate) want: Want,
+    /// Whether this process has driven since it was last asked to.
+    pub(crate) has_driven: bool,
     pub(crate) known: KnownLease,
     /// `metadata.uid` of the DaemonSet that was seen last, even if it is gone. A record that names another uid is not used.
     pub(crate) daemonset: Option<Str>,
@@ -120,6 +122,7 @@ impl Lock {
             identity,
             timing,
             want: Want::No,
+            has_driven: false,
             known: KnownLease::Nothing,
             daemonset: None,
             gone: None,

@@ -24,7 +24,8 @@ impl Engine {
             Event::PodGone(uid, _) => uid,
             _ => return,
         };
-        if self.deletions.contains(uid) || !self.lock.holds() || self.strategy() != StrategyKind::OnDelete {
+        // While its lease had run out another process may have driven: then it is not known who deleted the pod.
+        if self.deletions.contains(uid) || !self.lock.may_act(self.now) || self.strategy() != StrategyKind::OnDelete {
             return;
         }
         // A pod whose DaemonSet is deleted goes for good.

@@ -434,6 +434,9 @@ pub struct Progress {
     /// Clocks and marks of gates.
     #[serde(skip_serializing_if = "GateMarks::is_empty")]
     pub marks: GateMarks,
+    /// The identity of the process that drives or drove last; one-shot commands, which hold the Lease only for their own write, are not named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<Str>,
     /// Why the last driver stopped by itself, until somebody drives again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver_stopped: Option<DriverStopped>,

@@ -159,6 +159,11 @@ pub enum RolloutEventKind {
         /// Who holds the lease now; `None`: it could not be renewed in time.
         to: Option<Str>,
     },
+    /// This process could not renew the lease in time, and another process has driven since: this one does not drive again by itself.
+    DroveMeanwhile {
+        /// Who has driven since.
+        by: Str,
+    },
     /// This process stopped driving and gave the lease back.
     LeaseGivenBack {
         /// Who had asked for the lease.
@@ -396,6 +401,7 @@ impl RolloutEvent {
             | RolloutEventKind::ChangeRefused { .. }
             | RolloutEventKind::StrategyDrifted { .. }
             | RolloutEventKind::LeaseLost { .. }
+            | RolloutEventKind::DroveMeanwhile { .. }
             | RolloutEventKind::RecordDeleted
             | RolloutEventKind::PodTakenAway { .. }
             | RolloutEventKind::DriverSilent { .. } => Severity::Warning,
@@ -451,7 +457,7 @@ impl RolloutEvent {
             RolloutEventKind::Released { .. } => "RolloutReleased",
             RolloutEventKind::LeaseAcquired => DriverReason::Driven.word(),
             RolloutEventKind::LeaseTakenOver { .. } => DriverReason::TakenOver.word(),
-            RolloutEventKind::LeaseLost { .. } => DriverReason::Lost.word(),
+            RolloutEventKind::LeaseLost { .. } | RolloutEventKind::DroveMeanwhile { .. } => DriverReason::Lost.word(),
             RolloutEventKind::LeaseGivenBack { .. } => DriverReason::Left.word(),
             RolloutEventKind::RecordDeleted => RECORD_DELETED,
             RolloutEventKind::PodTakenAway { .. } => TAKEN_AWAY,

@@ -90,6 +90,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         suspects: _,
         others_down: _,
         marks: _,
+        driver: _,
         driver_stopped: _,
         completed: _,
         original_strategy: _,

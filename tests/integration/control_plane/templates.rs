@@ -162,7 +162,7 @@ fn nothing_is_replaced_while_the_new_revision_is_not_seen() {
     std::thread::sleep(Duration::from_secs(15));
     assert!(fixture.witness.deletes_since(began).is_empty(), "nothing is replaced on a guess");
     let seen = drive.seen();
-    assert!(!seen.contains("20 of 20") && !seen.contains("complete") && !seen.contains("changed by"), "{seen}");
+    assert!(!seen.contains("20 of 20 updated") && !seen.contains("complete") && !seen.contains("changed by"), "{seen}");
     assert_eq!(fixture.daemon_set()["spec"]["updateStrategy"]["type"], "OnDelete", "it is not released");
     drop(drive);
     // A driver that sees the revision carries on.

@@ -7,9 +7,9 @@ use super::{
     DriftResponse, EventOutcome, ImageChanged, PatchChange, RolloutEvent, RolloutEventKind, Succession,
     TemplateResponse,
 };
-use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::image::{hidden_by_versions, version_of};
+use crate::engine::model::{Str, person_of};
 
 /// The event in one sentence, without who and when.
 impl fmt::Display for RolloutEvent {
@@ -188,6 +188,9 @@ impl fmt::Display for RolloutEventKind {
                 "the pod of {node} was deleted, evicted or relabelled by somebody else: its next pod is at the target, \
                  whatever the rollout keeps"
             ),
+            Self::DroveMeanwhile { by } => {
+                write!(f, "drives no more: could not renew the lease in time, and {} has driven since", person_of(by))
+            }
             Self::RecordDeleted => f.write_str(
                 "the Lease was deleted, and with it what was asked for: partition, budgets and gates; nothing more is started until somebody \
                  asks again",
