@@ -54,10 +54,13 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-    use crate::engine::model::command::{Command, Takeover};
+    use crate::engine::model::command::{Command, Step, Takeover};
     use crate::engine::model::config::Role;
     use crate::engine::model::driver::DriverView;
+    use crate::engine::model::quantity::IntOrPercent;
 
     #[test]
     fn the_record_says_why_a_driver_stopped_until_somebody_drives_again() {
@@ -96,5 +99,58 @@ mod tests {
         bob.run_for(&mut fake, 5);
         let snapshot = FakeConsole::open(&fake, "eve").snapshot(&fake);
         assert_eq!((snapshot.driver, snapshot.driver_stopped), (DriverView::Nobody, None));
+    }
+
+    /// Joe's process stands still for longer than its Lease lasts.
+    fn suspended(drives: impl FnOnce(&mut FakeCluster)) -> (FakeCluster, FakeConsole) {
+        let mut fake = FakeCluster::rolling(20, 2);
+        let mut joe = FakeConsole::open(&fake, "joe");
+        joe.set_image(&mut fake, "agent:v2");
+        joe.partition(&mut fake, 18);
+        joe.run_for(&mut fake, 30);
+        fake.now = fake.now + Duration::from_secs(40);
+        drives(&mut fake);
+        (fake, joe)
+    }
+
+    /// Ada drove while Joe's process stood still, and stopped on purpose.
+    #[test]
+    fn a_driver_that_stood_still_does_not_drive_again_where_another_has_driven_and_stopped() {
+        let (mut fake, mut joe) = suspended(|fake| {
+            let mut ada = FakeConsole::open(fake, "ada");
+            ada.ask(fake, Command::Drive(Takeover::Ask)).unwrap();
+            ada.partition(fake, 10);
+            ada.run_for(fake, 3);
+            ada.ask(fake, Command::StopDriving).unwrap();
+            ada.run_for(fake, 60);
+            assert_eq!(ada.snapshot(fake).driver, DriverView::Nobody);
+        });
+        let deleted = fake.deleted.len();
+        joe.happened.clear();
+        joe.run_for(&mut fake, 60);
+        assert_eq!(fake.deleted.len(), deleted, "nothing more is started");
+        assert_eq!(joe.snapshot(&fake).driver, DriverView::Nobody);
+        let told: Vec<String> = joe.happened.iter().map(|event| event.kind.to_string()).collect();
+        let why = "drives no more: could not renew the lease in time, and ada@bastion has driven since";
+        assert!(told.iter().any(|told| told == why), "{told:?}");
+        let laid_on_others = |told: &&String| told.contains("by somebody else");
+        assert_eq!(told.iter().find(laid_on_others), None, "those were ada's");
+        // Whoever asks it to drive is obeyed.
+        joe.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap();
+        joe.run_for(&mut fake, 60);
+        assert!(fake.deleted.len() > deleted);
+    }
+
+    /// A command that somebody gave meanwhile held the Lease for its own write only.
+    #[test]
+    fn a_driver_that_stood_still_goes_on_where_somebody_only_gave_a_command() {
+        let (mut fake, mut joe) = suspended(|fake| {
+            let mut eve = FakeConsole::open_as(fake, "eve", Role::OneShot);
+            eve.ask(fake, Command::Step(Step::Partition(IntOrPercent::Int(10)))).unwrap();
+            eve.run_for(fake, 5);
+        });
+        let deleted = fake.deleted.len();
+        joe.run_for(&mut fake, 120);
+        assert!(fake.deleted.len() > deleted && matches!(joe.snapshot(&fake).driver, DriverView::You { .. }));
     }
 }
