@@ -1,13 +1,11 @@
 //! The effects of a change of settings: each setting that changes, and the consequences for nodes that are under way.
 
-use std::collections::BTreeSet;
-
 use super::allowance::counted_are;
 use crate::engine::assess::plan::Limits;
 use crate::engine::machine::Engine;
 use crate::engine::model::command::Command;
 use crate::engine::model::quantity::Rounding;
-use crate::engine::model::record::Intent;
+use crate::engine::model::record::{Direction, HaltingGate, Intent};
 use crate::engine::model::settings::{OnDrift, Setting, SettingRole, Tuning};
 use crate::engine::model::step_ahead::NothingRecorded;
 use crate::engine::model::time::ShortDuration;
@@ -134,27 +132,48 @@ impl Engine {
         if roles.contains(&SettingRole::Holds) && moving > 0 {
             lines.push(format!("{} on their way now: it counts for those that follow.", counted_are(moving)));
         }
-        if roles.iter().any(|role| matches!(role, SettingRole::Halts(_))) {
-            let mut after = intent.clone();
-            after.tune(tuning);
-            let threshold = after.gates.failure_threshold.of(self.assessment.desired, Rounding::Up).max(1);
-            let failed: BTreeSet<_> =
-                self.assessment.rows().filter(|row| self.has_failed(row)).map(|row| self.name(row)).collect();
-            let counts = failed.iter().filter(|node| !self.progress.has_failed(node)).count();
-            let have = match counts {
-                0 => "No node has".to_owned(),
-                1 => "1 node has".to_owned(),
-                _ => format!("{counts} nodes have"),
-            };
-            let driven = self.lock.holds() || self.lock.living_other(self.now).is_some();
-            let then = match (self.is_halted(intent), counts as u64 >= u64::from(threshold)) {
-                (true, _) => "It is halted, and stays so until it is resumed.".to_owned(),
-                (false, true) if driven => format!("{have} failed by now: it halts at once."),
-                (false, true) => format!("{have} failed by now: whoever drives next halts it at once."),
-                (false, false) => format!("{have} failed by now; it halts at {threshold}."),
-            };
-            lines.push(then);
+        let halting: Vec<HaltingGate> = roles
+            .into_iter()
+            .filter_map(|role| if let SettingRole::Halts(gate) = role { Some(gate) } else { None })
+            .collect();
+        if halting.is_empty() {
+            return lines;
+        }
+        let mut after = intent.clone();
+        after.tune(tuning);
+        if after.direction() == Direction::Back {
+            lines.push("Nothing halts it on the way back.".to_owned());
+        } else if self.is_halted(intent) {
+            lines.push("It is halted, and stays so until it is resumed.".to_owned());
+        } else {
+            lines.extend(halting.into_iter().map(|gate| self.halts_from_now_on(gate, &after)));
         }
         lines
+    }
+
+    /// Whether a gate halts the rollout at once under the settings of `after`, and otherwise at which value it does.
+    fn halts_from_now_on(&self, gate: HaltingGate, after: &Intent) -> String {
+        let driven = self.lock.holds() || self.lock.living_other(self.now).is_some();
+        let at_once = if driven { "it halts at once" } else { "whoever drives next halts it at once" };
+        match gate {
+            HaltingGate::FailureThreshold => {
+                let threshold = after.gates.failure_threshold.of(self.assessment.desired, Rounding::Up).max(1);
+                let failed = self.assessment.rows().filter(|row| self.has_failed(row)).map(|row| self.name(row));
+                let (accepted, counted): (Vec<_>, Vec<_>) = failed.partition(|node| self.is_accepted(node, after));
+                let have = match counted.len() {
+                    0 => "No node has".to_owned(),
+                    1 => "1 node has".to_owned(),
+                    counted => format!("{counted} nodes have"),
+                };
+                let besides = match accepted.len() {
+                    0 => String::new(),
+                    accepted => format!(", besides {accepted} that somebody accepted"),
+                };
+                match counted.len() as u64 >= u64::from(threshold) {
+                    true => format!("{have} failed by now{besides}: {at_once}."),
+                    false => format!("{have} failed by now{besides}; it halts at {threshold}."),
+                }
+            }
+        }
     }
 }

@@ -102,6 +102,13 @@ pub(super) fn strikes_again(gate: HaltingGate, fake: &mut FakeCluster, accepted:
 
 /// A rollout of six nodes, one at a time, under this value of the gate, after some minutes.
 fn play(gate: Setting, trial: &GateTrial, value: &str) -> (FakeCluster, Snapshot) {
+    let (fake, mut console) = played(gate, trial, value);
+    let snapshot = console.snapshot(&fake);
+    (fake, snapshot)
+}
+
+/// The same, with the console that drives.
+fn played(gate: Setting, trial: &GateTrial, value: &str) -> (FakeCluster, FakeConsole) {
     let mut fake = FakeCluster::rolling(6, 1);
     (trial.before)(&mut fake);
     let mut console = FakeConsole::open(&fake, "ops");
@@ -113,8 +120,42 @@ fn play(gate: Setting, trial: &GateTrial, value: &str) -> (FakeCluster, Snapshot
         (trial.then)(&mut fake, &node);
     }
     console.run_for(&mut fake, 120);
-    let snapshot = console.snapshot(&fake);
-    (fake, snapshot)
+    (fake, console)
+}
+
+/// A rollout that a stricter value of any gate would halt: the preview of that change says so, whether or not somebody drives.
+#[test]
+fn a_change_that_makes_a_gate_halt_at_once_says_so_beforehand() {
+    for gate in Setting::gates() {
+        let SettingRole::Halts(halts) = gate.about().role else { continue };
+        let trial = trial(gate).unwrap();
+        let [lax, strict] = trial.values;
+        let (mut fake, mut console) = played(gate, &trial, lax);
+        assert_eq!(console.snapshot(&fake).halt, None, "{gate:?} under {lax}");
+        let tune = Command::Tune(gate.read(strict).unwrap());
+        let says = |console: &mut FakeConsole, fake: &FakeCluster, words: &str| {
+            let effects = console.engine.preview(&tune, fake.now).unwrap().effects;
+            assert!(effects.iter().any(|line| line.contains(words)), "{gate:?} to {strict}, no `{words}`: {effects:?}");
+        };
+        says(&mut console, &fake, "it halts at once");
+        console.ask(&mut fake, Command::StopDriving).unwrap();
+        let mut looks = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+        // Who looks later has to see for itself for how long there has been trouble.
+        looks.run_for(&mut fake, 60);
+        says(&mut looks, &fake, "whoever drives next halts it at once");
+        // It is as the preview says.
+        console.ask(&mut fake, tune.clone()).unwrap();
+        console.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap();
+        console.run_for(&mut fake, 2);
+        assert_eq!(console.snapshot(&fake).halt.map(|halt| halt.gate), Some(halts), "{gate:?} under {strict}");
+        // While it is halted or goes back, no gate halts it.
+        let tune = Command::Tune(gate.read(lax).unwrap());
+        let lines = console.engine.preview(&tune, fake.now).unwrap().effects;
+        assert!(lines.contains(&"It is halted, and stays so until it is resumed.".to_owned()), "{gate:?}: {lines:?}");
+        console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+        let lines = console.engine.preview(&tune, fake.now).unwrap().effects;
+        assert!(lines.contains(&"Nothing halts it on the way back.".to_owned()), "{gate:?}: {lines:?}");
+    }
 }
 
 #[test]

@@ -354,6 +354,10 @@ fn going_on_accepts_what_failed_while_nobody_drove() {
     let accepted = eve.snapshot(&fake).alarms;
     let waits = |alarm: &Alarm| matches!(alarm, Alarm::HaltWaits { .. });
     assert!(!accepted.iter().any(waits), "no driver has taken it in yet, and none will halt: {accepted:?}");
+    let five = Tuning { failure_threshold: Some(IntOrPercent::Int(5)), ..Tuning::default() };
+    let lines = eve.engine.preview(&Command::Tune(five), fake.now).unwrap().effects;
+    let counts = "No node has failed by now, besides 2 that somebody accepted; it halts at 5.".to_owned();
+    assert!(lines.contains(&counts), "{lines:?}");
 
     let mut next = FakeConsole::open(&fake, "kim");
     next.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap();
