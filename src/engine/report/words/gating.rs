@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::engine::model::record::Direction;
+use crate::engine::model::record::{Direction, HaltingGate};
 use crate::engine::model::settings::{
-    Finish, NodeOrder, OnDrift, OnFailure, Policies, PrewarmAhead, Secs, Setting, Settings,
+    Finish, NodeOrder, OnDrift, OnFailure, Policies, PrewarmAhead, Secs, Setting, SettingRole, Settings,
 };
 use crate::engine::report::snapshot::Snapshot;
 
@@ -33,8 +33,9 @@ impl fmt::Display for Gating<'_> {
             return f.write_str("none on the way back: nothing soaks, and nothing halts it");
         }
         HaltsWhen(self.0).fmt(f)?;
-        // Gates without words of their own here are told if they differ from the default.
-        let others = Setting::gates().filter(|gate| !IN_OTHER_WORDS.contains(gate));
+        // Gates without words of their own here are told if they differ from the default; those that halt are told by `HaltsWhen`.
+        let halts = |gate: &Setting| matches!(gate.about().role, SettingRole::Halts(_));
+        let others = Setting::gates().filter(|gate| !IN_OTHER_WORDS.contains(gate) && !halts(gate));
         for gate in others.filter(|gate| gate.is_changed_in(&self.0.settings)) {
             write!(f, "; {}", gate.in_words(&self.0.settings))?;
         }
@@ -80,7 +81,21 @@ impl fmt::Display for HaltsWhen<'_> {
             OnFailure::RollBack => "rolls back",
         };
         write!(f, "{then} at {} failed: not available in {}", gates.failure_threshold, gates.progress_deadline_secs)?;
-        write!(f, ", more than {} restarts or its node down for {}", gates.max_restarts, gates.suspect_grace_secs)
+        write!(f, ", more than {} restarts or its node down for {}", gates.max_restarts, gates.suspect_grace_secs)?;
+        let goes_back = |halts: HaltingGate| halts.goes_back(gates);
+        for gate in Setting::gates().filter(|gate| !IN_OTHER_WORDS.contains(gate)) {
+            let SettingRole::Halts(halts) = gate.about().role else { continue };
+            if gate.is_changed_in(&self.0.settings) {
+                let same = goes_back(halts) == goes_back(HaltingGate::FailureThreshold);
+                let at = match (same, goes_back(halts)) {
+                    (true, _) => "or at",
+                    (false, true) => "rolls back at",
+                    (false, false) => "halts at",
+                };
+                write!(f, "; {at} {}", gate.in_words(&self.0.settings))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -88,7 +103,6 @@ impl fmt::Display for HaltsWhen<'_> {
 mod tests {
     use super::*;
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-    use crate::engine::model::settings::SettingRole;
 
     /// Where a setting is told that the sentence about gates leaves out; `None`: the sentence tells it.
     fn told_elsewhere(setting: Setting) -> Option<&'static str> {
@@ -105,11 +119,19 @@ mod tests {
         let mut snapshot = FakeConsole::open(&fake, "ops").snapshot(&fake);
         snapshot.settings = Settings::default();
         let usual = snapshot.gating().to_string();
+        let usual_halt = snapshot.halts_when().to_string();
         for setting in Setting::ALL {
             snapshot.settings = Settings::default();
             setting.another().apply_to(&mut snapshot.settings);
             let said = snapshot.gating().to_string();
             assert_eq!(said == usual, told_elsewhere(*setting).is_some(), "{setting:?}: {said}");
+            // Whoever drives is asked with these words alone.
+            let halts = snapshot.halts_when().to_string();
+            let is_in_it = matches!(setting.about().role, SettingRole::Halts(_) | SettingRole::FailsANode)
+                || *setting == Setting::OnFailure;
+            assert_eq!(halts != usual_halt, is_in_it, "{setting:?}: {halts}");
+            let named = setting.in_words(&snapshot.settings);
+            assert!(said.matches(&*named).count() <= 1, "{setting:?} is told twice: {said}");
         }
     }
 }
