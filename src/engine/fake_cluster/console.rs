@@ -80,8 +80,17 @@ impl FakeConsole {
 
     /// Tells it all that is there.
     pub(crate) fn load(&mut self, fake: &FakeCluster) {
+        self.load_all_but(fake, None);
+    }
+
+    /// Tells it all that is there, but nothing of what this watch would show: that is still loading.
+    pub(crate) fn load_all_but(&mut self, fake: &FakeCluster, unseen: Option<Watched>) {
         let (engine, now) = (&mut self.engine, fake.now);
-        let mut tell = |event| engine.observe(event, now);
+        let mut tell = |event: Event| {
+            if unseen.is_none() || event.watched() != unseen {
+                engine.observe(event, now);
+            }
+        };
         tell(Event::DaemonSet(Box::new(fake.daemonset.clone())));
         fake.revisions.iter().for_each(|revision| tell(Event::Revision(Box::new(revision.clone()))));
         fake.nodes.values().for_each(|node| tell(Event::Node(Box::new(node.clone()))));
@@ -92,7 +101,7 @@ impl FakeConsole {
             Some(lease) => tell(Event::Lease(Box::new(lease.clone()))),
             None => tell(Event::LeaseGone(None)),
         }
-        for watched in Watched::ALL {
+        for watched in Watched::ALL.into_iter().filter(|watched| Some(*watched) != unseen) {
             engine.observe(Event::Watch(watched, WatchHealth::Live), now);
         }
         self.log_read = fake.log.len();

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::gates::{halted_by, strikes_again};
 use super::*;
+use crate::engine::lease::lock::Want;
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy, Severity};
 use crate::engine::model::record::{Direction, HaltingGate};
@@ -44,6 +45,56 @@ fn past_the_halt_of_any_gate_it_goes_on_and_only_failures_are_acknowledged() {
         let again = console.snapshot(&fake).halt.unwrap_or_else(|| panic!("{gate:?} does not halt a second time"));
         assert_eq!(again.gate, gate);
         assert!(again.number > halt.number, "{gate:?}: {again:?}");
+    }
+}
+
+/// The driver is killed after its halt, and an operator resumes without driving. Until somebody drives, nobody is told that it would halt again;
+/// then it goes on.
+#[test]
+fn past_the_halt_of_any_gate_whoever_drives_next_goes_on_as_well() {
+    for gate in HaltingGate::ALL {
+        let (mut fake, mut console) = halted_by(gate);
+        let halt = console.snapshot(&fake).halt.unwrap();
+        let acknowledged = halt.failed().iter().cloned().collect();
+        halt.named().iter().for_each(|node| fake.set_ready(node, false));
+        console.run_for(&mut fake, 2);
+        drop(console);
+        let waits = |snapshot: &Snapshot| snapshot.alarms.iter().any(|it| matches!(it, Alarm::HaltWaits { .. }));
+        let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+        eve.ask(&mut fake, Command::Resume).unwrap();
+        for second in 0..60 {
+            let snapshot = eve.snapshot(&fake);
+            assert!(!waits(&snapshot), "{gate:?}, {second} s after the resume: {:?}", snapshot.alarms);
+            eve.run_for(&mut fake, 1);
+        }
+
+        // This one drives before it has seen a pod. Commands are refused until then, so that its wish is set by hand here.
+        let mut next = FakeConsole::restored(&fake, "kim");
+        next.load_all_but(&fake, Some(Watched::Pods));
+        next.mute(Watched::Pods);
+        let refused = next.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap_err();
+        assert!(refused.contains("still loading"), "{refused}");
+        next.engine.lock.want = Want::Ask;
+        next.run_for(&mut fake, 40);
+        assert!(next.engine.lock.holds(), "{gate:?}");
+        assert_eq!(
+            next.engine.progress.acknowledged_failures, acknowledged,
+            "{gate:?}: what the record names, no more"
+        );
+        assert_eq!(next.snapshot(&fake).halt, None, "{gate:?}: before it sees pods");
+        next.unmute(&fake, Watched::Pods);
+        next.load(&fake);
+        for minute in 0..10 {
+            next.run_for(&mut fake, 60);
+            assert_eq!(next.snapshot(&fake).halt, None, "{gate:?}: {minute} minutes after it sees pods");
+        }
+        // Nothing but what was accepted goes without a halt.
+        let named = halt.named();
+        named.iter().filter(|node| !halt.failed().contains(*node)).for_each(|node| fake.set_ready(node, true));
+        strikes_again(gate, &mut fake, named);
+        next.run_for(&mut fake, 120);
+        let again = next.snapshot(&fake).halt.unwrap_or_else(|| panic!("{gate:?} does not halt a second time"));
+        assert!(again.gate == gate && again.number > halt.number, "{gate:?}: {again:?}");
     }
 }
 
