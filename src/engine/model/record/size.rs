@@ -220,6 +220,13 @@ mod tests {
         })
     }
 
+    /// A halt of the gate that takes the most bytes in the record, which leaves out the name of the first one.
+    fn longest_halt() -> Halt {
+        let why = clipped(&"\"quoted\" ".repeat(500));
+        let halts = HaltingGate::ALL.map(|gate| Halt::new(1, gate, NOW, why.clone()));
+        halts.into_iter().max_by_key(bytes_of).unwrap()
+    }
+
     /// Every list has as many entries, and every text is as long, as is allowed. All fields are named, so that a new field has to be
     /// filled here and the test shows whether the record still fits.
     fn full(in_progress: usize, len: usize) -> Progress {
@@ -253,14 +260,7 @@ mod tests {
             in_progress: names("t", in_progress, len).collect(),
             down_before: names("d", EXCEPTIONS_LIMIT, len).map(|name| (name, NOW)).collect(),
             acknowledged_failures: names("e", 2 * EXCEPTIONS_LIMIT, len).collect(),
-            halt: Some(
-                Halt::new(1, HaltingGate::default(), NOW, clipped(&"\"quoted\" ".repeat(500))).on(names(
-                    "h",
-                    EXCEPTIONS_LIMIT,
-                    len,
-                )
-                .collect()),
-            ),
+            halt: Some(longest_halt().on(names("h", EXCEPTIONS_LIMIT, len).collect())),
         }
     }
 
