@@ -458,15 +458,16 @@ mod tests {
     /// Cells are kept free only for columns that exist: a table of few columns hides none while there is room for it.
     #[test]
     fn columns_that_were_chosen_are_shown_where_there_is_room() {
+        use NodeColumnName::{Name, Since, Site, State, Why};
+
         let table = NodeTable { name_width: 8, why_width: 36, ..NodeTable::default() };
         let shown = |names: &[NodeColumnName]| widths(&node_columns(names), &table, 80);
-        let [name, state, why, site, ..] = NodeColumnName::ALL;
-        assert_eq!(shown(&[name, state, site]), [8, 11, 14]);
-        assert_eq!(shown(&[NodeColumnName::Since, name]), [4, 8]);
+        assert_eq!(shown(&[Name, State, Site]), [8, 11, 14]);
+        assert_eq!(shown(&[Since, Name]), [4, 8]);
         // The whole reason fits beside the site; where the reason is longer, the site makes room for it, as in the full list.
-        assert_eq!(shown(&[name, state, why, site]), [8, 11, 36, 14]);
+        assert_eq!(shown(&[Name, State, Why, Site]), [8, 11, 36, 14]);
         let longer = NodeTable { why_width: 56, ..table.clone() };
-        assert_eq!(widths(&node_columns(&[name, state, why, site]), &longer, 80), [8, 11, 55, 0]);
+        assert_eq!(widths(&node_columns(&[Name, State, Why, Site]), &longer, 80), [8, 11, 55, 0]);
     }
 
     /// The README draws the table as a terminal of 80 columns shows it, and lists the filter's names for the columns of both tables.
