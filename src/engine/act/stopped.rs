@@ -118,6 +118,7 @@ mod tests {
     fn a_driver_that_stood_still_does_not_drive_again_where_another_has_driven_and_stopped() {
         let (mut fake, mut joe) = suspended(|fake| {
             let mut ada = FakeConsole::open(fake, "ada");
+            ada.run_for(fake, 20);
             ada.ask(fake, Command::Drive(Takeover::Ask)).unwrap();
             ada.partition(fake, 10);
             ada.run_for(fake, 3);
@@ -137,6 +138,7 @@ mod tests {
         assert_eq!(told.iter().find(laid_on_others), None, "those were ada's");
         // Whoever asks it to drive is obeyed.
         joe.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap();
+        joe.partition(&mut fake, 0);
         joe.run_for(&mut fake, 60);
         assert!(fake.deleted.len() > deleted);
     }
