@@ -339,6 +339,7 @@ impl Telling<'_> {
 
     fn ended(&mut self, last: &Snapshot) {
         self.alarms(&last.alarms);
+        self.released(last);
         if !last.nodes.is_shared_with(&self.snapshot.nodes) {
             self.moved(last, false);
         }
