@@ -114,6 +114,7 @@ fn what_tells_the_processes_of_one_user_apart_is_explained() {
     let said = format!("{holder} drives: process 4711 of that user on that machine, on the terminal pts/4.");
     assert!(told.contains(&said), "{told}");
     assert!(named("uid0@a-machine/pts-4-pid4711-073baad4", 80).contains("uid0@a-machine/pts-4-pid4711 drives"));
+    assert!(named(holder, 80).contains("uid0@vm/pts-4-pid4711 drives · live"), "{}", named(holder, 80));
     let help = TestConsole::on(other, 200, 300).typed("?").screen();
     assert!(help.contains("so that two consoles of one user are told apart"), "{help}");
 }

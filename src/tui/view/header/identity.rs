@@ -12,7 +12,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::Short;
-use crate::engine::model::{person_of, process_in_brief};
+use crate::engine::model::{person_of, process_in_brief, process_of};
 use crate::engine::report::snapshot::WatchView;
 use crate::tui::model::RolloutPage;
 use crate::tui::model::ShownSnapshot;
@@ -163,7 +163,9 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'st
             let said = if words.contains(&**holder) { &**holder } else { person_of(holder) };
             // Two consoles of one user are told apart for as long as there is room.
             let brief = words.replacen(said, process_in_brief(holder), 1);
-            match (is_wider(&words, room), is_wider(&brief, room)) {
+            // Nobody reads the digits that only make an identity unique: context and DaemonSet need the room more.
+            let is_long = process_of(holder).is_some() && cells < 120;
+            match (is_long || is_wider(&words, room), is_wider(&brief, room)) {
                 (true, true) => with_person(|person| words.replacen(said, person, 1), holder, room),
                 (true, false) => brief,
                 (false, _) => words,
