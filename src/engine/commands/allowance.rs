@@ -182,11 +182,11 @@ impl Engine {
         }
         if after.allowed <= before.allowed {
             let first = match after.allowed == before.allowed {
-                true => "Moves nothing: as many may be updated already.".to_owned(),
+                true => "Lets no further node be updated: as many may be already.".to_owned(),
                 false => self.fewer_than_are_updated(after.allowed),
             };
             // An operator who steps back to stop the rollout is told that this does not stop it.
-            let goes_on = (nodes > 0 && after.allowed < before.allowed).then(|| match intent.paused {
+            let goes_on = (nodes > 0).then(|| match intent.paused {
                 Some(_) if nodes == 1 => "1 node is in line still, and waits until it is resumed.".to_owned(),
                 Some(_) => format!("{} in line still, and wait until it is resumed.", counted_are(nodes)),
                 None if nodes == 1 => "1 node is in line still, and goes: a pause stops that.".to_owned(),
@@ -240,16 +240,16 @@ impl Engine {
         let (fleet, intent) = (self.assessment.fleet, self.intent());
         let between = |step: &&IntOrPercent| (before + 1..after).contains(&step.of(fleet, Rounding::Up).min(fleet));
         let left_out: Vec<String> = intent.steps.iter().filter(between).map(ToString::to_string).collect();
-        let left_out = match left_out.as_slice() {
+        let (left_out, by) = match left_out.as_slice() {
             [] => return None,
-            [one] => format!("Leaves out step {one} of the plan"),
-            [more @ .., last] => format!("Leaves out the steps {} and {last} of the plan", more.join(", ")),
+            [one] => (format!("Leaves out step {one} of the plan"), "it"),
+            [more @ .., last] => (format!("Leaves out the steps {} and {last} of the plan", more.join(", ")), "them"),
         };
         // The next step is the first that moves something: pods may have come with the new template by themselves.
         let why = (step == Step::Next).then(|| match self.updated_or_on_the_way() {
-            0 => ": no node could go by it".to_owned(),
+            0 => format!(": no node could go by {by}"),
             updated => {
-                format!(": {} already or on the way, so that no other could go by it", counted_updated(updated))
+                format!(": {} already or on the way, so that no other could go by {by}", counted_updated(updated))
             }
         });
         Some(format!("{left_out}{}.", why.unwrap_or_default()))
@@ -351,9 +351,12 @@ impl Engine {
         }
         match selector.map_or(0, |selector| self.updated_beside(selector)) {
             0 => {}
+            1 => lines.push(
+                "1 node that does not match is updated already or on the way: it does not go back, and steps count it."
+                    .to_owned(),
+            ),
             beside => lines.push(format!(
-                "{} already or on the way that do not match: none goes back, and steps count them.",
-                counted_updated(beside)
+                "{beside} nodes that do not match are updated already or on the way: none goes back, and steps count them."
             )),
         }
         if intent.paused.is_some() {

@@ -31,9 +31,8 @@ impl Engine {
         for (now, most, what, waits) in under_way {
             if self.is_recorded() && now > most {
                 let now = counted_are(now as usize);
-                lines.push(format!(
-                    "{now} {what} now: what is under way goes on, and {waits} before fewer than {most} are."
-                ));
+                let few = if most <= 1 { "none is".to_owned() } else { format!("fewer than {most} are") };
+                lines.push(format!("{now} {what} now: what is under way goes on, and {waits} before {few}."));
             }
         }
         lines

@@ -327,7 +327,7 @@ fn a_selector_in_place_of_another_counts_its_own_nodes_and_those_that_are_update
         "step 3 of 4: 2 may be updated, partition 4, only zone=a (2 nodes)"
     );
     let effects = console.engine.preview(&select("b"), fake.now).unwrap().effects;
-    let beside = "2 nodes are updated already or on the way that do not match: none goes back, and steps count them.";
+    let beside = "2 nodes that do not match are updated already or on the way: none goes back, and steps count them.";
     assert_eq!((&*effects[0], effects.last().map(|line| &**line)), ("3 of 6 nodes match zone=b.", Some(beside)));
     assert_eq!(
         console.ask(&mut fake, select("b")).unwrap(),
