@@ -461,7 +461,11 @@ pub(crate) async fn confirm(
     let lifts = preview.lifts_pause.as_ref().map(|paused| lifts_in_words(paused, snapshot.at));
     if !asks(preview, consent) {
         if let Some(lifts) = lifts {
-            return Err(refused(&format!("this {lifts}, and nobody can be asked (no terminal)"))
+            let costs = match preview.danger {
+                Danger::ExceedsBudget => " and can take down more nodes than the budget",
+                Danger::None | Danger::Bounded | Danger::Serious => "",
+            };
+            return Err(refused(&format!("this {lifts}{costs}, and nobody can be asked (no terminal)"))
                 .hinted("`--yes` confirms it; `resume` lifts the pause and changes nothing else"));
         }
         return match preview.danger {

@@ -119,7 +119,10 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
         Remedy::ResumeUnderOnDelete => ("resumeUnderOnDelete", "resume"),
         Remedy::ResumeWithTemplate => ("resumeWithTemplate", "resume"),
         Remedy::ResumePastFailures => ("resumePastFailures", "resume"),
-        Remedy::Undo => ("undo", "undo"),
+        Remedy::Undo | Remedy::UndoTo { .. } => ("undo", "undo"),
+        Remedy::BackToTarget { revision, .. } => {
+            return ("undoToTarget", Some(format!("undo --to-revision {revision}")));
+        }
         Remedy::EnforceOnDelete => ("enforceOnDelete", "tune --on-drift enforce"),
         Remedy::PauseOnDrift => ("pauseOnDrift", "tune --on-drift report"),
         Remedy::RaiseBudget { to } => return ("raiseBudget", Some(format!("tune --max-unavailable {to}"))),

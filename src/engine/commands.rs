@@ -146,8 +146,13 @@ impl Engine {
             ([], None) => "nothing to change: it is so already".to_owned(),
             (changes, None) => format!("{}{follows}", changes.join(", ")),
         };
-        let resolved = Resolved::new(vec![Edit::Tune(tuning.clone())], Needs::Saved, says, Danger::Bounded);
-        Ok(Resolved { drive: false, danger: self.tuning_danger(tuning), ..resolved })
+        let mut after = self.intent();
+        after.tune(tuning);
+        // As with a step: nodes would go to a revision of which nothing is known yet.
+        let goes_unproven = self.unproven_in_words().is_some() && !self.more_go_at_once(&after, self.now).is_empty();
+        let danger = self.tuning_danger(tuning).max(if goes_unproven { Danger::Serious } else { Danger::Bounded });
+        let resolved = Resolved::new(vec![Edit::Tune(tuning.clone())], Needs::Saved, says, danger);
+        Ok(Resolved { drive: false, ..resolved })
     }
 
     /// A budget under which every node may be down at once has to be confirmed: it may be a typing error.

@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::assess::plan::{Limits, NodeLookup, Obstacles, Plan, budget};
-use super::assess::rows::{AssessmentInput, Row};
+use super::assess::plan::{Limits, budget};
+use super::assess::rows::AssessmentInput;
 use super::machine::Engine;
-use super::model::Str;
 use super::model::event::{WatchHealth, Watched};
 use super::model::record::{Intent, Progress};
 use super::model::time::Timestamp;
@@ -89,19 +88,7 @@ impl Engine {
         self.budget = budget(&self.assessment, &limits, intent.budgets.strict);
         self.budget.replaced_by = self.replaced_by();
         self.pace_sites(&intent, &limits, now);
-        let rollout_hold = self.rollout_hold(&intent, now);
-        let refused = |row: &Row| self.refused_deletion(row, now);
-        let obstacles = Obstacles { rollout_hold: &rollout_hold, refused: &refused };
-        let paced = |site: &Str, most: u32| self.paced_limit(site, most);
-        let nodes = NodeLookup {
-            name: &|row| self.name(row),
-            outage: &|row| self.outage_of(row),
-            site: &|row| self.site(row),
-            pace: self.pacing.is_on().then_some(&paced),
-            warm_pods_go: self.warm_pods_go(),
-        };
-        self.plan =
-            Plan::of(&self.assessment, &limits, &self.budget, &intent, &obstacles, self.natural_ranks(), &nodes);
+        self.plan = self.plan_of(&self.assessment, &limits, &self.budget, &intent, now);
         self.assess_prewarming(&limits);
         self.note_blocker(&intent, now);
         self.freshness.assessed(self.wake_at());

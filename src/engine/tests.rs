@@ -44,6 +44,7 @@ mod steps;
 mod story;
 mod template_changes;
 mod told;
+mod tuned;
 mod unready;
 mod unrecorded;
 mod unseen;

@@ -134,8 +134,8 @@ async fn what_a_resume_would_roll_out_of_others_is_said_beside_the_pause() {
     assert_eq!(output.code, 4);
     assert_snapshot!(output.error, @"
     Error: not driven, nothing is started while it is paused by rolldeck 3m ago: the template was changed by kubectl-set
-    Hint: rolldeck resume --context prod-eu -n edge ds/agent   (rolls out the template as it is now)
-    Hint: rolldeck undo --context prod-eu -n edge ds/agent   (rolls back)
+    Hint: rolldeck resume --context prod-eu -n edge ds/agent   (rolls out the template as it is now, from before its first step)
+    Hint: rolldeck undo --context prod-eu -n edge ds/agent   (rolls back to revision 14, 1 node is not at it)
     Hint: run that first, then this command again
     ");
     let ends = Snapshot { driver: driving().driver, ..paused };

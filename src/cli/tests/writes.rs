@@ -129,6 +129,10 @@ async fn a_pause_by_a_person_is_not_lifted_unasked() {
         assert!(output.error.contains(why) && output.error.contains("`resume`"), "{line}: {}", output.error);
         assert!(script.refused().iter().any(|(_, refused)| refused == why), "{line}: it is recorded");
     }
+    let early = script().previews(Danger::ExceedsBudget).run("release ds/agent --early").await;
+    let why = "this lifts the pause by bob@bastion 3m ago (the link is down) and can take down more nodes than the budget, and nobody can be asked \
+               (no terminal); nothing was changed";
+    assert!(early.code == 6 && early.error.contains(why), "{}", early.error);
     let output = script().run("set-image ds/agent agent=r.example/agent:v3 --yes").await;
     assert_eq!(output.code, 0, "{}", output.error);
     let output = script().run("set-image ds/agent agent=r.example/agent:v3 --dry-run -o json").await;

@@ -7,7 +7,7 @@ use crate::engine::assess::rows::Row;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, Refusal};
+use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, Refusal};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::node::Blame;
 use crate::engine::model::record::{ACCEPTED_LIMIT, Progress};
@@ -30,7 +30,7 @@ impl Engine {
         let Progress {
             // The halt is acknowledged; the driver then accepts what caused it (`go_on_past_halt` in `act/halt.rs`).
             halt,
-            // These stay as they are, even if somebody else's template is rolled out from now on: that begins no new rollout.
+            // These stay as they are, even if somebody else's template is rolled out from now on: its steps begin anew, the rollout does not.
             started_at: _,
             origin: _,
             down_before: _,
@@ -69,6 +69,7 @@ impl Engine {
         }
         if retarget.is_some() {
             says.push_str("; the template as changed by somebody else is now rolled out");
+            says.push_str(BEFORE_THE_FIRST_STEP);
         }
         let accepted = if halted { self.failed_since_halt() } else { Vec::new() };
         let accepted = accepted.into_iter().take(ACCEPTED_LIMIT).collect();

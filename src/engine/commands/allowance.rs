@@ -173,11 +173,9 @@ impl Engine {
         if all_updated || self.has_nothing_to_roll(&intent) {
             return vec![
                 "Moves nothing: every node is updated, or on its way.".to_owned(),
-                "`set-image` begins with every node kept, whatever is set here.".to_owned(),
-                format!(
-                    "A template that is deployed in another way is let go on {} at once, when that rollout is resumed or driven.",
-                    counted(after.allowed as usize)
-                ),
+                "`set-image` begins with every node kept, whatever is set here. So does a template that is deployed in another way, once it is \
+                 resumed."
+                    .to_owned(),
             ];
         }
         if after.allowed <= before.allowed {

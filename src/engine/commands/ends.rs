@@ -12,10 +12,10 @@ impl Engine {
         let before = self.intent();
         let halted = self.is_halted(&before);
         let mut lines = Vec::new();
-        if let Some(paused) = before.paused.as_ref().filter(|_| after.paused.is_none() && *command != Command::Resume) {
-            let ago = ShortDuration(self.now.since(paused.at));
-            let why = paused.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-            lines.push(format!("The pause by {} {ago} ago{why} is lifted.", paused.by));
+        if let Some(paused) =
+            before.paused.as_ref().filter(|_| ends_a_pause(command, after) && *command != Command::Resume)
+        {
+            lines.push(format!("The {}.", self.lifted_in_words(paused)));
         }
         match command {
             Command::SetImage(_) => {
@@ -44,17 +44,24 @@ impl Engine {
         lines
     }
 
+    /// `pause by bob@bastion 3m ago (the link is down) is lifted`.
+    pub(super) fn lifted_in_words(&self, paused: &Paused) -> String {
+        let ago = ShortDuration(self.now.since(paused.at));
+        let why = paused.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+        format!("pause by {} {ago} ago{why} is lifted", paused.by)
+    }
+
     /// The pause by a person that `command` lifts beside its own purpose, and that has to be agreed to: see [`Preview::lifts_pause`].
     ///
     /// An operator who rolls back is in a hurry: the roll back may end a pause of their own at once, unless somebody else has given a reason
-    /// for it. An operator who changes the image may have forgotten the pause.
+    /// for it. So may a release, which ends everything that is recorded. An operator who changes the image may have forgotten the pause.
     ///
     /// [`Preview::lifts_pause`]: crate::engine::model::command::Preview::lifts_pause
     pub(super) fn lifts_pause(&self, command: &Command, after: &Intent) -> Option<Paused> {
-        let paused = self.intent().paused.filter(|paused| after.paused.is_none() && !paused.is_by_rolldeck())?;
+        let paused = self.intent().paused.filter(|paused| ends_a_pause(command, after) && !paused.is_by_rolldeck())?;
         match command {
             Command::Resume => None,
-            Command::Undo { .. } if paused.by == self.actor() && !paused.others => None,
+            Command::Undo { .. } | Command::Release(_) if paused.by == self.actor() && !paused.others => None,
             _ => Some(paused),
         }
     }
@@ -95,4 +102,9 @@ impl Engine {
             )),
         }
     }
+}
+
+/// Whether `command`, after which the intent is `after`, ends a pause. A release leaves the pause in the record, and drops both.
+fn ends_a_pause(command: &Command, after: &Intent) -> bool {
+    after.paused.is_none() || matches!(command, Command::Release(_))
 }

@@ -157,8 +157,9 @@ mod tests {
 
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::model::Str;
-    use crate::engine::model::command::Command;
+    use crate::engine::model::command::{Command, Step};
     use crate::engine::model::danger::Danger;
+    use crate::engine::model::quantity::IntOrPercent;
     use crate::engine::model::template::TaintEffect;
     use crate::engine::model::template::Template;
 
@@ -237,9 +238,15 @@ mod tests {
         fake.reconcile();
         console.run_for(&mut fake, 5);
         let preview = console.engine.preview(&Command::Resume, fake.now).unwrap();
-        assert_eq!(preview.nodes.len(), 3, "{preview:?}");
-        assert!(preview.effects.iter().any(|line| line.starts_with("3 nodes are in line")), "{:?}", preview.effects);
+        assert!(preview.nodes.is_empty(), "{preview:?}");
+        assert!(preview.effects.iter().any(|line| line.starts_with("No node is in line")), "{:?}", preview.effects);
         console.ask(&mut fake, Command::Resume).unwrap();
+        console.run_for(&mut fake, 30);
+        assert_eq!(fake.at("hash3"), 0);
+        let step = Command::Step(Step::Updated(IntOrPercent::Int(3)));
+        let preview = console.engine.preview(&step, fake.now).unwrap();
+        assert_eq!(preview.nodes.len(), 3, "{preview:?}");
+        console.ask(&mut fake, step).unwrap();
         console.run_for(&mut fake, 30);
         assert_eq!((fake.at("hash1") + fake.at("hash2"), fake.at("hash3")), (3, 3));
         let went = |node: &&Str| {

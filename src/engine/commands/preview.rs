@@ -58,7 +58,10 @@ impl Engine {
         };
         let by_driving = if becomes_driver || takes_over { self.goes_on(&intent) } else { LetsGo::None };
         let carries_on = by_command == LetsGo::None && by_driving != LetsGo::None;
-        let nodes = self.would_go(if carries_on { by_driving } else { by_command }, &intent);
+        let nodes = match command {
+            Command::Tune(_) => self.more_go_at_once(&intent, now),
+            _ => self.would_go(if carries_on { by_driving } else { by_command }, &intent),
+        };
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let mut effects = self.effects_in_words(command, &intent, &nodes, &limits, now);
         // Nobody who gives another command expects this.
@@ -268,10 +271,9 @@ impl Engine {
                 vec!["Adopted already: nothing changes.".into()]
             }
             Command::Adopt if self.is_adopted() => {
-                vec![
-                    "Records the rollout anew: OnDelete is set already. No pod is replaced.".into(),
-                    "Undone by release.".into(),
-                ]
+                let first = "Records the rollout anew: OnDelete is set already. No pod is replaced.".to_owned();
+                let soaks = self.soaking_anew_in_words(intent);
+                [first].into_iter().chain(soaks).chain(["Undone by release.".to_owned()]).collect()
             }
             Command::Adopt => [
                 "Sets OnDelete and saves the original update strategy. No pod is replaced.".into(),
@@ -338,6 +340,7 @@ impl Engine {
                 if self.is_template_of_others(&self.intent()) {
                     let change = self.template_of_others_in_words(&self.intent());
                     lines.push(format!("Rolls out the template as somebody else changed it{change}."));
+                    lines.push("Its steps begin anew: no pod is replaced before the first one.".to_owned());
                 }
                 if self.takes_back(command) {
                     lines.push("Sets OnDelete again at once: its controller stops replacing pods.".into());
@@ -355,7 +358,11 @@ impl Engine {
                 "Nodes that never left it keep their pod. Partition and selector are ignored.".into(),
             ],
             Command::Release(_) => self.release_in_words(),
-            Command::Tune(_) | Command::Tuned { .. } => self.limits_from_now_on(command, limits),
+            Command::Tune(_) | Command::Tuned { .. } => {
+                let mut lines = self.limits_from_now_on(command, limits);
+                lines.extend(self.going_at_once_in_words(nodes));
+                lines
+            }
             Command::Drive(_) => {
                 let moves = self.goes_on(intent) != LetsGo::None;
                 self.driving_in_words(intent, nodes, limits, moves, now)

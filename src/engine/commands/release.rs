@@ -5,7 +5,7 @@ use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::machine::old_pods::{counted, pods_are, where_and_why};
 use crate::engine::machine::release::{OldPod, Service, Then};
-use crate::engine::model::command::{Early, Refusal};
+use crate::engine::model::command::{Command, Early, Refusal};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::By;
@@ -40,8 +40,16 @@ impl Engine {
                 if left == 1 { "it" } else { "them" }
             )));
         }
-        let says = self.released_strategy().to_string();
-        let danger = if self.release_costs_pods() { Danger::ExceedsBudget } else { Danger::Bounded };
+        let paused = self.intent().paused.filter(|paused| !paused.is_by_rolldeck());
+        let lifted = paused.map(|paused| format!("; the {}", self.lifted_in_words(&paused))).unwrap_or_default();
+        let says = format!("{}{lifted}", self.released_strategy());
+        let danger = if self.release_costs_pods() {
+            Danger::ExceedsBudget
+        } else if self.lifts_pause(&Command::Release(early), &self.intent()).is_some() {
+            Danger::Serious
+        } else {
+            Danger::Bounded
+        };
         Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, danger))
     }
 
@@ -106,6 +114,7 @@ impl Engine {
                     ));
                     "Restores the original update strategy and"
                 }
+                ReleasedStrategy::NotAdopted => "Leaves the update strategy as it is, and",
                 ReleasedStrategy::OfOthers => "Keeps the update strategy that somebody has set since, and",
             };
             lines.push(format!("{strategy} drops the rollout's record."));

@@ -1,14 +1,22 @@
 //! The effects of a change of settings: each setting that changes, and the consequences for nodes that are under way.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use super::allowance::counted_are;
-use crate::engine::assess::plan::Limits;
+use crate::engine::assess::plan::{Limits, budget};
+use crate::engine::assess::rows::{Assessment, Row};
 use crate::engine::machine::Engine;
+use crate::engine::model::Str;
 use crate::engine::model::command::Command;
+use crate::engine::model::first_names::first_names;
+use crate::engine::model::node::NodeState;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{Direction, HaltingGate, Intent};
 use crate::engine::model::settings::{OnDrift, Setting, SettingRole, Tuning};
 use crate::engine::model::step_ahead::NothingRecorded;
-use crate::engine::model::time::ShortDuration;
+use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::strategy_drift::{FIGHT, ROUNDS};
 
 /// Shown if another budget changes the limit of pulls.
@@ -36,6 +44,62 @@ impl Engine {
             }
         }
         lines
+    }
+
+    /// The nodes that go at once by a change of settings after which the intent is `after`, in order. A driver would not replace their pods
+    /// yet under the settings until now.
+    pub(super) fn more_go_at_once(&self, after: &Intent, now: Timestamp) -> Vec<Str> {
+        if !self.is_recorded() {
+            return Vec::new();
+        }
+        let soaked = self.soaked_by(after, now);
+        let limits = Limits::of(&self.view, after, &soaked);
+        let budget = budget(&soaked, &limits, after.budgets.strict);
+        let plan = self.plan_of(&soaked, &limits, &budget, after, now);
+        let more = plan.next.into_iter().filter(|node| !self.plan.next.contains(node));
+        more.filter_map(|node| self.assessment.row(node)).map(|row| self.name(row)).collect()
+    }
+
+    /// The fleet as it is with the soak time of `after`: where that is shorter, nodes that soak now have soaked for long enough.
+    fn soaked_by(&self, after: &Intent, now: Timestamp) -> Assessment {
+        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        let needed = min_ready.max(after.soak_secs());
+        self.assessment.with(|row| {
+            let soaks = row.available_at.as_ref().filter(|_| row.at_target && row.state == NodeState::Soaking);
+            let sooner = soaks.map(|soaks| (soaks.ends_at, soaks.secs.saturating_sub(needed)));
+            if sooner.is_some_and(|(ends_at, sooner)| ends_at <= now + Duration::from_secs(sooner.into())) {
+                (row.available, row.blame, row.state) = (true, None, NodeState::Updated);
+            }
+        })
+    }
+
+    /// `3 updated nodes soak anew, and count as updated once they have been ready for 10m`: the nodes that are at the new revision and ready, and
+    /// for which the soak time of a record that is begun anew, with the intent `after`, is not over as far as is known.
+    pub(super) fn soaking_anew_in_words(&self, after: &Intent) -> Option<String> {
+        let known = self.assessed_intent().map_or_else(|| self.intent_to_begin_with(), Cow::into_owned);
+        let longer = after.soak_secs() > known.soak_secs();
+        let soaks = |row: &Row| row.at_target && row.ready && (longer || row.available_at.is_some());
+        let soak = ShortDuration(Duration::from_secs(after.soak_secs().into()));
+        match self.count_rows(soaks) {
+            0 => None,
+            1 => Some(format!("1 updated node soaks anew, and counts as updated once it has been ready for {soak}.")),
+            nodes => Some(format!(
+                "{nodes} updated nodes soak anew, and count as updated once they have been ready for {soak}."
+            )),
+        }
+    }
+
+    /// The lines about nodes that go at once by a change of settings, and about what is known of the revision that they get.
+    pub(super) fn going_at_once_in_words(&self, nodes: &[Str]) -> Vec<String> {
+        let go = match nodes {
+            [] => return Vec::new(),
+            [name] => format!("1 node more goes at once: {name}."),
+            names => {
+                format!("{} nodes more go at once: {}.", names.len(), first_names(names.iter().map(|name| &**name)))
+            }
+        };
+        // Where a node has the new revision and others fail at it, the plan holds the nodes that serve.
+        std::iter::once(go).chain(self.unproven_in_words()).collect()
     }
 
     /// The effects of a change of budgets and gates, one line each.

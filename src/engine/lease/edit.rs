@@ -14,7 +14,7 @@ use crate::engine::model::labels::Selector;
 use crate::engine::model::prewarm::Prewarm;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::size::clipped;
-use crate::engine::model::record::{BegunAnew, By, Change, ChangeOutcome, Direction, Intent, Paused, RequestedChange};
+use crate::engine::model::record::{BegunAnew, By, Change, ChangeOutcome, Intent, Paused, RequestedChange};
 use crate::engine::model::settings::{PrewarmAhead, Tuning};
 
 /// One edit of the intent.
@@ -53,7 +53,7 @@ pub(crate) enum Edit {
     /// Pause; nothing is handed back then either.
     Pause(Paused),
     /// Go on. Halts up to this number are acknowledged, these nodes that failed since are accepted, and so is a template that somebody else
-    /// made.
+    /// made, for which everything is held again.
     Resume { acknowledged: u32, accepted: BTreeSet<Str>, target: Option<Str> },
     /// Hand the DaemonSet back.
     Release(By),
@@ -248,8 +248,9 @@ impl Edit {
                 intent.acknowledged_halt = intent.acknowledged_halt.max(*acknowledged);
                 intent.accepted.clone_from(accepted);
                 if target.is_some() {
-                    // A template that somebody else deployed during a roll back is rolled out forward, from partition 100 %.
-                    if intent.direction() == Direction::Back {
+                    // The steps until now were for another template: they say nothing of this one, which no node may have tried. Where
+                    // the record has this edit already, its partition may be that of a later step, and stays.
+                    if intent.target != *target {
                         intent.partition = IntOrPercent::Percent(100);
                     }
                     intent.target.clone_from(target);

@@ -1,11 +1,12 @@
-//! The hold on the whole rollout, and whether the rollout is complete.
+//! The hold on the whole rollout, the plan that follows from it, and whether the rollout is complete.
 
 use std::collections::BTreeMap;
 
 use super::Engine;
-use crate::engine::assess::plan::RolloutHold;
-use crate::engine::assess::rows::Row;
+use crate::engine::assess::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold};
+use crate::engine::assess::rows::{Assessment, Row};
 use crate::engine::model::Str;
+use crate::engine::model::budget::BudgetView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
@@ -29,6 +30,29 @@ impl Engine {
             _ => self.too_far_to_drive(),
         };
         held.map_or(RolloutHold::None, RolloutHold::Held)
+    }
+
+    /// The plan for `assessment` by this intent, with its limits and where the budget stands then.
+    pub(crate) fn plan_of(
+        &self,
+        assessment: &Assessment,
+        limits: &Limits,
+        budget: &BudgetView,
+        intent: &Intent,
+        now: Timestamp,
+    ) -> Plan {
+        let rollout_hold = self.rollout_hold(intent, now);
+        let refused = |row: &Row| self.refused_deletion(row, now);
+        let obstacles = Obstacles { rollout_hold: &rollout_hold, refused: &refused };
+        let paced = |site: &Str, most: u32| self.paced_limit(site, most);
+        let nodes = NodeLookup {
+            name: &|row| self.name(row),
+            outage: &|row| self.outage_of(row),
+            site: &|row| self.site(row),
+            pace: self.pacing.is_on().then_some(&paced),
+            warm_pods_go: self.warm_pods_go(),
+        };
+        Plan::of(assessment, limits, budget, intent, &obstacles, self.natural_ranks(), &nodes)
     }
 
     /// Whether the rollout can update nodes: it is adopted, the template is the target's, and its revision is recorded.

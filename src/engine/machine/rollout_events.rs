@@ -261,8 +261,10 @@ impl Engine {
     /// The strategy is restored. Nothing is recorded if an operator of this process asked for it: then the command is.
     pub(crate) fn tell_released(&mut self) {
         let visibility = self.unless_waited_for(&[Needs::Released]);
-        // A process that died may have sent the release: its original strategy is there then, and what it had replaced is not known.
-        let strategy = self.daemonset.released.take().unwrap_or(ReleasedStrategy::Original);
+        // A process that died may have sent the release: its original strategy is there then, and what it had replaced is not known. A
+        // DaemonSet that was never seen adopted has no original strategy: what is dropped is the record of an earlier one of this name.
+        let unsent = if self.progress.adopted { ReleasedStrategy::Original } else { ReleasedStrategy::NotAdopted };
+        let strategy = self.daemonset.released.take().unwrap_or(unsent);
         self.happened(RolloutEventKind::Released { strategy }, visibility);
     }
 

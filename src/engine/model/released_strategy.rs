@@ -16,6 +16,8 @@ pub enum ReleasedStrategy {
     OriginalOverLimit(ChangedLimit),
     /// The rolling strategy that somebody set after the adoption: a release leaves it as it is.
     OfOthers,
+    /// The strategy that the DaemonSet has: it was not adopted, so that only a record is dropped.
+    NotAdopted,
 }
 
 /// A `maxUnavailable` of the DaemonSet that somebody has changed since the adoption.
@@ -38,6 +40,9 @@ impl fmt::Display for ReleasedStrategy {
                  not kept"
             ),
             Self::OfOthers => f.write_str("released: the update strategy that somebody has set since stays"),
+            Self::NotAdopted => {
+                f.write_str("the record is dropped: the DaemonSet was not adopted, and its update strategy stays")
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::engine::model::first_names::first_names;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::settings::Finish;
-use crate::engine::model::step_ahead::NoStep;
+use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::rules::holds::{HoldEndedBy, HoldKind, HoldToldBy};
 
@@ -57,7 +57,10 @@ impl Snapshot {
                 // To go on would give a failing revision to more nodes. Where the brake stopped a rollout that is not ours, it would leave the
                 // failing pods as they are.
                 // An alarm that offers the way back says so itself.
-                let is_offered = |away: &Remedy| self.alarms.iter().any(|alarm| self.remedies_of(alarm).contains(away));
+                let is_offered = |away: &Remedy| {
+                    let offered = self.alarms.iter().flat_map(|alarm| self.remedies_of(alarm));
+                    offered.into_iter().any(|offered| offered == *away || (offered.is_undo() && away.is_undo()))
+                };
                 let undo = self.revision_fails().then_some(self.away()).filter(|away| !is_offered(away));
                 let go_on = if self.started_at.is_some() { Remedy::Resume } else { Remedy::LiftPause };
                 let remedies = undo.into_iter().chain([go_on]).collect();
@@ -98,7 +101,8 @@ impl Snapshot {
             }
             Phase::Running if !driven => {
                 let waits = "nobody drives: what is under way finishes, nothing more is started".into();
-                Some(Guidance { waits, remedies: vec![Remedy::Drive] })
+                let step = self.step_after_soaking().map(Remedy::Step);
+                Some(Guidance { waits, remedies: step.into_iter().chain([Remedy::Drive]).collect() })
             }
             Phase::Running if matches!(self.driver, DriverView::Waiting { holder: None }) => {
                 Some(Guidance { waits: "nobody drives yet: waits for the lease".into(), remedies: Vec::new() })
@@ -141,6 +145,14 @@ impl Snapshot {
             Alarm::TemplateChanged { by: None, .. } => Some("template changed by others".to_owned()),
             _ => None,
         })
+    }
+
+    /// The step that is next once the updated nodes of a record that was begun anew have soaked. While the partition lets no further node go, a driver
+    /// would move nothing.
+    fn step_after_soaking(&self) -> Option<StepAhead> {
+        let only_soaks = || self.nodes.iter().all(|node| !node.state.is_moving() || node.state == NodeState::Soaking);
+        let ahead = self.plan.next.as_ref()?.as_ref().ok()?;
+        (self.begun_anew.is_some() && self.counts.next == 0 && only_soaks()).then_some(*ahead)
     }
 
     /// Whether the driver should have renewed its lease by its own clock, and is not seen doing so.

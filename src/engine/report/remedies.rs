@@ -4,6 +4,7 @@
 use std::fmt;
 
 use super::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::model::Str;
 use crate::engine::model::step_ahead::StepAhead;
 
 /// Something that an operator can do. The command line writes each as a command, the console as a key.
@@ -40,6 +41,20 @@ pub enum Remedy {
     ResumePastFailures,
     /// Roll back.
     Undo,
+    /// Roll back to where the rollout came from, which is this revision.
+    UndoTo {
+        /// The number of the revision.
+        revision: i64,
+        /// How many nodes are not at it.
+        left: u32,
+    },
+    /// Go back from somebody else's template to the target of the rollout, which is this revision.
+    BackToTarget {
+        /// The number of the revision.
+        revision: i64,
+        /// How many nodes are not at it.
+        left: u32,
+    },
     /// Set `OnDelete` again at each strategy drift from now on.
     EnforceOnDelete,
     /// Pause at the next strategy drift.
@@ -95,9 +110,21 @@ impl fmt::Display for Remedy {
             Self::Resume => f.write_str("resumes"),
             Self::LiftPause => f.write_str("lifts the pause, and moves nothing before a step or a release"),
             Self::ResumeUnderOnDelete => f.write_str("sets OnDelete again and resumes"),
-            Self::ResumeWithTemplate => f.write_str("rolls out the template as it is now"),
+            Self::ResumeWithTemplate => f.write_str("rolls out the template as it is now, from before its first step"),
             Self::ResumePastFailures => f.write_str("resumes, the failures so far accepted"),
             Self::Undo => f.write_str("rolls back"),
+            Self::UndoTo { revision, left } => write!(f, "rolls back to revision {revision}, {}", not_at_it(*left)),
+            Self::BackToTarget { left: 0, .. } => {
+                f.write_str("goes back to the target of the rollout: every node is at it, and no pod is replaced")
+            }
+            Self::BackToTarget { left, .. } => {
+                let go = if *left == 1 { "goes" } else { "go" };
+                write!(
+                    f,
+                    "goes back to the target of the rollout: {}, and {go} whatever the steps say",
+                    not_at_it(*left)
+                )
+            }
             Self::EnforceOnDelete => f.write_str("sets OnDelete again at each drift from now on"),
             Self::PauseOnDrift => f.write_str("pauses at the next drift instead"),
             Self::RaiseBudget { to } => write!(f, "raises the budget to {to}, so that the next node may go"),
@@ -111,6 +138,22 @@ impl fmt::Display for Remedy {
             Self::DropUnreadableRecord => f.write_str("drops the record and restores the strategy"),
             Self::DropForeignRecord => f.write_str("drops the record of the earlier DaemonSet"),
         }
+    }
+}
+
+/// `105 nodes are not at it`.
+fn not_at_it(left: u32) -> String {
+    match left {
+        0 => "every node is at it".to_owned(),
+        1 => "1 node is not at it".to_owned(),
+        left => format!("{left} nodes are not at it"),
+    }
+}
+
+impl Remedy {
+    /// Whether it is a roll back, named or not.
+    pub fn is_undo(self) -> bool {
+        matches!(self, Self::Undo | Self::UndoTo { .. })
     }
 }
 
@@ -181,7 +224,30 @@ impl Snapshot {
             }
             _ => true,
         });
+        if matches!(alarm, Alarm::TemplateChanged { .. }) {
+            remedies = remedies.into_iter().flat_map(|remedy| self.ways_back(remedy)).collect();
+        }
         remedies
+    }
+
+    /// A roll back from a template of somebody else, with the revision to which it leads. Where fewer nodes have to move for it, the way back to
+    /// the target of the rollout is offered, too.
+    fn ways_back(&self, remedy: Remedy) -> Vec<Remedy> {
+        let number = |hash: &Str| self.revisions.iter().find(|revision| revision.hash == *hash)?.number;
+        let not_at = |hash: &Str| {
+            let nodes = self.nodes.iter().filter(|node| node.eligible && node.revision.as_ref() != Some(hash));
+            u32::try_from(nodes.count()).unwrap_or(u32::MAX)
+        };
+        let back = self.roll_back.as_ref().ok().filter(|_| remedy == Remedy::Undo);
+        let Some((hash, revision)) = back.and_then(|hash| Some((hash, number(hash)?))) else { return vec![remedy] };
+        let undo = Remedy::UndoTo { revision, left: not_at(hash) };
+        let target =
+            self.to.as_ref().filter(|to| to.hash != *hash && self.template_revision.as_ref() != Some(&to.hash));
+        let to_target =
+            target.and_then(|to| Some(Remedy::BackToTarget { revision: number(&to.hash)?, left: not_at(&to.hash) }));
+        let fewer =
+            to_target.filter(|remedy| matches!(remedy, Remedy::BackToTarget { left, .. } if *left < not_at(hash)));
+        [Some(undo), fewer].into_iter().flatten().collect()
     }
 
     /// The remedy that leads away from a failing revision: another image if an `undo` without a revision would be refused, because the

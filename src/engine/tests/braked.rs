@@ -175,6 +175,38 @@ fn a_reason_that_somebody_adds_stands_with_their_name_and_the_pause_with_that_of
     assert_eq!(asks.as_ref(), Some(&paused), "bob needs it still");
 }
 
+/// A release drops the pause with the record: who paused has a reason for which nobody hands the DaemonSet back unasked.
+#[test]
+fn a_release_that_ends_a_pause_says_so_and_asks_where_somebody_else_paused() {
+    for (early, costs) in [(Early::Accept, true), (Early::Refuse, false)] {
+        let mut fake = FakeCluster::rolling(4, 1);
+        let mut ops = FakeConsole::open(&fake, "ops");
+        ops.keep(&mut fake);
+        ops.set_image(&mut fake, "agent:v2");
+        ops.partition(&mut fake, if costs { 3 } else { 0 });
+        ops.run_for(&mut fake, 120);
+        ops.ask(&mut fake, Command::Pause { why: Some("link down".into()) }).unwrap();
+        let release = Command::Release(early);
+        let own = ops.engine.preview(&release, fake.now).unwrap();
+        let says = "The pause by ops@bastion 0s ago (link down) is lifted.";
+        assert!(own.effects.iter().any(|line| line == says), "{:?}", own.effects);
+        let danger = if costs { Danger::ExceedsBudget } else { Danger::Bounded };
+        assert_eq!((own.lifts_pause, own.danger), (None, danger), "their own, which they may end");
+        let mut bob = FakeConsole::open_as(&fake, "bob", crate::engine::model::config::Role::OneShot);
+        bob.run(&mut fake);
+        let preview = bob.engine.preview(&release, fake.now).unwrap();
+        assert!(preview.effects.iter().any(|line| line == says), "{:?}", preview.effects);
+        let lifts = preview.lifts_pause.and_then(|paused| paused.why);
+        let danger = if costs { Danger::ExceedsBudget } else { Danger::Serious };
+        assert_eq!((lifts.as_deref(), preview.danger), (Some("link down"), danger));
+        let said = ops.ask(&mut fake, release).unwrap();
+        assert_eq!(
+            said,
+            "released: the original update strategy is restored; the pause by ops@bastion 0s ago (link down) is lifted"
+        );
+    }
+}
+
 /// Whoever changes the image may not know of the pause; whoever rolls back may end their own at once.
 #[test]
 fn a_pause_that_ends_beside_has_to_be_agreed_to() {

@@ -47,7 +47,10 @@ fn what_others_make_of_the_template_after_a_step_waits_for_a_resume() {
     let said = bob.ask(&mut fake, Command::Resume).unwrap();
     assert!(said.contains("the template as changed by somebody else is now rolled out"), "{said}");
     bob.run_for(&mut fake, 120);
-    assert!(fake.at("hash3") > 0);
+    assert_eq!(fake.at("hash3"), 0, "bob's step was for another template");
+    bob.ask(&mut fake, Command::Step(Step::Updated(Int(1)))).unwrap();
+    bob.run_for(&mut fake, 120);
+    assert_eq!(fake.at("hash3"), 1);
 }
 
 /// Its controller rolls v2, and somebody stops that. Whoever resumes is told that it is another template by then.

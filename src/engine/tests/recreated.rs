@@ -150,6 +150,14 @@ fn a_release_drops_the_record_of_an_earlier_daemonset() {
     console.ask(&mut fake, Command::Release(Early::Refuse)).unwrap();
     assert_eq!(saved(&fake), None);
     assert_eq!(fake.daemonset.strategy.raw, rolling(), "and changes nothing else");
+    let told: Vec<String> = console.snapshot(&fake).timeline.iter().map(ToString::to_string).collect();
+    assert!(!told.iter().any(|line| line.contains("is restored")), "{told:?}");
+    let dropped = "the record is dropped: the DaemonSet was not adopted, and its update strategy stays";
+    let logged: Vec<String> = console.happened.iter().map(ToString::to_string).collect();
+    assert!(
+        logged.iter().any(|line| line == dropped) && !logged.iter().any(|line| line.contains("restored")),
+        "{logged:?}"
+    );
 }
 
 /// The pause had set `OnDelete`; whoever made the DaemonSet anew did not.

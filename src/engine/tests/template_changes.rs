@@ -1,6 +1,7 @@
 //! Changes of the template: what previews say of those that a command asks for, and what follows from those of somebody else.
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
+use crate::engine::lease::edit::Edit;
 use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::quantity::IntOrPercent::Int;
@@ -75,10 +76,11 @@ fn after_a_template_that_somebody_else_put_back_a_roll_back_leads_to_where_the_r
     let alarm = console.snapshot(&fake).alarms[0].to_string();
     let words = "the template was changed in the middle of the rollout: agent v2 → v1, where the rollout came from";
     assert_eq!(alarm, words);
-    // To resume is to roll out what somebody else asked for, held by the same partition.
+    // To resume is to roll out what somebody else asked for, from before its first step.
     let resume = console.engine.preview(&Command::Resume, fake.now).unwrap();
     let says = "Rolls out the template as somebody else changed it: agent v2 → v1, where the rollout came from.";
     assert!(resume.effects.contains(&says.to_owned()), "{:?}", resume.effects);
+    assert_eq!(resume.nodes.len(), 0, "{resume:?}");
     let undo = Command::Undo { to: None };
     let preview = console.engine.preview(&undo, fake.now).unwrap();
     assert_eq!(preview.nodes.iter().map(|node| &**node).collect::<Vec<_>>(), ["n1", "n2", "n3"], "{preview:?}");
@@ -129,6 +131,85 @@ fn a_step_does_not_let_go_what_somebody_else_made_of_the_template_before_that_is
     next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
     next.run_for(&mut fake, 200);
     assert_eq!(fake.at("hash3"), 6);
+}
+
+/// A step says how many nodes may have the template that its operator saw. Another template, which no node has tried, is not let go on as many at
+/// once: its steps begin anew, whoever asks, and however often the same request is written.
+#[test]
+fn who_resumes_with_the_template_of_somebody_else_begins_before_its_first_step() {
+    let mut fake = FakeCluster::rolling(12, 2);
+    let mut console = FakeConsole::open(&fake, "ada");
+    console.set_image(&mut fake, "agent:v2");
+    fake.slow = true;
+    console.partition(&mut fake, 4);
+    fake.set_template(template("agent:v3"));
+    fake.reconcile();
+    console.run_for(&mut fake, 5);
+    fake.slow = false;
+    console.run_for(&mut fake, 60);
+    // Pods that were being made then got the new template, outside of the plan.
+    let (deleted, leaked) = (fake.deleted.len(), fake.at("hash3"));
+    assert!(deleted < 8, "the step is not over");
+    let preview = console.engine.preview(&Command::Resume, fake.now).unwrap();
+    let anew = "Its steps begin anew: no pod is replaced before the first one.";
+    assert!(preview.effects.contains(&anew.to_owned()) && preview.nodes.is_empty(), "{preview:?}");
+    let said = console.ask(&mut fake, Command::Resume).unwrap();
+    assert_eq!(
+        said,
+        "resumed; the template as changed by somebody else is now rolled out; no pod is replaced before the first step"
+    );
+    console.run_for(&mut fake, 60);
+    assert_eq!((fake.deleted.len(), fake.at("hash3")), (deleted, leaked));
+    assert_eq!(console.engine.intent().partition, crate::engine::model::quantity::IntOrPercent::Percent(100));
+    // Written again after an answer that was lost, it leaves a step that was taken since as it is.
+    let target = console.engine.intent().target;
+    let edit = Edit::Resume { acknowledged: 0, accepted: [].into(), target };
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(u32::try_from(leaked).unwrap() + 1)))).unwrap();
+    let mut intent = Some(std::borrow::Cow::Owned(console.engine.intent()));
+    edit.apply(&mut intent);
+    assert_eq!(intent.unwrap().partition, console.engine.intent().partition);
+    console.run_for(&mut fake, 60);
+    assert_eq!((fake.deleted.len(), fake.at("hash3")), (deleted + 1, leaked + 1));
+}
+
+/// What a roll back costs, and where it leads, is said before it is asked for; so is the way back to the target, where that costs less.
+#[test]
+fn beside_the_template_of_somebody_else_the_ways_back_are_named_with_what_they_cost() {
+    let (fake, mut console) = put_back_by_others();
+    let words = |console: &mut FakeConsole, fake: &FakeCluster| -> Vec<String> {
+        console.snapshot(fake).remedies().iter().map(ToString::to_string).collect()
+    };
+    let offered = words(&mut console, &fake);
+    assert!(offered.contains(&"rolls back to revision 3, 3 nodes are not at it".to_owned()), "{offered:?}");
+    assert!(!offered.iter().any(|words| words.starts_with("goes back")), "it would cost as much: {offered:?}");
+
+    let changed_at = |updated: u32| {
+        let mut fake = FakeCluster::rolling(6, 2);
+        let mut console = FakeConsole::open(&fake, "ada");
+        console.keep(&mut fake);
+        console.set_image(&mut fake, "agent:v2");
+        console.partition(&mut fake, 6 - updated);
+        console.run_for(&mut fake, 200);
+        fake.set_template(template("agent:v3"));
+        fake.reconcile();
+        console.run_for(&mut fake, 5);
+        (fake, console)
+    };
+    let (fake, mut console) = changed_at(5);
+    let offered = words(&mut console, &fake);
+    let expected = [
+        "rolls out the template as it is now, from before its first step",
+        "rolls back to revision 1, 5 nodes are not at it",
+        "goes back to the target of the rollout: 1 node is not at it, and goes whatever the steps say",
+    ];
+    assert_eq!(offered[..3], expected, "{offered:?}");
+    // And so it is.
+    let back = console.engine.preview(&Command::Undo { to: Some(2) }, fake.now).unwrap();
+    assert_eq!(back.nodes.len(), 1, "{back:?}");
+    // Where every node had been updated, the target is what a roll back leads to.
+    let (fake, mut console) = changed_at(6);
+    let offered = words(&mut console, &fake);
+    assert_eq!(offered[1..], ["rolls back to revision 2, every node is at it", "resumes"], "{offered:?}");
 }
 
 /// Every node has what the rollout led to, and a colleague has changed the template since: that is what is still to be rolled out.

@@ -114,6 +114,34 @@ fn nodes_soak_for_as_long_as_is_shown_also_before_somebody_drives() {
     assert_eq!(bob.snapshot(&fake).counts.updated, 2);
 }
 
+/// Who records a rollout anew is told that what was updated soaks again, and what is next: the new record keeps every pod, so that it is a step.
+#[test]
+fn who_records_it_anew_is_told_which_nodes_soak_again_and_that_a_step_is_next() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.defaults = Tuning::default();
+    let mut ada = FakeConsole::open(&fake, "ada");
+    ada.set_image(&mut fake, "agent:v2");
+    ada.partition(&mut fake, 7);
+    ada.run_for(&mut fake, 60);
+    assert_eq!(ada.snapshot(&fake).counts.updated, 3);
+    delete_lease(&mut fake, &mut ada);
+    drop(ada);
+    let mut bob = FakeConsole::open_as(&fake, "bob", Role::OneShot);
+    bob.run(&mut fake);
+    let adopt = |soak: u32| Command::Tuned {
+        tuning: Tuning { soak_secs: Some(Secs(soak)), max_unavailable: None, ..Tuning::default() },
+        command: Box::new(Command::Adopt),
+    };
+    let effects = bob.engine.preview(&adopt(300), fake.now).unwrap().effects;
+    let soak = "3 updated nodes soak anew, and count as updated once they have been ready for 5m.";
+    assert_eq!(effects[1], soak, "{effects:?}");
+    one_shot(&mut fake, "bob", adopt(300)).unwrap();
+    let snapshot = FakeConsole::open_as(&fake, "eve", Role::OneShot).snapshot(&fake);
+    assert_eq!((snapshot.phase.clone(), snapshot.counts.updated), (Phase::Running, 0));
+    let remedies = snapshot.guidance().unwrap().remedies;
+    assert!(matches!(remedies[..], [Remedy::Step(_), Remedy::Drive]), "{remedies:?}");
+}
+
 /// What it says of the nodes that are down is what it says once somebody drives: nothing is promised that a driver does not do.
 #[test]
 fn nodes_that_a_rollout_took_down_are_charged_before_somebody_drives_too() {

@@ -25,7 +25,6 @@ use crate::engine::model::kubectl_command::KubectlCommand;
 use crate::engine::report::diagnosis::{
     Diagnosis, Finding, FindingKind, FindingSign, OfferedCommand, beside_a_roll_back,
 };
-use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Phase;
 use crate::tui::action::ActionId;
 use crate::tui::model::ShownSnapshot;
@@ -175,7 +174,7 @@ fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: 
     }
     let arrow = format!("  {} ", ctx.glyph(Glyph::Arrow));
     // The key that rolls back stands above the findings, or below the alarms.
-    let offers_undo = shown.snapshot.remedies().contains(&Remedy::Undo);
+    let offers_undo = shown.snapshot.remedies().iter().any(|remedy| remedy.is_undo());
     let advice = |remedy| if offers_undo { beside_a_roll_back(remedy) } else { Some(remedy) };
     for remedy in finding.remedies.iter().filter_map(|remedy| advice(remedy)) {
         say(remedy, &arrow, ThemeRole::Ok);

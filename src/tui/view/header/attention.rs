@@ -197,7 +197,11 @@ pub(in crate::tui::view) fn keys_in_words(
 }
 
 /// The same, key by key.
+///
+/// In the dialog of a roll back the target of the rollout is one of the revisions to choose from, so that its key is shown once.
 fn keys(ctx: &RenderContext<'_>, remedies: &[Remedy], does: impl Fn(Remedy) -> String) -> Vec<String> {
+    let shown = |remedy: &&Remedy| !matches!(remedy, Remedy::BackToTarget { .. });
+    let remedies: Vec<Remedy> = remedies.iter().filter(shown).copied().collect();
     let read_only = ctx.model.armed_for().is_none();
     let writes = |remedy: &Remedy| matches!(action_of(*remedy).action().guard, Guard::Write(_));
     let arms = remedies.iter().position(writes).filter(|_| read_only);
@@ -231,7 +235,7 @@ fn action_of(remedy: Remedy) -> ActionId {
         | Remedy::ResumeUnderOnDelete
         | Remedy::ResumeWithTemplate
         | Remedy::ResumePastFailures => ActionId::Resume,
-        Remedy::Undo => ActionId::Undo,
+        Remedy::Undo | Remedy::UndoTo { .. } | Remedy::BackToTarget { .. } => ActionId::Undo,
         // Setting limits begins a record.
         Remedy::RecordAnew => ActionId::Tune,
         Remedy::SetLimits { .. }
@@ -347,7 +351,8 @@ fn key_does(remedy: Remedy) -> String {
         Remedy::LiftPause => "lifts the pause",
         Remedy::ResumePastFailures => "resumes past it",
         Remedy::ResumeWithTemplate => "resumes with it",
-        Remedy::Undo => "rolls back",
+        Remedy::Undo | Remedy::UndoTo { .. } => "rolls back",
+        Remedy::BackToTarget { .. } => "goes back to the target",
         Remedy::ReleaseEarly => "releases all the same; it goes on by itself once they fit",
         Remedy::RecordAnew => "sets its limits, which begins a new record",
         Remedy::SetLimits { .. } => "sets or confirms its limits",

@@ -1,0 +1,77 @@
+//! What a change of the limits lets go at once: who raises a budget is told what a step would tell.
+
+use super::*;
+use crate::engine::model::settings::{Limit, Secs};
+
+/// Ten nodes, of which the first two get the new revision.
+fn two_of_ten(slow: bool, soak: u32) -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.defaults = Tuning { soak_secs: Some(Secs(soak)), ..Tuning::default() };
+    fake.slow = slow;
+    let mut console = FakeConsole::open(&fake, "ada");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 40);
+    assert_eq!(fake.deleted.len(), 2);
+    (fake, console)
+}
+
+fn down(nodes: u32) -> Command {
+    let max_unavailable = Some(Limit::At(IntOrPercent::Int(nodes)));
+    Command::Tune(Tuning { max_unavailable, ..Tuning::default() })
+}
+
+#[test]
+fn a_larger_budget_names_the_nodes_that_go_at_once_and_that_nothing_is_known_of_the_revision() {
+    let (mut fake, mut console) = two_of_ten(true, 0);
+    let preview = console.engine.preview(&down(4), fake.now).unwrap();
+    let lines = [
+        "From now on at most 4 down and 4 pulling at a time.",
+        "2 nodes more go at once: n3, n4.",
+        "No node is updated yet (n1 and 1 more are on their way): nothing shows whether the new revision works.",
+    ];
+    assert_eq!(preview.effects[..3], lines, "{:?}", preview.effects);
+    assert_eq!(preview.nodes.iter().map(|node| &**node).collect::<Vec<_>>(), ["n3", "n4"]);
+    assert_eq!(preview.danger, Danger::Serious, "as a step");
+    // Whoever drives: another operator is told the same.
+    let mut bob = FakeConsole::open_as(&fake, "bob", Role::OneShot);
+    bob.run(&mut fake);
+    assert_eq!(bob.engine.preview(&down(4), fake.now).unwrap().effects[1], lines[1]);
+    let fewer = console.engine.preview(&down(1), fake.now).unwrap();
+    assert!(fewer.nodes.is_empty() && fewer.danger == Danger::Bounded, "{fewer:?}");
+    // And so it is.
+    console.ask(&mut fake, down(4)).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.deleted.iter().map(|node| &**node).collect::<Vec<_>>(), ["n1", "n2", "n3", "n4"]);
+}
+
+#[test]
+fn where_nothing_moves_a_larger_budget_lets_nothing_go() {
+    let (mut fake, mut console) = two_of_ten(true, 0);
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    let paused = console.engine.preview(&down(4), fake.now).unwrap();
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run(&mut fake);
+    let undriven = console.engine.preview(&down(4), fake.now).unwrap();
+    for preview in [paused, undriven] {
+        assert!(preview.nodes.is_empty(), "{preview:?}");
+        assert!(!preview.effects.iter().any(|line| line.contains("at once")), "{preview:?}");
+        assert_eq!(preview.danger, Danger::Bounded);
+    }
+}
+
+#[test]
+fn a_shorter_soak_names_the_nodes_that_no_longer_wait_for_it() {
+    let (mut fake, mut console) = two_of_ten(false, 600);
+    let soak = |secs: u32| Command::Tune(Tuning { soak_secs: Some(Secs(secs)), ..Tuning::default() });
+    let preview = console.engine.preview(&soak(10), fake.now).unwrap();
+    assert!(preview.effects.contains(&"2 nodes more go at once: n3, n4.".to_owned()), "{:?}", preview.effects);
+    for as_long in [300, 590] {
+        let preview = console.engine.preview(&soak(as_long), fake.now).unwrap();
+        assert!(preview.nodes.is_empty(), "{preview:?}");
+    }
+    console.ask(&mut fake, soak(10)).unwrap();
+    console.run_for(&mut fake, 2);
+    assert_eq!(fake.deleted.iter().map(|node| &**node).collect::<Vec<_>>(), ["n1", "n2", "n3", "n4"]);
+}
