@@ -35,7 +35,8 @@ impl<'a> Renumbered<'a> {
                 logged.entry(key(line)).or_default().now = Some(now);
             }
         }
-        Self(logged.into_iter().map(|(key, logged)| (key, earlier_numbers(logged.events.iter(), logged.now))).collect())
+        let numbers = |logged: LoggedRevisions| earlier_numbers(logged.events.iter(), logged.now, &[]);
+        Self(logged.into_iter().map(|(key, logged)| (key, numbers(logged))).collect())
     }
 
     /// The message of a line, with the present numbers of revisions: `revision 4 (the template of 2)`.

@@ -68,24 +68,36 @@ fn history_table(snapshot: &Snapshot, on_nodes: &HashMap<Str, ImagesOnNodes>) ->
     let causes = has_causes.then_some("CHANGE-CAUSE");
     let head = ["REVISION", "PODS", "AGE", "IMAGES", "ON NODES"].into_iter().chain(causes);
     let mut rows = vec![head.map(str::to_owned).collect::<Vec<_>>()];
-    rows.extend(snapshot.revisions.iter().map(|revision| {
-        let RevisionView { hash, number, images, template: _, created_at, change_cause, pods, halted } = revision;
-        let role = snapshot.role_of(revision).map(str::to_owned);
-        let halted = halted.as_ref().map(|halt| format!("halted {} ago", age(Some(halt.at), snapshot.at)));
-        let undo = (snapshot.roll_back.as_ref() == Ok(hash)).then(|| "undo leads here".to_owned());
-        let renumbered = snapshot.renumbered_in_words(revision);
-        let known: Vec<String> = role.into_iter().chain(renumbered).chain(halted).chain(undo).collect();
-        let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
-        let cells = [
-            number.map_or_else(|| format!("? {hash}"), |number| format!("{number}{known}")),
-            pods.to_string(),
-            age(*created_at, snapshot.at),
-            images_in_words(images),
-            on_nodes.get(hash).map_or_else(|| "?".to_owned(), ImagesOnNodes::short),
-        ];
-        let cause = has_causes.then(|| change_cause.as_deref().unwrap_or("").to_owned());
-        cells.into_iter().chain(cause).collect()
-    }));
+    rows.extend(
+        snapshot.revisions.iter().map(|revision| {
+            let RevisionView {
+                hash,
+                number,
+                images,
+                template: _,
+                seen_numbers: _,
+                created_at,
+                change_cause,
+                pods,
+                halted,
+            } = revision;
+            let role = snapshot.role_of(revision).map(str::to_owned);
+            let halted = halted.as_ref().map(|halt| format!("halted {} ago", age(Some(halt.at), snapshot.at)));
+            let undo = (snapshot.roll_back.as_ref() == Ok(hash)).then(|| "undo leads here".to_owned());
+            let renumbered = snapshot.renumbered_in_words(revision);
+            let known: Vec<String> = role.into_iter().chain(renumbered).chain(halted).chain(undo).collect();
+            let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
+            let cells = [
+                number.map_or_else(|| format!("? {hash}"), |number| format!("{number}{known}")),
+                pods.to_string(),
+                age(*created_at, snapshot.at),
+                images_in_words(images),
+                on_nodes.get(hash).map_or_else(|| "?".to_owned(), ImagesOnNodes::short),
+            ];
+            let cause = has_causes.then(|| change_cause.as_deref().unwrap_or("").to_owned());
+            cells.into_iter().chain(cause).collect()
+        }),
+    );
     rows
 }
 

@@ -302,6 +302,7 @@ impl Engine {
                     .map(|container| (container.name.clone(), container.image.clone()))
                     .collect(),
                 template: Some(revision.template.clone()),
+                seen_numbers: self.view.seen_numbers(&revision.hash).to_vec(),
                 created_at: Some(self.view.our_time(revision.created_at)),
                 change_cause: revision.change_cause.clone(),
                 pods: pods.remove(&revision.hash).unwrap_or(0),
@@ -316,6 +317,7 @@ impl Engine {
                 number: None,
                 images: Vec::new(),
                 template: None,
+                seen_numbers: Vec::new(),
                 created_at: None,
                 change_cause: None,
                 pods,

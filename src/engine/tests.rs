@@ -37,6 +37,7 @@ mod pulls;
 mod quarantine;
 mod record;
 mod recreated;
+mod renumbered;
 mod roll_back_by_itself;
 mod room;
 mod said_before;

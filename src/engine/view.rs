@@ -116,6 +116,8 @@ pub(crate) struct View {
     pub(crate) warm: WarmPods,
     pub(crate) watches: WatchStates,
     listed_revisions: HashSet<Str>,
+    /// The numbers that revisions were seen to have before the one that they have, the earliest first, by hash.
+    seen_numbers: HashMap<Str, Vec<i64>>,
     /// The images that the target needs, as its template names them, and as runtimes report them.
     wanted_images: Vec<Str>,
     confirmed_for: Vec<String>,
@@ -165,6 +167,7 @@ impl Default for View {
             warm: WarmPods::default(),
             watches: WatchStates::default(),
             listed_revisions: HashSet::new(),
+            seen_numbers: HashMap::new(),
             wanted_images: Vec::new(),
             confirmed_for: Vec::new(),
             touched: Touched { all: true, nodes: Vec::new() },
@@ -192,7 +195,12 @@ impl View {
                 self.listed_revisions.insert(fact.name.clone());
                 match self.revisions.iter_mut().find(|known| known.name == fact.name) {
                     Some(known) if *known == *fact => return,
-                    Some(known) => *known = *fact,
+                    Some(known) => {
+                        if known.number < fact.number && known.hash == fact.hash {
+                            self.seen_numbers.entry(fact.hash.clone()).or_default().push(known.number);
+                        }
+                        *known = *fact;
+                    }
                     None => self.revisions.push(*fact),
                 }
                 self.touched.all = true;
@@ -272,6 +280,11 @@ impl View {
     pub(crate) fn own_revisions(&self) -> impl Iterator<Item = &RevisionFact> {
         let owner = self.daemonset.as_ref().map(|daemonset| &daemonset.uid);
         self.revisions.iter().filter(move |revision| revision.owner.is_none() || revision.owner.as_ref() == owner)
+    }
+
+    /// The numbers that a revision was seen to have before the one that it has, the earliest first.
+    pub(crate) fn seen_numbers(&self, hash: &Str) -> &[i64] {
+        self.seen_numbers.get(hash).map_or(&[], Vec::as_slice)
     }
 
     /// The server's present time, as far as the skew is known.

@@ -33,7 +33,7 @@ pub(crate) struct RevisionScreen {
     /// The hash of the template's revision, if it differs from the target.
     current: Option<Str>,
     undo: Option<Str>,
-    /// The earlier numbers of revisions that a roll back renumbered, in words, by hash.
+    /// What is known of the earlier numbers of revisions whose template came back, in words, by hash.
     renumbered: BTreeMap<Str, String>,
     summary: Summary,
 }
@@ -60,7 +60,7 @@ impl RevisionScreen {
         self.target = snapshot.to.as_ref().map(|revision| revision.hash.clone());
         self.current = snapshot.template_revision.clone().filter(|hash| Some(hash) != self.target.as_ref());
         self.undo = snapshot.roll_back.as_ref().ok().cloned();
-        let renumbered = |one: &RevisionView| Some((one.hash.clone(), snapshot.renumbered_in_words(one)?));
+        let renumbered = |one: &RevisionView| Some((one.hash.clone(), snapshot.came_back_in_words(one)?));
         self.renumbered = self.revisions.iter().filter_map(renumbered).collect();
         if self.marked.as_ref().is_some_and(|marked| self.find(marked).is_none()) {
             self.marked = None;
@@ -254,7 +254,7 @@ impl RevisionScreen {
         self.target.as_ref() == Some(&revision.hash)
     }
 
-    /// The earlier number of a revision that a roll back renumbered: `the template of 2`.
+    /// The earlier number of a revision whose template came back: `the template of 2, which came back`.
     pub(crate) fn renumbered(&self, revision: &RevisionView) -> Option<&str> {
         self.renumbered.get(&revision.hash).map(String::as_str)
     }
@@ -262,11 +262,12 @@ impl RevisionScreen {
     /// The marks of a revision: whether it is the target, the goal of a roll back, or the marked one.
     pub(crate) fn marks(&self, revision: &RevisionView) -> String {
         let is = |hash: &Option<Str>| hash.as_ref() == Some(&revision.hash);
-        let halted = revision.halted.is_some();
+        let halted = revision.halted.as_ref();
         let marks = [
             (is(&self.current), "current"),
             (is(&self.target), "target"),
-            (halted, "halted"),
+            (halted.is_some_and(|halt| halt.perhaps_at.is_none()), "halted"),
+            (halted.is_some_and(|halt| halt.perhaps_at.is_some()), "halted?"),
             (is(&self.undo), "undo"),
             (is(&self.marked), "MARKED"),
         ];

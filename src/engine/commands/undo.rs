@@ -18,7 +18,7 @@ use crate::engine::model::command::{Command, Refusal};
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::record::{Change, Intent};
 use crate::engine::model::roll_back::NoRollBack;
-use crate::engine::model::rollout_event::{ROLLED_BACK, RevisionHalt, earlier_numbers, with_earlier};
+use crate::engine::model::rollout_event::{ROLLED_BACK, RevisionHalt, with_earlier};
 use crate::engine::model::time::{Timestamp, UtcTime};
 
 impl Engine {
@@ -48,8 +48,7 @@ impl Engine {
 
     fn numbered(&self, number: i64) -> Result<&RevisionFact, Refusal> {
         self.view.own_revisions().find(|revision| revision.number == number).ok_or_else(|| {
-            let current = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
-            let earlier = earlier_numbers(self.event_log.kept(), current.map(|revision| revision.number));
+            let earlier = self.earlier_numbers();
             let known: Vec<String> =
                 self.newest_first().iter().map(|revision| with_earlier(revision.number, &earlier)).collect();
             Refusal::NotThere(format!("no revision {number}; there are {}", known.join(", ")))
@@ -185,10 +184,15 @@ impl Engine {
             }
             _ => return None,
         };
-        let RevisionHalt { at, why, from_event } = self.halted_revisions().remove(&revision.hash)?;
+        let RevisionHalt { at, why, from_event, perhaps_at } = self.halted_revisions().remove(&revision.hash)?;
         let told = if from_event { "As an Event says, the" } else { "The" };
         let when = UtcTime { at, now };
-        Some(format!("{told} rollout halted at revision {}, at {when}: {why}.", revision.number))
+        let number = revision.number;
+        let at = perhaps_at.unwrap_or(number);
+        let perhaps = perhaps_at.map_or_else(String::new, |at| {
+            format!(" No revision has the number {at} any more: {number} may be that one, numbered anew.")
+        });
+        Some(format!("{told} rollout halted at revision {at}, at {when}: {why}.{perhaps}"))
     }
 
     /// A warning if a roll back replaces pods although the container that fails is in no template: the new pods of the earlier revision

@@ -208,7 +208,9 @@ pub struct RevisionView {
     pub images: Vec<(Str, Str)>,
     /// Its whole template, shared with the fact from the watch; `None` when its ControllerRevision is not there (any more).
     pub template: Option<Template>,
-    /// When it was recorded.
+    /// The numbers that this process saw it have before, the earliest first.
+    pub seen_numbers: Vec<i64>,
+    /// When its ControllerRevision was created. A template that comes back keeps that, and gets another number.
     pub created_at: Option<Timestamp>,
     /// Its change-cause annotation.
     pub change_cause: Option<Str>,

@@ -149,6 +149,7 @@ fn revision(hash: &str, number: i64, version: &str, days: u64, pods: u32) -> Rev
         number: Some(number),
         images: vec![("agent".into(), format!("registry.factory.example/edge/agent:{version}").into())],
         template: Some(template(number, version)),
+        seen_numbers: Vec::new(),
         created_at: Some(ago(days * DAY + 60 * MINUTE)),
         change_cause: (number == 13).then(|| "nightly build".into()),
         pods,
@@ -391,7 +392,7 @@ pub(super) fn halted() -> Snapshot {
         vec![crate::engine::report::snapshot::Alarm::Halted { gate: HaltingGate::default(), why: why.clone() }];
     let running = running();
     let mut revisions = running.revisions.to_vec();
-    revisions[0].halted = Some(RevisionHalt { at: halt.at, why, from_event: false });
+    revisions[0].halted = Some(RevisionHalt { at: halt.at, why, from_event: false, perhaps_at: None });
     Snapshot { phase: Phase::Halted, halt: Some(halt), alarms, revisions: revisions.into(), ..running }
 }
 

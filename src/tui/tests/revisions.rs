@@ -156,6 +156,7 @@ fn a_revision_that_is_not_in_the_history_any_more_says_so() {
         number: None,
         images: Vec::new(),
         template: None,
+        seen_numbers: Vec::new(),
         created_at: None,
         change_cause: None,
         pods: 3,
@@ -333,7 +334,10 @@ fn numbered_anew() -> Snapshot {
 #[test]
 fn a_revision_that_a_roll_back_numbered_anew_is_known_by_both_numbers() {
     let revisions = TestConsole::on(numbered_anew(), 80, 24).typed("v").screen();
-    assert!(revisions.contains("\n revision 15: the template of 13, numbered anew by a roll back\n"), "{revisions}");
+    assert!(
+        revisions.contains("\n revision 15: the template of 13, which came back. AGE is since it was made\n"),
+        "{revisions}"
+    );
     let timeline = TestConsole::on(numbered_anew(), 120, 40).typed("T").screen();
     assert!(timeline.contains("roll back: template is that of revision 15 (the template of 13); nodes"), "{timeline}");
     // It is numbered while the timeline is open.

@@ -205,9 +205,8 @@ fn in_full(screen: &RevisionScreen, selected: &RevisionView, cells: usize, most:
     let moved = screen.comes_from_elsewhere(selected);
     let images =
         selected.images.iter().filter(|_| moved).map(|(name, image)| format!("{name}: {}", without_user(image)));
-    let renumbered = screen
-        .renumbered(selected)
-        .map(|words| format!("{}: {words}, numbered anew by a roll back", selected.called()));
+    let renumbered =
+        screen.renumbered(selected).map(|words| format!("{}: {words}. AGE is since it was made", selected.called()));
     let cause = selected.change_cause.iter().map(|cause| format!("cause: {cause}"));
     let lines = images
         .chain(renumbered)

@@ -45,6 +45,7 @@ fn revision(number: i64, image: &str, pods: u32, created_at: i64) -> RevisionVie
         number: Some(number),
         images: vec![("agent".into(), image.into())],
         template: Some(template(number, image)),
+        seen_numbers: Vec::new(),
         created_at: Some(at(created_at)),
         change_cause: (number == 15).then(|| "ticket 4711".into()),
         pods,

@@ -20,6 +20,9 @@ pub struct RevisionHalt {
     /// Whether only an Event of the cluster says so, which anybody can write who may write Events. Otherwise this process saw it, or
     /// the record has it.
     pub from_event: bool,
+    /// The number at which it halted, where no revision is known to have had it: this one was there then and has had another number
+    /// than it has now, so it may be meant.
+    pub perhaps_at: Option<i64>,
 }
 
 /// The last halt at each revision, by the number that the revision had then. A revision that every node reached afterwards, because
@@ -37,11 +40,29 @@ pub(crate) fn halts<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> BTree
             runs = number.or(runs);
             if let Some(number) = runs {
                 let from_event = matches!(event.kind, RolloutEventKind::Reported { .. });
-                known.insert(number, RevisionHalt { at: event.at, why: why.into(), from_event });
+                known.insert(number, RevisionHalt { at: event.at, why: why.into(), from_event, perhaps_at: None });
             }
         }
         if let Some(number) = runs.filter(|_| event.reason() == "RolloutComplete") {
             known.remove(&number);
+        }
+    }
+    known
+}
+
+/// When each revision was last reached by every node, by the number that it had then. `events`: oldest first.
+pub(crate) fn completions<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> BTreeMap<i64, Timestamp> {
+    let mut known = BTreeMap::new();
+    let mut runs: Option<i64> = None;
+    for event in events {
+        if event.reason() == "RolloutTemplateChangedByOthers" {
+            runs = None;
+        }
+        runs = event.changed_to().or(runs);
+        if let RolloutEventKind::Complete { revision: Some(number), .. } = event.kind {
+            known.insert(number, event.at);
+        } else if let Some(number) = runs.filter(|_| event.reason() == "RolloutComplete") {
+            known.insert(number, event.at);
         }
     }
     known

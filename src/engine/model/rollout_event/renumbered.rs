@@ -5,9 +5,21 @@ use std::collections::BTreeMap;
 
 use super::phrases::{CHANGED, THAT_OF, number_at_the_beginning};
 use super::{RolloutEvent, RolloutEventKind};
+use crate::engine::model::time::Timestamp;
 
 /// The beginning of the words about a roll back, before the number that its revision had.
 pub(crate) const ROLLED_BACK: &str = "roll back: template is that of revision ";
+
+/// What is known of a revision's numbers without events.
+#[derive(Clone, Debug)]
+pub(crate) struct NumberedRevision<'a> {
+    /// The number that it has now.
+    pub(crate) number: i64,
+    /// When its ControllerRevision was created, by our clock: another number leaves that as it is.
+    pub(crate) created_at: Option<Timestamp>,
+    /// The numbers that this process saw it have before, the earliest first.
+    pub(crate) seen: &'a [i64],
+}
 
 /// A change of the template, according to an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,40 +64,64 @@ impl RolloutEvent {
     }
 }
 
-/// The former numbers of revisions, by the number that each has now, the latest first, as far as `events`, oldest first, tell.
-/// `current`: the number of the present template's revision.
+/// The former numbers of revisions, by the number that each has now, the latest first, as far as `events`, oldest first, and
+/// `revisions` tell. `current`: the number of the present template's revision. Without `revisions`, events alone tell.
 pub(crate) fn earlier_numbers<'a>(
     events: impl Iterator<Item = &'a RolloutEvent>,
     current: Option<i64>,
+    revisions: &[NumberedRevision<'_>],
 ) -> BTreeMap<i64, Vec<i64>> {
     let mut known: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
-    let mut last: Option<Renumbering> = None;
-    let mut note = |from: i64, was: i64, now: i64| {
-        // The new number is above that of the revision that was rolled back from. Until the controller has seen the template, there is
-        // no new number.
-        if now > from && now != was {
+    let mut last: Option<(Renumbering, Timestamp)> = None;
+    let with = |number: i64| revisions.iter().find(|revision| revision.number == number);
+    let created_by = |number: i64, at: Timestamp| with(number)?.created_at.map(|created| created <= at);
+    let mut note = |was: i64, now: i64, at: Timestamp| {
+        // A revision that was created later is none that was gone back to, and one that has its number still got no other.
+        if now != was && created_by(now, at) != Some(false) && with(was).is_none() {
             let before = known.remove(&was).unwrap_or_default();
             known.insert(now, std::iter::once(was).chain(before).collect());
         }
     };
     for event in events {
         if event.hides_the_number() {
+            // Somebody may have changed the template before the controller saw it. A revision that is older than the roll back and
+            // has the number that came next is the one that was gone back to.
+            if let Some((Renumbering { from, back_to: Some(was), .. }, at)) = last
+                && created_by(from + 1, at) == Some(true)
+            {
+                note(was, from + 1, at);
+            }
             last = None;
         } else if let Some(was) = event.rolled_back_to() {
-            if let Some(Renumbering { from, back_to: None, to: Some(now) }) = last {
-                note(from, was, now);
+            if let Some((Renumbering { from, back_to: None, to: Some(now) }, _)) = last
+                && now > from
+            {
+                note(was, now, event.at);
             }
         } else if let Some(change) = event.renumbering()
-            && last != Some(change)
+            && last.is_none_or(|(last, _)| last != change)
         {
-            if let Some(Renumbering { from, back_to: Some(was), .. }) = last {
-                note(from, was, change.from);
+            if let Some((Renumbering { from, back_to: Some(was), .. }, at)) = last
+                && change.from > from
+            {
+                note(was, from + 1, at);
             }
-            last = Some(change);
+            last = Some((change, event.at));
         }
     }
-    if let (Some(Renumbering { from, back_to: Some(was), .. }), Some(now)) = (last, current) {
-        note(from, was, now);
+    // The controller gives out the next number above that of the revision that was rolled back from. Later changes, by whomever, get
+    // higher ones. Until it has seen the template, there is no new number.
+    if let (Some((Renumbering { from, back_to: Some(was), .. }, at)), Some(now)) = (last, current)
+        && now > from
+    {
+        note(was, from + 1, at);
+    }
+    for revision in revisions {
+        if let Some(first) = revision.seen.first() {
+            let before = known.remove(first).unwrap_or_default();
+            revision.seen.iter().for_each(|number| drop(known.remove(number)));
+            known.insert(revision.number, revision.seen.iter().rev().copied().chain(before).collect());
+        }
     }
     known
 }
@@ -138,7 +174,7 @@ mod tests {
     }
 
     fn numbers(events: &[RolloutEvent], current: i64) -> Vec<(i64, Vec<i64>)> {
-        earlier_numbers(events.iter(), Some(current)).into_iter().collect()
+        earlier_numbers(events.iter(), Some(current), &[]).into_iter().collect()
     }
 
     #[test]
@@ -158,6 +194,22 @@ mod tests {
             ..changed(0, 0)
         };
         assert_eq!(numbers(&[changed(3, 2), others], 7), [], "whose number 7 is nobody knows");
+    }
+
+    /// What somebody else did since has no event, or one without numbers: the roll back's own number is the one that came next.
+    #[test]
+    fn a_later_change_by_others_is_not_taken_for_the_roll_back() {
+        assert_eq!(numbers(&[changed(3, 2)], 7), [(4, vec![2])]);
+        let at = |second: i64| Timestamp::from_millis(second * 1_000);
+        let back = [RolloutEvent { at: at(50), ..changed(3, 2) }];
+        let one = |number, created, seen| NumberedRevision { number, created_at: Some(at(created)), seen };
+        let known = |revisions: &[NumberedRevision<'_>]| -> Vec<_> {
+            earlier_numbers(back.iter(), revisions.iter().map(|one| one.number).max(), revisions).into_iter().collect()
+        };
+        assert_eq!(known(&[one(1, 10, &[]), one(4, 20, &[]), one(3, 30, &[])]), [(4, vec![2])]);
+        assert_eq!(known(&[one(2, 20, &[]), one(3, 30, &[]), one(4, 60, &[])]), [], "another template came first");
+        assert_eq!(known(&[one(4, 20, &[]), one(7, 30, &[3, 5])]), [(4, vec![2]), (7, vec![5, 3])]);
+        assert_eq!(known(&[one(7, 20, &[4]), one(8, 30, &[3])]), [(7, vec![4, 2]), (8, vec![3])]);
     }
 
     #[test]

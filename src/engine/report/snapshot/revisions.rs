@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{RevisionView, Snapshot};
-use crate::engine::model::rollout_event::{earlier_numbers, template_of, with_earlier};
+use crate::engine::model::rollout_event::{NumberedRevision, earlier_numbers, template_of, with_earlier};
 
 /// This many characters of a hash are enough, if no other revision's hash begins with them.
 const ENOUGH: usize = 2;
@@ -16,13 +16,18 @@ impl RevisionView {
             None => format!("revision {}", self.hash),
         }
     }
+
+    fn numbered(&self) -> Option<NumberedRevision<'_>> {
+        Some(NumberedRevision { number: self.number?, created_at: self.created_at, seen: &self.seen_numbers })
+    }
 }
 
 impl Snapshot {
     /// The numbers that revisions had before roll backs, by those that they have now.
     pub(crate) fn all_earlier_numbers(&self) -> BTreeMap<i64, Vec<i64>> {
         let current = self.to.as_ref().filter(|_| self.requested_change.is_none()).and_then(|target| target.number);
-        earlier_numbers(self.timeline.iter(), current)
+        let revisions: Vec<_> = self.revisions.iter().filter_map(RevisionView::numbered).collect();
+        earlier_numbers(self.timeline.iter(), current, &revisions)
     }
 
     /// The numbers that a revision had before roll backs, the last one first, as far as the events of the rollout tell.
@@ -34,6 +39,19 @@ impl Snapshot {
     /// The earlier numbers of a revision that a roll back renumbered: `the template of 2`.
     pub fn renumbered_in_words(&self, revision: &RevisionView) -> Option<String> {
         template_of(&self.earlier_numbers(revision))
+    }
+
+    /// The same in a sentence: `the template of 2, which came back`. A revision that is older than one with a lower number came back as
+    /// well, even where nothing tells the number that it had.
+    pub fn came_back_in_words(&self, revision: &RevisionView) -> Option<String> {
+        if let Some(words) = self.renumbered_in_words(revision) {
+            return Some(format!("{words}, which came back"));
+        }
+        let is_younger =
+            |other: &RevisionView| other.number < revision.number && other.created_at > revision.created_at;
+        let known = revision.number.and(revision.created_at);
+        let is_back = known.is_some() && self.revisions.iter().any(|other| other.number.is_some() && is_younger(other));
+        is_back.then(|| "its template came back; which number it had before is not known".to_owned())
     }
 
     /// The earlier numbers of the target, to be put behind its number: ` (the template of 2)`. Empty where none is known.

@@ -26,7 +26,8 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Undo, answer: &PreviewState
     for (index, revision) in form.revisions.iter().enumerate().skip(first).take(8) {
         let age = revision.created_at.map(|at| ctx.age(shown, at)).unwrap_or_else(|| "?".to_owned());
         let cause = revision.change_cause.as_ref().map(|cause| format!("   {cause}")).unwrap_or_default();
-        let halted = if revision.halted.is_some() { "   halted" } else { "" };
+        let halted = revision.halted.as_ref();
+        let halted = halted.map_or("", |halt| if halt.perhaps_at.is_some() { "   halted?" } else { "   halted" });
         let elsewhere = repository_change_to(&shown.snapshot, revision).map(|words| format!("   {words}"));
         let elsewhere = elsewhere.unwrap_or_default();
         let text = format!(
@@ -45,7 +46,8 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Undo, answer: &PreviewState
     let previewed = matches!(answer, PreviewState::Preview(_));
     if let Some(halted) = chosen.and_then(|chosen| chosen.halted.as_ref()).filter(|_| !previewed) {
         let ago = ctx.age(shown, halted.at);
-        body.say(&format!("{} halted at it {ago} ago: {}", ctx.glyph(Glyph::Alarm), halted.why), ThemeRole::Warn);
+        let at = halted.perhaps_at.map_or_else(|| "it".to_owned(), |at| format!("revision {at}, perhaps this one,"));
+        body.say(&format!("{} halted at {at} {ago} ago: {}", ctx.glyph(Glyph::Alarm), halted.why), ThemeRole::Warn);
     }
     // The images are shown in full beside the preview too, because the preview cuts long names.
     let elsewhere = chosen.filter(|chosen| repository_change_to(&shown.snapshot, chosen).is_some());

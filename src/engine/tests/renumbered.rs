@@ -1,0 +1,115 @@
+//! A template that comes back gets another number, whoever brings it: what is known of its revision stays known.
+
+use std::time::Duration;
+
+use super::*;
+use crate::engine::fake_cluster::template;
+use crate::engine::model::event::Event;
+use crate::engine::model::facts::{ClusterEvent, ReportedBy, Severity};
+use crate::engine::model::rollout_event::RevisionHalt;
+use crate::engine::report::snapshot::{RevisionView, Snapshot};
+
+/// Six nodes: the rollout to revision 2 halted, and an operator went back, which made 3 of 1.
+fn went_back() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    fake.broken = vec!["agent:bad".into()];
+    console.partition(&mut fake, 4);
+    console.run_for(&mut fake, 120);
+    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 60);
+    (fake, console)
+}
+
+/// As `kubectl set image` does.
+fn by_kubectl(fake: &mut FakeCluster, image: &str) {
+    fake.set_template(template(image));
+    fake.reconcile();
+}
+
+fn with_number(snapshot: &Snapshot, number: i64) -> &RevisionView {
+    snapshot.revisions.iter().find(|revision| revision.number == Some(number)).unwrap()
+}
+
+fn halts(snapshot: &Snapshot) -> Vec<(i64, Option<i64>)> {
+    let halt = |revision: &RevisionView| {
+        let RevisionHalt { perhaps_at, .. } = revision.halted.as_ref()?;
+        Some((revision.number?, *perhaps_at))
+    };
+    snapshot.revisions.iter().filter_map(halt).collect()
+}
+
+fn warned(console: &mut FakeConsole, fake: &FakeCluster, image: &str) -> Option<String> {
+    let command = Command::SetImage([("agent".to_owned(), image.parse().unwrap())].into());
+    let warnings = console.engine.preview(&command, fake.now).unwrap().warnings;
+    warnings.into_iter().find(|line| line.contains("halted at revision"))
+}
+
+/// Another process, which has seen nothing and reads the Events that `console` wrote.
+fn that_reads_events(fake: &FakeCluster, console: &mut FakeConsole) -> FakeConsole {
+    let mut other = FakeConsole::open(fake, "eve");
+    for (nth, told) in console.snapshot(fake).timeline.iter().enumerate() {
+        let reported_by = Some(Box::new(ReportedBy {
+            event: format!("e{nth}").into(),
+            identity: "ops@bastion/1".into(),
+            severity: Severity::Normal,
+        }));
+        let (reason, message) = (told.reason().into(), told.to_string().into());
+        let event =
+            ClusterEvent { object: "ds".into(), reason, message, at: told.at, reported_by, ..ClusterEvent::default() };
+        other.engine.observe(Event::Cluster(Box::new(event)), fake.now);
+    }
+    other
+}
+
+#[test]
+fn a_halt_stays_with_the_template_that_comes_back_by_other_hands() {
+    let (mut fake, mut console) = went_back();
+    assert_eq!(halts(&console.snapshot(&fake)), [(2, None)]);
+    let mut numbers = Vec::new();
+    for (image, number) in [("agent:bad", 4), ("agent:v3", 5), ("agent:bad", 6)] {
+        by_kubectl(&mut fake, image);
+        console.run_for(&mut fake, 5);
+        numbers.push(fake.current().number);
+        assert_eq!(fake.current().number, number);
+        let bad = if number == 5 { 4 } else { number };
+        let snapshot = console.snapshot(&fake);
+        assert_eq!(halts(&snapshot), [(bad, None)], "{numbers:?}");
+        let words = |number| snapshot.renumbered_in_words(with_number(&snapshot, number));
+        assert_eq!(words(3).as_deref(), Some("the template of 1"), "{numbers:?}");
+        let of_bad = if bad == 4 { "the template of 2" } else { "the template of 4, before that of 2" };
+        assert_eq!(words(bad).as_deref(), Some(of_bad));
+        if number == 5 {
+            let says = warned(&mut console, &fake, "agent:bad").unwrap();
+            assert!(says.starts_with("The rollout halted at revision 4, at "), "{says}");
+        }
+    }
+}
+
+/// Events name numbers only. The one that is gone is that of a revision which was there and has another number: which one it is can be
+/// told only where no other can be meant.
+#[test]
+fn who_only_reads_events_says_that_it_may_be_the_one() {
+    let (mut fake, mut console) = went_back();
+    console.run_for(&mut fake, 60);
+    for image in ["agent:bad", "agent:v3", "agent:bad", "agent:v3"] {
+        fake.now = fake.now + Duration::from_secs(30);
+        by_kubectl(&mut fake, image);
+    }
+    assert_eq!(fake.current().number, 7);
+    let mut other = that_reads_events(&fake, &mut console);
+    let snapshot = other.snapshot(&fake);
+    assert_eq!(halts(&snapshot), [(6, Some(2))], "3 was 1 at that time, and 7 was not there");
+    assert_eq!(snapshot.renumbered_in_words(with_number(&snapshot, 3)).as_deref(), Some("the template of 1"));
+    for number in [6, 7] {
+        let words = snapshot.renumbered_in_words(with_number(&snapshot, number));
+        assert_eq!(words, None, "{number}: no event tells its earlier numbers");
+    }
+    let says = warned(&mut other, &fake, "agent:bad").unwrap();
+    assert!(says.starts_with("As an Event says, the rollout halted at revision 2, at "), "{says}");
+    let perhaps = "No revision has the number 2 any more: 6 may be that one, numbered anew.";
+    assert!(says.ends_with(perhaps), "{says}");
+    assert_eq!(warned(&mut other, &fake, "agent:v1"), None);
+}
