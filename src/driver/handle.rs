@@ -22,7 +22,7 @@ use crate::engine::model::inspection::Inspection;
 use crate::engine::model::person_of;
 use crate::engine::model::shell::shell_flag;
 use crate::engine::model::time::Timestamp;
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{Phase, Snapshot};
 
 /// A front end's hold on one rollout. Cheap to clone.
 ///
@@ -356,6 +356,8 @@ impl FleetRow {
             FleetState::Rolling | FleetState::RollingBack if self.silent_since.is_some() => {
                 format!("{}, its driver is silent", self.state)
             }
+            // As the page of the rollout says it.
+            FleetState::Rolling if self.driven_by == DrivenBy::Controller => Phase::Native.to_string(),
             FleetState::Undriven if self.template_of_others => format!("{BY_OTHERS}, nobody drives"),
             state if self.template_of_others => format!("{state}, {BY_OTHERS}"),
             state => state.to_string(),

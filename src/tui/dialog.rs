@@ -234,6 +234,12 @@ impl Dialog {
         }
     }
 
+    /// Whether the command waits for its preview. One that is asked for on the list of DaemonSets does, because until then nothing is
+    /// known of its DaemonSet: a pause may turn out to be an emergency brake.
+    pub(crate) fn waits(&self) -> bool {
+        self.is_from_list || !self.form.never_waits()
+    }
+
     /// Whether the command can be confirmed now.
     ///
     /// # Errors
@@ -248,7 +254,7 @@ impl Dialog {
                 Err(format!("type the DaemonSet's name to confirm: {}", self.target.name))
             }
             PreviewState::Preview(_) => Ok(()),
-            PreviewState::Asking(_) if self.form.never_waits() => Ok(()),
+            PreviewState::Asking(_) if !self.waits() => Ok(()),
             PreviewState::Asking(_) => Err("asking what it would do…".into()),
             PreviewState::Incomplete(_) if matches!(self.form, Form::Quit(_) | Form::SwitchContext { .. }) => Ok(()),
             PreviewState::Incomplete(why) | PreviewState::Refused(why) => Err(why.clone()),
@@ -301,7 +307,7 @@ impl Dialog {
             _ => {}
         }
         // An enter typed while the refusal is read must not confirm the preview that has replaced it.
-        let unread = std::mem::take(&mut self.replaced_refusal) && !self.form.never_waits();
+        let unread = std::mem::take(&mut self.replaced_refusal) && self.waits();
         if unread && key.code == KeyCode::Enter && self.focus != Focus::Cancel {
             return DialogEvent::NotYet("it is not refused any more: look at what it would do, then press enter again");
         }
@@ -339,7 +345,7 @@ impl Dialog {
     /// the dialog asks for: a second enter must neither confirm the command nor drop the typed text.
     fn confirm_form(&mut self) -> DialogEvent {
         match self.danger() {
-            None if self.form.never_waits() && self.ready().is_ok() => DialogEvent::Confirmed,
+            None if !self.waits() && self.ready().is_ok() => DialogEvent::Confirmed,
             None => self.not_yet(),
             Some(Danger::None | Danger::Bounded) => DialogEvent::Confirmed,
             Some(Danger::Serious) => DialogEvent::NotYet("look at what it would do: tab, then enter does it"),

@@ -32,7 +32,7 @@ use super::status::{StatusLine, StatusSeverity};
 use super::theme::{Glyphs, Theme, Themes};
 use super::timeline::{LiftedPauses, Timeline};
 use crate::config::Bookmark;
-use crate::driver::Fleet;
+use crate::driver::{Fleet, FleetRow};
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
@@ -188,6 +188,10 @@ impl FleetPage {
     /// The DaemonSet of the current row: the selected one, or else the first of the list.
     pub(crate) fn current(&self) -> Option<DaemonSetRef> {
         self.target(self.list.current(self.rows.len())?)
+    }
+
+    pub(crate) fn current_row(&self) -> Option<&FleetRow> {
+        self.fleet.rows.get(*self.rows.get(self.list.current(self.rows.len())?)?)
     }
 
     /// Selects the current row, so that it stays current when rows are reordered: only once the list is complete, and if

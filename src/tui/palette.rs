@@ -55,8 +55,21 @@ pub(crate) fn outlook(model: &Model, line: &str) -> Result<(), String> {
 
 /// The text for an unknown command, with the one that may have been meant.
 pub(crate) fn unknown(model: &Model, name: &str) -> String {
+    if let Some(action) = begun_elsewhere(model, name) {
+        let why = action.available(model).err().unwrap_or_default();
+        return format!("did you mean :{}? {why}", action.name);
+    }
     let guess = guess(model, name).map(|names| format!(": did you mean {names}?")).unwrap_or_default();
     format!("there is no command `{name}`{guess}")
+}
+
+/// The command that begins with this word and works on another page, where none that works here does.
+fn begun_elsewhere(model: &Model, word: &str) -> Option<&'static Action> {
+    let begins = |action: &&Action| action.name.starts_with(word) && action.id != ActionId::Palette;
+    if word.is_empty() || commands(model).any(|action| begins(&action)) {
+        return None;
+    }
+    ACTIONS.iter().filter(|action| action.group != Group::Move && !action.in_scope(model)).find(begins)
 }
 
 /// The word's probable meaning: a command that begins with it, or one that is spelt alike.

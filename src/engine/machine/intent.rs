@@ -67,6 +67,11 @@ impl Engine {
         }
     }
 
+    /// Whether a setting begins a record because the one that there was is gone, or was of an earlier DaemonSet.
+    pub(crate) fn begins_a_new_record(&self) -> bool {
+        !self.is_recorded() && self.nothing_recorded() != NothingRecorded::AtAll
+    }
+
     /// The intent as it will be once all edits are saved; `None` where nothing is recorded.
     pub(crate) fn recorded_intent(&self) -> Option<Cow<'_, Intent>> {
         let mut intent = self.lock.record().map(|record| Cow::Borrowed(&record.intent));

@@ -132,7 +132,7 @@ impl fmt::Display for Remedy {
             Self::Release => f.write_str("hands it back to its controller"),
             Self::ReleaseEarly => f.write_str("releases all the same: these pods are removed"),
             Self::RecordAnew => {
-                f.write_str("records the rollout anew: name its limits as flags where it had others than the defaults")
+                f.write_str("begins a new record: name its limits where it had others than the defaults")
             }
             Self::SetLimits { .. } => f.write_str("confirms these limits: where it had others, name those"),
             Self::DropUnreadableRecord => f.write_str("drops the record and restores the strategy"),

@@ -148,21 +148,22 @@ impl Action {
     /// Says what is missing, and how to get it.
     pub(crate) fn available(&self, model: &Model) -> Result<(), String> {
         if !self.in_scope(model) {
+            let called = self.called();
             return Err(match self.scope {
                 ActionScope::Prewarm if model.rollout().is_some() => {
-                    format!("`{}` works on the pre-warm screen: {} opens it", self.name, ActionId::Prewarm.key())
+                    format!("{called} works on the pre-warm screen: {} opens it", ActionId::Prewarm.key())
                 }
                 ActionScope::Node if model.rollout().is_some() => {
-                    format!("`{}` works on the page of a node: {} opens it", self.name, ActionId::Open.key())
+                    format!("{called} works on the page of a node: {} opens it", ActionId::Open.key())
                 }
                 ActionScope::Nodes | ActionScope::NodeRows if model.rollout().is_some() => {
-                    format!("`{}` works on the nodes: {} goes back to them", self.name, ActionId::Back.key())
+                    format!("{called} works on the nodes: {} goes back to them", ActionId::Back.key())
                 }
                 ActionScope::Timeline if model.rollout().is_some() => {
-                    format!("`{}` works on the timeline: {} shows it", self.name, ActionId::Timeline.key())
+                    format!("{called} works on the timeline: {} shows it", ActionId::Timeline.key())
                 }
                 ActionScope::Revisions if model.rollout().is_some() => {
-                    format!("`{}` works on the revisions: {} lists them", self.name, ActionId::History.key())
+                    format!("{called} works on the revisions: {} lists them", ActionId::History.key())
                 }
                 _ => {
                     // The action could be done on more than one node.
@@ -172,9 +173,9 @@ impl Action {
                     };
                     match model.fleet.as_ref().and_then(FleetPage::current) {
                         Some(DaemonSetRef { namespace, name }) => {
-                            format!("`{}` works on {place}: enter opens {namespace}/{name} first", self.name)
+                            format!("{called} works on {place}: enter opens {namespace}/{name} first")
                         }
-                        None => format!("`{}` works on {place}: {}", self.name, no_row(model)),
+                        None => format!("{called} works on {place}: {}", no_row(model)),
                     }
                 }
             });
@@ -184,7 +185,7 @@ impl Action {
         }
         if self.scope == ActionScope::OneDaemonSet && model.page == Page::Fleet {
             if model.fleet.as_ref().and_then(FleetPage::current).is_none() {
-                return Err(format!("`{}` works on a DaemonSet of the list: {}", self.name, no_row(model)));
+                return Err(format!("{} works on a DaemonSet of the list: {}", self.called(), no_row(model)));
             }
             // The action opens the DaemonSet first; its other conditions are judged there.
             return (self.when)(model);
@@ -222,6 +223,11 @@ impl Action {
         } else {
             self.label
         }
+    }
+
+    /// The action as the help names it: its key and its label; its name if it has no key.
+    fn called(&self) -> String {
+        self.keys.first().map_or_else(|| format!(":{}", self.name), |key| format!("{key} {}", self.label))
     }
 
     /// The action's first key, or its name if it has no key.

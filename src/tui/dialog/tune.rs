@@ -7,7 +7,7 @@ use super::field::{Handled, field, turns};
 use crate::engine::model::command::Command;
 use crate::engine::model::settings::Setting;
 use crate::engine::model::settings::Tuning;
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{Alarm, Snapshot};
 use crate::tui::key::Key;
 
 /// The meaning of `text` on this fleet.
@@ -62,6 +62,8 @@ pub(crate) struct TuneForm {
     pub(crate) chosen: usize,
     /// Whether the limits of an earlier record are unknown: if no line was changed, the limits shown are then confirmed as they are.
     confirms: bool,
+    /// Whether a record begins with these limits, because none is left or the one that is there was of an earlier DaemonSet.
+    pub(crate) begins: bool,
     /// No key was typed on this line yet: the first one replaces the text.
     fresh: bool,
 }
@@ -80,6 +82,10 @@ impl TuneForm {
             rows: Setting::ALL.iter().map(row).collect(),
             chosen: 0,
             confirms: snapshot.limits_are_lost(),
+            begins: snapshot
+                .alarms
+                .iter()
+                .any(|alarm| matches!(alarm, Alarm::RecordMissing | Alarm::ForeignRecord { .. })),
             fresh: true,
         };
         for change in changes.split_whitespace() {

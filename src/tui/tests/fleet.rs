@@ -13,10 +13,11 @@ use crate::engine::model::failing_nodes::{FailingCause, FailingNodes};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::action::{ACTIONS, ActionId, Group};
+use crate::tui::columns::fleet::sign;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::{Overlay, Page};
-use crate::tui::theme::Glyphs;
+use crate::tui::theme::{Glyph, Glyphs, ThemeRole};
 use insta::assert_snapshot;
 
 fn listing(width: u16, height: u16) -> TestConsole {
@@ -120,9 +121,27 @@ fn a_pause_on_a_row_opens_its_daemonset_and_names_it() {
     console.see(running());
     let asked = |effect: &ConsoleEffect| matches!(effect, ConsoleEffect::Ask { command: Command::Pause { .. }, .. });
     assert!(console.effects.iter().any(asked), "the driver is asked as soon as it is there");
-    let mut console = console.answered(preview(Danger::None));
+    // It may turn out to be an emergency brake: enter does nothing before that is known.
+    let mut console = console.typed("<enter>");
+    assert_eq!(done(&console), []);
+    assert!(console.screen().contains("asking what it would do"), "{}", console.screen());
+    console = console.answered(preview(Danger::None));
     console.type_keys("<enter>");
     assert_eq!(done(&console), [(the_target(), Command::Pause { why: None })], "though the console is read-only");
+}
+
+/// The list calls a state, its sign and its key as the page does.
+#[test]
+fn what_its_controller_rolls_and_what_has_no_record_is_called_as_on_the_page() {
+    let mut console = listing(120, 40).typed("jj");
+    let screen = console.screen();
+    let cilium = screen.lines().find(|line| line.contains("cilium")).unwrap();
+    assert!(cilium.contains("rolled by its controller"), "{screen}");
+    assert!(screen.contains("P brake") && !screen.contains("P pause"), "{screen}");
+    console.type_keys("kk");
+    assert!(console.screen().contains("P pause"), "{}", console.screen());
+    let missing = FleetRow { state: FleetState::RecordMissing, pulls: None, failing: None, ..fleet().rows[3].clone() };
+    assert_eq!(sign(&missing), (Glyph::Outdated, ThemeRole::Warn), "held, as the page has it: nobody paused it");
 }
 
 /// As kubectl calls them, and `:sort up-to-date`. On the page of a rollout a node is updated only once its pod is well: no heading of the list
@@ -146,10 +165,16 @@ fn pods_of_the_new_revision_are_not_called_updated_in_any_width() {
 #[test]
 fn what_needs_an_open_daemonset_says_which_one_enter_would_open() {
     let console = listing(80, 24).typed("j").typed("S");
-    assert_eq!(status(&console), "`step` works on an open DaemonSet: enter opens edge/log-shipper first");
+    assert_eq!(status(&console), "S step works on an open DaemonSet: enter opens edge/log-shipper first");
     assert_eq!(console.model.page, Page::Fleet);
     let console = listing(80, 24).typed("m");
-    assert_eq!(status(&console), "`map` works on an open DaemonSet: enter opens edge/ipc-agent first");
+    assert_eq!(status(&console), "m map works on an open DaemonSet: enter opens edge/ipc-agent first");
+    let limits = listing(80, 24).typed("L");
+    assert_eq!(status(&limits), "L limits works on an open DaemonSet: enter opens edge/ipc-agent first");
+    // A word that begins only commands of that page.
+    let begun = listing(80, 24).typed(":can<tab><enter>");
+    let canary = "did you mean :canary? N canary works on an open DaemonSet: enter opens edge/ipc-agent first";
+    assert_eq!(status(&begun), canary);
     let console = listing(80, 24).typed(" ");
     assert_eq!(status(&console), "space does nothing here; ? lists what does");
 }
@@ -294,7 +319,7 @@ fn the_keys_of_logs_say_on_the_list_what_they_show() {
         let console = TestConsole::on_fleet(80, 24).with_fleet().typed("j").typed(key);
         let said = status(&console);
         assert!(
-            said.starts_with(&format!("`{name}` works on a node of an open DaemonSet: enter opens ")),
+            said.starts_with(&format!("{key} {name} works on a node of an open DaemonSet: enter opens ")),
             "{key}: {said}"
         );
     }
@@ -328,12 +353,12 @@ fn on_a_list_without_a_row_every_command_is_answered() {
             console.tell(Msg::Fleet(Fleet { health: health.clone(), rows: Vec::new(), ..fleet() }.into()));
             console
         };
-        assert_eq!(status(&empty().typed("P")), format!("`pause` works on a DaemonSet of the list: {why}"));
+        assert_eq!(status(&empty().typed("P")), format!("P pause works on a DaemonSet of the list: {why}"));
         let guess = "there is no command `p`: did you mean :pause or :previous-hit?  (? lists all)";
         assert_eq!(status(&empty().typed(":p<enter>")), guess);
         assert_eq!(
             status(&empty().typed(":previous<enter>")),
-            format!("`previous` works on a node of an open DaemonSet: {why}")
+            format!("p previous works on a node of an open DaemonSet: {why}")
         );
         for action in ACTIONS.iter().filter(|action| action.group == Group::Change && action.id != ActionId::Arm) {
             let console = empty().typed(&format!(":{}<enter>", action.name));
@@ -342,7 +367,7 @@ fn on_a_list_without_a_row_every_command_is_answered() {
         }
     }
     let none = listing(80, 24).typed("/nothing-is-called-so<enter>P");
-    assert_eq!(status(&none), "`pause` works on a DaemonSet of the list: none passes the filter; esc clears it");
+    assert_eq!(status(&none), "P pause works on a DaemonSet of the list: none passes the filter; esc clears it");
 }
 
 #[test]

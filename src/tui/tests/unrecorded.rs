@@ -1,9 +1,11 @@
 //! The page of a rollout whose record is gone: what it offers works.
 
 use super::console::TestConsole;
+use super::fixtures::preview;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::Command;
+use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::config::Role;
+use crate::engine::model::danger::Danger;
 use crate::engine::model::event::Event;
 use crate::engine::model::settings::{Secs, Setting, Tuning};
 use crate::engine::report::snapshot::Snapshot;
@@ -30,6 +32,14 @@ fn recorded_anew() -> [Snapshot; 2] {
 #[test]
 fn to_drive_is_refused_until_there_is_a_record_and_not_after() {
     let [gone, anew] = recorded_anew();
+    let narrow = TestConsole::on(gone.clone(), 80, 24).screen();
+    assert!(narrow.contains("nothing is driven: no record is left of the rollout"), "{narrow}");
+    let limits = TestConsole::on(gone.clone(), 80, 24).typed("A").typed("L").screen();
+    assert!(limits.contains("[ Begin a new record ]") && !limits.contains("[ Change ]"), "{limits}");
+    let warns = "a new one begins with the defaults: where it had others, set them first (`tune`).";
+    let warned = Preview { warnings: vec![warns.into()], ..preview(Danger::Serious) };
+    let step = TestConsole::on(gone.clone(), 120, 40).typed("A").typed("S").answered(warned).screen();
+    assert!(step.contains("where it had others, set them first (L)."), "{step}");
     let screen = TestConsole::on(gone, 120, 40).typed("A").typed("D").screen();
     assert!(screen.contains("no record is left of the rollout for which rolldeck set OnDelete"), "{screen}");
     assert!(screen.contains("L sets its limits, which begins a new record"), "{screen}");

@@ -426,7 +426,7 @@ fn fill(body: &mut DialogBody<'_>, dialog: &Dialog, page: Option<&RolloutPage>) 
     }
     match &dialog.answer {
         PreviewState::Incomplete(why) => body.say(why, ThemeRole::Warn),
-        PreviewState::Asking(_) if dialog.form.never_waits() => {
+        PreviewState::Asking(_) if !dialog.waits() => {
             let what = match &dialog.form {
                 Form::Plain { command: Command::Prewarm(_), .. } => "No more pods are made for it",
                 _ => "No update is started",

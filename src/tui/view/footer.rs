@@ -10,6 +10,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::{RenderContext, ScreenParts, Shape, fleet, header, node_list, put, put_rule};
+use crate::driver::DrivenBy;
+use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::record::Direction;
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::{NodeView, Phase};
@@ -505,6 +507,10 @@ fn prewarm_paused(model: &Model) -> bool {
 
 /// Whether a pause stops the DaemonSet's own controller.
 fn rolled_by_its_controller(model: &Model) -> bool {
+    if let (Page::Fleet, Some(fleet)) = (&model.page, &model.fleet) {
+        let row = fleet.current_row();
+        return row.is_some_and(|row| row.state == FleetState::Rolling && row.driven_by == DrivenBy::Controller);
+    }
     let snapshot = model.rollout().and_then(|page| page.snapshot());
     snapshot.is_some_and(|snapshot| snapshot.phase == Phase::Native)
 }

@@ -257,8 +257,8 @@ impl fmt::Display for Alarm {
                 })
             }
             Self::RecordMissing => f.write_str(
-                "no record is left of the rollout for which rolldeck set OnDelete: its limits, soak time, partition and selector, a \
-                 pause and a halt are not known, and nothing is driven",
+                "nothing is driven: no record is left of the rollout for which rolldeck set OnDelete; its limits, soak time, partition \
+                 and selector, a pause and a halt are not known",
             ),
             Self::LimitsLost { begun: By { by, at }, max_unavailable, soak } => write!(
                 f,

@@ -15,6 +15,7 @@ use super::super::revisions::{field, field_path};
 use super::{DialogBody, NARROW};
 use crate::engine::model::command::Preview;
 use crate::engine::model::template::diff::FieldChange;
+use crate::tui::action::in_keys;
 use crate::tui::dialog::{Dialog, Form};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{count, fit, fit_middle, is_wider, width, wrap};
@@ -29,7 +30,7 @@ const FIRST_NODES: usize = 6;
 pub(super) fn fill_preview(body: &mut DialogBody<'_>, preview: &Preview, dialog: &Dialog) {
     // Warnings stand first, so that they are visible without scrolling.
     for warning in &preview.warnings {
-        body.say(&format!("{} {warning}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
+        body.say(&format!("{} {}", body.ctx.glyph(Glyph::Alarm), in_keys(warning)), ThemeRole::Warn);
     }
     fill_changes(body, &preview.changes, dialog.scroll != 0);
     for effect in &preview.effects {
