@@ -405,6 +405,10 @@ impl FleetRow {
                 };
                 vec![word, failing, failed, details, unavailable, last, pulls, prewarm]
             }
+            // So many words that what fails would be cut off behind them.
+            FleetState::Rolling if self.driven_by == DrivenBy::Controller => {
+                vec![failing, failed, state, last, pulls, prewarm]
+            }
             // Nodes that are being updated are unavailable, too.
             FleetState::Rolling | FleetState::RollingBack | FleetState::Halted(_) | FleetState::StrategyDrifted => {
                 vec![state, failing, failed, last, pulls, prewarm]

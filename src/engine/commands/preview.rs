@@ -154,7 +154,9 @@ impl Engine {
             changes: changes.unwrap_or_default().into(),
             title: match command {
                 _ if resolved.brake && *command != Command::Resume => "Emergency brake".into(),
-                Command::Tune(_) if self.begins_a_new_record() => "Begin a new record".into(),
+                command if *command.inner() == Command::Adopt && self.begins_a_new_record() => {
+                    "Begin a new record".into()
+                }
                 Command::Resume if self.resumes_past_a_halt() => "Resume past the halt".into(),
                 Command::Undo { .. } => {
                     let to = intent.target.as_ref().and_then(|hash| self.view.revision(hash));

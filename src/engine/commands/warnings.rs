@@ -58,7 +58,7 @@ impl Engine {
         };
         Some(format!(
             "{nothing} A new one begins, with at most {down} down{soak}, no selector and the other defaults: where it had others, set them \
-             first (`tune`)."
+             first (flags of `adopt`)."
         ))
     }
 

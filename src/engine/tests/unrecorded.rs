@@ -48,10 +48,11 @@ fn that_no_record_is_left_is_said_with_what_a_new_one_begins_with() {
     assert!(is_missing(&mut bob, &fake), "who comes later sees it at once");
     let preview = bob.engine.preview(&Command::Step(Step::Updated(Int(4))), fake.now).unwrap();
     let warns = "No record is left of the rollout: its limits, its selector, a pause and a halt are not known. A new one begins, with at most 2 down, \
-                 a soak time of 10s, no selector and the other defaults: where it had others, set them first (`tune`).";
+                 a soak time of 10s, no selector and the other defaults: where it had others, set them first (flags of `adopt`).";
     assert!(preview.warnings.contains(&warns.to_owned()), "{:?}", preview.warnings);
     assert_eq!(preview.danger, Danger::Serious, "whoever steps is asked");
-    let soak = Command::Tune(Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() });
+    let tuning = Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() };
+    let soak = Command::Tuned { tuning, command: Box::new(Command::Adopt) };
     assert_eq!(bob.engine.preview(&soak, fake.now).unwrap().title, "Begin a new record");
     let preview = bob.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
     let nothing_soaks = "A new one begins, with at most 2 down, no selector";

@@ -7,6 +7,8 @@ const OTHER_NAMES: [(&str, &str); 2] = [("set-image", "image"), ("select", "cana
 
 /// `text` with each command in backquotes replaced by its key: `` `step --to 100%` `` becomes `S (100%)`. Other quoted text stays.
 pub(crate) fn in_keys(text: &str) -> String {
+    // The limits with which a record begins: flags on the command line, a form here.
+    let text = &text.replace("flags of `adopt`", "`tune`");
     let mut said = String::with_capacity(text.len());
     // Every second piece stands in backquotes; a backquote without a closing one quotes nothing.
     let pieces: Vec<&str> = text.split('`').collect();
@@ -46,6 +48,7 @@ mod tests {
             ("`step --to 100%` lets them go", "S (100%) lets them go"),
             ("use `tune --site-label zone`", "use L (site-label zone)"),
             ("`adopt`, `set-image` and `drive --image`", "O, I and D (image)"),
+            ("set them first (flags of `adopt`)", "set them first (L)"),
             ("there is no `mylabel`, nor `any", "there is no `mylabel`, nor `any"),
             ("", ""),
         ] {

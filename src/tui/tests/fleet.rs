@@ -173,7 +173,8 @@ fn what_needs_an_open_daemonset_says_which_one_enter_would_open() {
     assert_eq!(status(&limits), "L limits works on an open DaemonSet: enter opens edge/ipc-agent first");
     // A word that begins only commands of that page.
     let begun = listing(80, 24).typed(":can<tab><enter>");
-    let canary = "did you mean :canary? N canary works on an open DaemonSet: enter opens edge/ipc-agent first";
+    let canary =
+        "did you mean :canary? N canary works on an open DaemonSet: enter opens edge/ipc-agent first  (? lists all)";
     assert_eq!(status(&begun), canary);
     let console = listing(80, 24).typed(" ");
     assert_eq!(status(&console), "space does nothing here; ? lists what does");
@@ -315,7 +316,7 @@ fn at_the_end_of_a_practice_cluster_it_is_said_that_it_ended() {
 /// Both keys are those of logs, which are a node's.
 #[test]
 fn the_keys_of_logs_say_on_the_list_what_they_show() {
-    for (key, name) in [("l", "logs"), ("p", "previous")] {
+    for (key, name) in [("l", "log"), ("p", "previous log")] {
         let console = TestConsole::on_fleet(80, 24).with_fleet().typed("j").typed(key);
         let said = status(&console);
         assert!(
@@ -358,7 +359,7 @@ fn on_a_list_without_a_row_every_command_is_answered() {
         assert_eq!(status(&empty().typed(":p<enter>")), guess);
         assert_eq!(
             status(&empty().typed(":previous<enter>")),
-            format!("p previous works on a node of an open DaemonSet: {why}")
+            format!("p previous log works on a node of an open DaemonSet: {why}")
         );
         for action in ACTIONS.iter().filter(|action| action.group == Group::Change && action.id != ActionId::Arm) {
             let console = empty().typed(&format!(":{}<enter>", action.name));

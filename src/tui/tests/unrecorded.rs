@@ -36,7 +36,7 @@ fn to_drive_is_refused_until_there_is_a_record_and_not_after() {
     assert!(narrow.contains("nothing is driven: no record is left of the rollout"), "{narrow}");
     let limits = TestConsole::on(gone.clone(), 80, 24).typed("A").typed("L").screen();
     assert!(limits.contains("[ Begin a new record ]") && !limits.contains("[ Change ]"), "{limits}");
-    let warns = "a new one begins with the defaults: where it had others, set them first (`tune`).";
+    let warns = "a new one begins with the defaults: where it had others, set them first (flags of `adopt`).";
     let warned = Preview { warnings: vec![warns.into()], ..preview(Danger::Serious) };
     let step = TestConsole::on(gone.clone(), 120, 40).typed("A").typed("S").answered(warned).screen();
     assert!(step.contains("where it had others, set them first (L)."), "{step}");
