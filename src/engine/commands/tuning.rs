@@ -1,7 +1,6 @@
 //! The effects of a change of settings: each setting that changes, and the consequences for nodes that are under way.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::allowance::counted_are;
