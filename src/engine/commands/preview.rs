@@ -154,7 +154,9 @@ impl Engine {
             changes: changes.unwrap_or_default().into(),
             title: match command {
                 _ if resolved.brake && *command != Command::Resume => "Emergency brake".into(),
-                command if *command.inner() == Command::Adopt && self.begins_a_new_record() => {
+                command
+                    if matches!(command.inner(), Command::Adopt | Command::Tune(_)) && self.begins_a_new_record() =>
+                {
                     "Begin a new record".into()
                 }
                 Command::Resume if self.resumes_past_a_halt() => "Resume past the halt".into(),

@@ -67,7 +67,7 @@ impl Engine {
         }
     }
 
-    /// Whether an adoption begins a record because the one that there was is gone, or was of an earlier DaemonSet.
+    /// Whether an adoption, or a setting made in a console, begins a record because the one that there was is gone, or was of an earlier DaemonSet.
     pub(crate) fn begins_a_new_record(&self) -> bool {
         !self.is_recorded() && self.nothing_recorded() != NothingRecorded::AtAll
     }

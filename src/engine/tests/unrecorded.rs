@@ -52,8 +52,10 @@ fn that_no_record_is_left_is_said_with_what_a_new_one_begins_with() {
     assert!(preview.warnings.contains(&warns.to_owned()), "{:?}", preview.warnings);
     assert_eq!(preview.danger, Danger::Serious, "whoever steps is asked");
     let tuning = Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() };
-    let soak = Command::Tuned { tuning, command: Box::new(Command::Adopt) };
+    let soak = Command::Tuned { tuning: tuning.clone(), command: Box::new(Command::Adopt) };
     assert_eq!(bob.engine.preview(&soak, fake.now).unwrap().title, "Begin a new record");
+    let limits = ada.engine.preview(&Command::Tune(tuning), fake.now).unwrap();
+    assert_eq!(limits.title, "Begin a new record", "in a console");
     let preview = bob.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
     let nothing_soaks = "A new one begins, with at most 2 down, no selector";
     assert!(preview.warnings.iter().any(|warning| warning.contains(nothing_soaks)), "{:?}", preview.warnings);
