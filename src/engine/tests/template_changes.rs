@@ -146,6 +146,7 @@ fn who_resumes_with_the_template_of_somebody_else_begins_before_its_first_step()
     fake.reconcile();
     console.run_for(&mut fake, 5);
     fake.slow = false;
+    fake.deleted.clone().iter().for_each(|node| fake.set_ready(node, true));
     console.run_for(&mut fake, 60);
     // Pods that were being made then got the new template, outside of the plan.
     let (deleted, leaked) = (fake.deleted.len(), fake.at("hash3"));
