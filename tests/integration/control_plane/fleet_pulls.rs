@@ -46,14 +46,14 @@ async fn a_rollout_of_its_controller_shows_what_is_pulled_and_what_fails() {
     deploy(SLOW).await.unwrap();
     let pulls = |row: &FleetRow| row.pulls.unwrap().pulling;
     // A further pull may begin at the same time.
-    let said = |row: &FleetRow| row.standing().contains(" pulling") && row.standing().starts_with("running, ");
+    let said = |row: &FleetRow| row.standing().contains(" pulling") && row.standing().starts_with("rolled by its controller, ");
     let row = until(&mut fleet, "nodes pull", |row| pulls(row) > 0 && said(row)).await;
     assert!(pulls(&row) as usize <= BUDGET, "{row:?}");
     until(&mut fleet, "all have it", |row| row.counters.updated as usize == NODES && row.pulls == idle).await;
 
     deploy(MISSING).await.unwrap();
     let row = until(&mut fleet, "pulls fail", |row| row.pulls.unwrap().failed as usize == BUDGET).await;
-    assert_eq!(row.standing(), "running, 2 pulls failed");
+    assert_eq!(row.standing(), "2 pulls failed, rolled by its controller");
 
     // A short `status` learns from the kubelets' Events since when the pulls fail: so it reports the nodes as failed.
     tokio::task::block_in_place(|| {
@@ -76,5 +76,5 @@ async fn a_rollout_of_its_controller_shows_what_is_pulled_and_what_fails() {
     let restricted = session(&user.kubeconfig()).await;
     let mut fleet = restricted.fleet(Some(&namespace));
     let row = until(&mut fleet, "the rest is seen", |row| row.state == FleetState::Rolling).await;
-    assert_eq!((row.pulls, row.standing().as_str()), (None, "running"));
+    assert_eq!((row.pulls, row.standing().as_str()), (None, "rolled by its controller"));
 }
