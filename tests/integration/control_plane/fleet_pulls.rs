@@ -46,7 +46,9 @@ async fn a_rollout_of_its_controller_shows_what_is_pulled_and_what_fails() {
     deploy(SLOW).await.unwrap();
     let pulls = |row: &FleetRow| row.pulls.unwrap().pulling;
     // A further pull may begin at the same time.
-    let said = |row: &FleetRow| row.standing().contains(" pulling") && row.standing().starts_with("rolled by its controller, ");
+    let said = |row: &FleetRow| {
+        row.standing().contains(" pulling") && row.standing().starts_with("rolled by its controller, ")
+    };
     let row = until(&mut fleet, "nodes pull", |row| pulls(row) > 0 && said(row)).await;
     assert!(pulls(&row) as usize <= BUDGET, "{row:?}");
     until(&mut fleet, "all have it", |row| row.counters.updated as usize == NODES && row.pulls == idle).await;
