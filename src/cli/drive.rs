@@ -437,7 +437,9 @@ impl DriveEnd {
             return Some(Err(deleted(snapshot)));
         }
         // When the namespace is deleted, the Lease may go before the DaemonSet. The drive is over when the DaemonSet is gone.
-        let is_gone = snapshot.timeline.iter().any(|event| event.kind == RolloutEventKind::RecordDeleted);
+        let is_told = snapshot.timeline.iter().any(|event| event.kind == RolloutEventKind::RecordDeleted);
+        // A process that stood still meanwhile was not there to see the Lease go.
+        let is_gone = is_told || snapshot.alarms.contains(&Alarm::RecordMissing);
         if snapshot.alarms.contains(&Alarm::BeingDeleted) {
             self.record_gone = None;
         } else if self.drove && is_gone {

@@ -27,13 +27,17 @@ impl Engine {
         }
     }
 
-    /// Stops driving if another process has driven since this one could not renew the Lease in time. It may have stopped for a reason, and nobody expects
-    /// then that nodes go down again. Whoever wants this process to drive asks for it. A one-shot command that held the Lease meanwhile has not driven.
+    /// Stops driving if another process has driven since this one could not renew the Lease in time, or has brought to its end what this one drove.
+    /// It may have stopped for a reason, and nobody expects then that nodes go down again, nor that this process drives what begins later. Whoever
+    /// wants it to drive asks for it. A one-shot command that held the Lease meanwhile has not driven.
     pub(super) fn stop_where_another_drove(&mut self, now: Timestamp) {
         let driver = self.config().role == Role::Driver && self.lock.want != Want::No;
         self.lock.has_driven |= driver && self.lock.may_act(now);
         if !driver || !self.lock.has_driven || self.lock.holds() || !self.pending.is_empty() {
             return;
+        }
+        if self.lock.shows_no_record() && self.lock.prewarm().is_none() {
+            self.lock.want = Want::No;
         }
         let recorded = self.lock.record().and_then(|record| record.progress.driver.clone());
         if let Some(by) = recorded.filter(|by| *by != self.config().identity) {
@@ -141,6 +145,28 @@ mod tests {
         joe.partition(&mut fake, 0);
         joe.run_for(&mut fake, 60);
         assert!(fake.deleted.len() > deleted);
+    }
+
+    /// Ada brought the rollout to its end while Joe's process stood still. What begins later is nothing that anybody has asked Joe's process to drive.
+    #[test]
+    fn a_driver_that_stood_still_until_the_rollout_was_over_does_not_drive_the_next_one() {
+        let (mut fake, mut joe) = suspended(|fake| {
+            let mut ada = FakeConsole::open(fake, "ada");
+            ada.run_for(fake, 20);
+            ada.ask(fake, Command::Drive(Takeover::Ask)).unwrap();
+            ada.partition(fake, 0);
+            ada.run_for(fake, 200);
+            assert!(ada.snapshot(fake).started_at.is_none(), "it is over");
+        });
+        joe.run_for(&mut fake, 20);
+        let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+        eve.set_image(&mut fake, "agent:v3");
+        eve.run_for(&mut fake, 20);
+        eve.partition(&mut fake, 10);
+        let deleted = fake.deleted.len();
+        joe.run_for(&mut fake, 60);
+        assert_eq!(fake.deleted.len(), deleted, "nobody drives");
+        assert_eq!(joe.snapshot(&fake).driver, DriverView::Nobody);
     }
 
     /// A command that somebody gave meanwhile held the Lease for its own write only.
