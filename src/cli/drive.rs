@@ -16,19 +16,25 @@
 //! Pods for pre-warming that nobody needs any more are deleted before the command ends. If their deletion fails, the command
 //! reports the remaining pods.
 
+mod end;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+pub(super) use self::end::DriveEnd;
+#[cfg(test)]
+pub(super) use self::end::HELD_FOR;
+use self::end::{at_rest, has_leftovers, prewarms_besides};
 use super::args::{ContainerImage, DriveArgs, DriveUntil, by_container};
 use super::change_feed::Topic;
 use super::error::{CliError, CliErrorKind, Exit};
 use super::foreground::{self, Foreground, Task, TaskArgs};
 use super::one_shot::{self, Consent, SEEN_WITHIN};
 use super::output::Output;
-use super::status::{deleted, how_it_stands, out_of_time, standing, what_comes_next};
+use super::status::{how_it_stands, out_of_time, standing, what_comes_next};
 use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands};
 use crate::driver::{CommandError, Rollout, Session};
 use crate::engine::model::Str;
@@ -36,26 +42,13 @@ use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, Refusal, Ste
 use crate::engine::model::config::{Role, Timing};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
-use crate::engine::model::prewarm::{Prewarm, PrewarmLeftover};
-use crate::engine::model::record::Direction;
-use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
-use crate::engine::model::settings::{Finish, Tuning};
+use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::ShortDuration;
-use crate::engine::model::unsent::UnsentKind;
-use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
-
-/// How long to wait for the deletion of unneeded pre-warming pods while none of them disappears.
-const CLEANS_UP_WITHIN: Duration = Duration::from_secs(30);
-
-/// If a namespace is deleted, the DaemonSet may be deleted this long after its Lease.
-const GOES_WITHIN: Duration = Duration::from_secs(10);
+use crate::engine::report::snapshot::{Phase, Snapshot};
 
 /// The hint if somebody else holds the Lease.
 const HELD_BY_OTHER: &str = "`--take-over` asks them to hand over, and takes the lease of one that is gone";
-
-/// How long another process must hold the Lease before it counts as a takeover. A one-shot command holds it only for its own
-/// write; a driver that stood still meanwhile sees that afterwards, and continues.
-pub(super) const HELD_FOR: Duration = Duration::from_secs(2);
 
 /// Drives the rollout of the DaemonSet `name` until it ends.
 pub(crate) async fn run(
@@ -326,12 +319,6 @@ fn nothing_to_drive(place: &CommandPlace, snapshot: &Snapshot, until: DriveUntil
     DriveEnd::new(until).over(snapshot).map(|end| (end, format!("not driven: {why}")))
 }
 
-/// Whether images are still to be brought onto nodes, which needs a driver.
-fn prewarms_besides(snapshot: &Snapshot) -> bool {
-    let goes_on = |asked: &Prewarm| asked.cancelled.is_none() && asked.paused.is_none();
-    snapshot.prewarm.as_ref().is_some_and(|prewarm| goes_on(&prewarm.request) && !prewarm.is_done())
-}
-
 /// The longest time until the present Lease expires without a renewal. It counts from the last seen renewal; without one,
 /// from the first sight of the Lease.
 fn runs_out_within(snapshot: &Snapshot) -> ShortDuration {
@@ -409,138 +396,12 @@ fn driven_by(holder: &str) -> CliError {
     CliError::new(CliErrorKind::DrivenByOther, format!("{holder} drives this rollout")).hinted(HELD_BY_OTHER)
 }
 
-/// Judges from each snapshot whether the drive is over.
-pub(super) struct DriveEnd {
-    until: DriveUntil,
-    /// Whether this process has held the Lease. From then on, a Lease of another process means a takeover.
-    drove: bool,
-    /// The direction of the rollout when this process began to drive it, and its present direction, as far as they are
-    /// recorded. A rollout that was rolled back during the drive does not count as done: a script would continue and take it
-    /// for a success.
-    course: Option<(Direction, Direction)>,
-    /// The time since when the Lease is missing because somebody else deleted it.
-    record_gone: Option<Instant>,
-    /// The time since when another process holds the Lease.
-    held_by_other: Option<Instant>,
-    /// The leftover of pre-warming that the end waits for, and since when it has this size.
-    cleaning: Option<(PrewarmLeftover, Instant)>,
-}
-
-impl DriveEnd {
-    pub(super) fn new(until: DriveUntil) -> Self {
-        Self { until, drove: false, course: None, record_gone: None, held_by_other: None, cleaning: None }
-    }
-
-    /// The result of the drive, if it is over.
-    pub(super) fn end(&mut self, snapshot: &Snapshot, now: Instant) -> Option<Result<Exit, CliError>> {
-        if snapshot.daemonset == Presence::Absent {
-            return Some(Err(deleted(snapshot)));
-        }
-        // When the namespace is deleted, the Lease may go before the DaemonSet. The drive is over when the DaemonSet is gone.
-        let is_told = snapshot.timeline.iter().any(|event| event.kind == RolloutEventKind::RecordDeleted);
-        // A process that stood still meanwhile was not there to see the Lease go.
-        let is_gone = is_told || snapshot.alarms.contains(&Alarm::RecordMissing);
-        if snapshot.alarms.contains(&Alarm::BeingDeleted) {
-            self.record_gone = None;
-        } else if self.drove && is_gone {
-            let since = *self.record_gone.get_or_insert(now);
-            return (since + GOES_WITHIN <= now).then(|| Err(record_deleted()));
-        }
-        if let Some(holder) = handed_over_to(snapshot).filter(|_| self.drove) {
-            return Some(Err(taken_over(holder).asked_for()));
-        }
-        if let Some(by) = drove_meanwhile(snapshot).filter(|_| self.drove) {
-            return Some(Err(overtaken(by)));
-        }
-        match &snapshot.driver {
-            DriverView::Other { holder, .. } if self.drove => {
-                let since = *self.held_by_other.get_or_insert(now);
-                return (since + HELD_FOR <= now).then(|| Err(taken_over(holder)));
-            }
-            DriverView::You { .. } => self.drove = true,
-            _ => {}
-        }
-        self.held_by_other = None;
-        if self.drove && snapshot.started_at.is_some() {
-            let began = self.course.map_or(snapshot.direction, |(began, _)| began);
-            self.course = Some((began, snapshot.direction));
-        }
-        let went_back = self.course == Some((Direction::Forward, Direction::Back));
-        let end = self.over(snapshot).map(|end| if end == Exit::Done && went_back { Exit::Halted } else { end });
-        if end.is_none() || !has_leftovers(snapshot) || !matches!(snapshot.driver, DriverView::You { .. }) {
-            self.cleaning = None;
-            return end.map(Ok);
-        }
-        let left = snapshot.prewarm.as_ref().map(|prewarm| prewarm.leftover.clone()).unwrap_or_default();
-        let as_much = |(known, _): &(PrewarmLeftover, Instant)| (known.pods, known.ending) == (left.pods, left.ending);
-        if !self.cleaning.as_ref().is_some_and(as_much) {
-            self.cleaning = Some((left, now));
-        }
-        self.gives_up_at().filter(|at| *at <= now).and(end).map(Ok)
-    }
-
-    /// The time at which the drive may be over even if nothing changes.
-    pub(super) fn looks_again_at(&self) -> Option<Instant> {
-        let is_gone = self.record_gone.map(|since| since + GOES_WITHIN);
-        let is_held = self.held_by_other.map(|since| since + HELD_FOR);
-        is_gone.into_iter().chain(is_held).min().or_else(|| self.gives_up_at())
-    }
-
-    /// The time at which the wait for the leftover ends.
-    fn gives_up_at(&self) -> Option<Instant> {
-        self.cleaning.as_ref().map(|(_, since)| *since + CLEANS_UP_WITHIN)
-    }
-
-    /// The result of the rollout, apart from its leftover.
-    fn over(&self, snapshot: &Snapshot) -> Option<Exit> {
-        match &snapshot.phase {
-            // Pre-warming needs no rollout.
-            Phase::Idle | Phase::Complete | Phase::Native if still_prewarms(snapshot) => None,
-            // `--on-failure rollback`: the roll back that this halt asks for is not recorded yet.
-            Phase::Halted if snapshot.unsent.iter().any(|unsent| unsent.kind == UnsentKind::RollBack) => None,
-            Phase::Halted => Some(Exit::Halted),
-            // As after a halt, nothing moves before an operator decides. After a pause by a person, that person decides when
-            // the rollout continues.
-            Phase::Paused(paused) if paused.is_by_rolldeck() => Some(Exit::Halted),
-            Phase::Idle => Some(Exit::Done),
-            Phase::Complete if snapshot.settings.policies.finish == Finish::Keep => Some(Exit::Done),
-            // Somebody changed the strategy back: the driver stays, to report it or to set it again.
-            Phase::Native if is_set_back(snapshot) => None,
-            Phase::Native if snapshot.counts.updated == snapshot.counts.nodes => Some(Exit::Done),
-            // Somebody released the rollout before its end, so the DaemonSet's controller continues it.
-            Phase::Native => Some(Exit::Incomplete),
-            Phase::Held if self.until == DriveUntil::Held && self.drove && at_rest(snapshot) => Some(Exit::Done),
-            _ => None,
-        }
-    }
-}
-
-/// Whether this process drives and there is still something to pre-warm.
-fn still_prewarms(snapshot: &Snapshot) -> bool {
-    matches!(snapshot.driver, DriverView::You { .. }) && prewarms_besides(snapshot)
-}
-
-/// Whether pre-warming has left pods that nobody needs any more. A released rollout deletes all of them.
-fn has_leftovers(snapshot: &Snapshot) -> bool {
-    snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.request.cancelled.is_some() || prewarm.leftover.pods > 0)
-}
-
 /// The leftover of pre-warming, and who deletes it.
 fn leftovers(snapshot: &Snapshot) -> Option<String> {
     let prewarm = snapshot.prewarm.as_ref()?;
     let cancelled = || prewarm.request.cancelled.is_some().then(|| prewarm.to_string());
     let left = prewarm.left_over().or_else(cancelled)?;
     Some(format!("{left}: whoever drives next deletes what is left"))
-}
-
-/// Whether somebody changed the update strategy back under the rollout.
-fn is_set_back(snapshot: &Snapshot) -> bool {
-    snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StrategyDrifted { .. }))
-}
-
-/// Whether no node is on its way.
-fn at_rest(snapshot: &Snapshot) -> bool {
-    !snapshot.nodes.iter().any(|node| node.state.is_moving())
 }
 
 /// The reason why an unfinished drive ends, with the remedy; `None` if the drive is done. `released_by` is the author of the
@@ -567,39 +428,4 @@ fn called_off(kind: CliErrorKind, what: &str, by: Option<&str>, when: &str, snap
         Some(by) => CliError::new(kind, format!("it was {what} by {by} {when}; now {now}")).asked_for(),
         None => CliError::new(kind, format!("driving ends: it was {what} {when}; now {now}")),
     }
-}
-
-fn record_deleted() -> CliError {
-    CliError::failed("the Lease of the rollout was deleted, and with it what was asked for; nothing more is started from here")
-        .hinted("`rolldeck status` says where it stands; `rolldeck adopt` records it anew, with the limits that its flags name: --max-unavailable, --soak and the others")
-}
-
-/// Who received the Lease on request, after this process had it last.
-fn handed_over_to(snapshot: &Snapshot) -> Option<&str> {
-    snapshot.timeline.iter().rev().find_map(|event| match &event.kind {
-        RolloutEventKind::LeaseGivenBack { to } => Some(to.as_deref()),
-        RolloutEventKind::LeaseAcquired | RolloutEventKind::LeaseTakenOver { .. } => Some(None),
-        _ => None,
-    })?
-}
-
-/// Who has driven since the lease of this process ran out, if this process drives no more for that reason.
-fn drove_meanwhile(snapshot: &Snapshot) -> Option<&str> {
-    snapshot.timeline.iter().rev().find_map(|event| match &event.kind {
-        RolloutEventKind::DroveMeanwhile { by } => Some(Some(&**by)),
-        RolloutEventKind::LeaseAcquired | RolloutEventKind::LeaseTakenOver { .. } => Some(None),
-        _ => None,
-    })?
-}
-
-fn overtaken(by: &str) -> CliError {
-    let why = format!(
-        "this process could not renew its lease in time, and {by} has driven since; nothing more is started from here"
-    );
-    CliError::new(CliErrorKind::DrivenByOther, why)
-        .hinted("`rolldeck status` says where it stands; `rolldeck drive` drives on")
-}
-
-fn taken_over(holder: &str) -> CliError {
-    CliError::new(CliErrorKind::DrivenByOther, format!("{holder} took over; nothing more is started from here"))
 }

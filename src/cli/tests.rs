@@ -4,6 +4,7 @@ mod completion;
 mod connecting;
 mod diagnose;
 mod drive;
+mod drive_end;
 mod formats;
 mod halts;
 mod help;

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::args::DriveUntil;
-use super::super::drive::{DriveEnd, HELD_FOR};
 use super::super::error::Exit;
 use super::prewarm;
 use super::script;
@@ -595,40 +593,4 @@ async fn a_drive_whose_lease_is_deleted_ends_with_what_was_deleted() {
         let output = script.run("drive ds/agent").await;
         assert_eq!(output.code, 5, "{}", output.error);
     }
-}
-
-fn driven_by(driver: DriverView) -> Snapshot {
-    Snapshot { driver, ..rollout() }
-}
-
-/// A one-shot command held the lease while this process stood still, and gave it back: that is no take-over.
-#[test]
-fn who_holds_the_lease_for_a_moment_has_not_taken_over() {
-    let at = rollout().at;
-    let you = || driven_by(DriverView::You { renewed_at: at, lapsed: false });
-    let other = || driven_by(DriverView::Other { holder: "ops@bastion/1".into(), renewal_observed_at: at });
-    let mut course = DriveEnd::new(DriveUntil::Complete);
-    let began = Instant::now();
-    assert!(course.end(&you(), began).is_none());
-    assert!(course.end(&other(), began).is_none());
-    assert_eq!(course.looks_again_at(), Some(began + HELD_FOR));
-    assert!(course.end(&you(), began + HELD_FOR).is_none(), "it drives on");
-    assert!(course.end(&other(), began + HELD_FOR).is_none(), "that is another moment");
-    let end = course.end(&other(), began + HELD_FOR + HELD_FOR).unwrap().unwrap_err();
-    assert!(end.to_string().contains("ops@bastion/1 took over"), "{end}");
-
-    // Whoever asked for it and got it drives from then on, however soon that is over.
-    let given = RolloutEvent {
-        at,
-        by: None,
-        kind: RolloutEventKind::LeaseGivenBack { to: Some("ops@bastion/1".into()) },
-        outcome: EventOutcome::Done,
-        command: None,
-        said: None,
-        visibility: Visibility::Cluster,
-    };
-    let mut course = DriveEnd::new(DriveUntil::Complete);
-    assert!(course.end(&you(), began).is_none());
-    let handed = Snapshot { timeline: [given].into(), ..driven_by(DriverView::Nobody) };
-    assert!(course.end(&handed, began).is_some_and(|end| end.is_err()));
 }
