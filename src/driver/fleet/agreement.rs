@@ -137,9 +137,8 @@ fn listed_row(fake: &FakeCluster) -> FleetRow {
     list.view(fake.now, &Identity::for_tests("eve@host/1")).rows.remove(0)
 }
 
-/// The list watches no pods: whoever drives tells it in the Lease which nodes fail, with the writes that renew the lease anyway.
-#[test]
-fn what_fails_before_it_halts_is_told_by_whoever_drives() {
+/// Two of ten nodes are updated. The rollout is held, and halts only at five failures.
+fn two_updated() -> (FakeCluster, FakeConsole) {
     let mut fake = FakeCluster::rolling(10, 2);
     let mut console = FakeConsole::open(&fake, "ops");
     console
@@ -148,6 +147,13 @@ fn what_fails_before_it_halts_is_told_by_whoever_drives() {
     console.set_image(&mut fake, "agent:v2");
     console.partition(&mut fake, 8);
     console.run_for(&mut fake, 30);
+    (fake, console)
+}
+
+/// The list watches no pods: whoever drives tells it in the Lease which nodes fail, with the writes that renew the lease anyway.
+#[test]
+fn what_fails_before_it_halts_is_told_by_whoever_drives() {
+    let (mut fake, mut console) = two_updated();
     let told = listed_row(&fake).failing.map(|failing| failing.nodes);
     assert_eq!(told, Some(0), "it is known that none fails");
 

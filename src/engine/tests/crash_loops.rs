@@ -8,7 +8,6 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::settings::{Secs, Tuning};
 use crate::engine::model::time::Timestamp;
-use crate::engine::report::snapshot::Phase;
 use crate::engine::report::trouble::TroubleKind;
 
 #[test]
@@ -121,16 +120,10 @@ fn why_the_others_wait_does_not_change_with_each_crash() {
 
 #[test]
 fn a_failure_that_an_operator_accepted_is_told_from_a_new_one() {
-    let mut fake = FakeCluster::rolling(6, 1);
-    fake.broken.push("agent:bad".into());
-    let mut console = FakeConsole::open(&fake, "ops");
-    console.set_image(&mut fake, "agent:bad");
-    console.partition(&mut fake, 5);
-    console.run_for(&mut fake, 120);
+    let (mut fake, mut console) = super::ends::halted();
     let accepted = |console: &mut FakeConsole, fake: &FakeCluster| {
         console.snapshot(fake).nodes.iter().filter(|view| view.accepted).count()
     };
-    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
     assert_eq!(accepted(&mut console, &fake), 0);
     console.ask(&mut fake, Command::Resume).unwrap();
     console.run_for(&mut fake, 2);

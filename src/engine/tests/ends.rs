@@ -13,7 +13,7 @@ fn effects(console: &mut FakeConsole, fake: &FakeCluster, command: &Command) -> 
 }
 
 /// Six nodes, of which one failed at revision 2 and halted the rollout.
-fn halted() -> (FakeCluster, FakeConsole) {
+pub(super) fn halted() -> (FakeCluster, FakeConsole) {
     let mut fake = FakeCluster::rolling(6, 1);
     let mut console = FakeConsole::open(&fake, "ops");
     console.set_image(&mut fake, "agent:bad");

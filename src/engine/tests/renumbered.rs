@@ -11,13 +11,7 @@ use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
 /// Six nodes: the rollout to revision 2 halted, and an operator went back, which made 3 of 1.
 fn went_back() -> (FakeCluster, FakeConsole) {
-    let mut fake = FakeCluster::rolling(6, 1);
-    let mut console = FakeConsole::open(&fake, "ops");
-    console.set_image(&mut fake, "agent:bad");
-    fake.broken = vec!["agent:bad".into()];
-    console.partition(&mut fake, 4);
-    console.run_for(&mut fake, 120);
-    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+    let (mut fake, mut console) = super::ends::halted();
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 60);
     (fake, console)

@@ -76,3 +76,24 @@ fn a_driver_that_was_suspended_looks_again_before_it_takes_a_node_down() {
     println!("{}", driver.seen());
     assert_eq!((made.kubelet.count(V2), made.kubelet.most_down()), (8, 2));
 }
+
+/// Somebody deletes the Lease meanwhile. The limits and the partition of the rollout are gone with it: the driver takes no node down, and ends.
+#[test]
+fn a_driver_that_was_suspended_ends_where_its_record_was_deleted_meanwhile() {
+    let Some(made) = PlayedNodes::new("suspended-deleted", 6) else { return };
+    made.roll_out_to("1");
+    made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    let mut driver = made.drive();
+    made.until("the driver has updated a node", |made| made.kubelet.count(V2) >= 2);
+    driver.signal(Signal::STOP);
+    made.until("what it had begun is done", |made| made.kubelet.running().len() == 6);
+    made.sandbox.admin().delete(&made.sandbox.path("leases.coordination.k8s.io", "rolldeck-agent")).ok();
+    let before = made.kubelet.running();
+    std::thread::sleep(LEASE + Duration::from_secs(5));
+    driver.signal(Signal::CONT);
+    let (code, errors) = (driver.end().code(), driver.errors());
+    println!("{}{errors}", driver.seen());
+    assert_eq!(code, Some(1));
+    assert!(errors.contains("the Lease of the rollout was deleted"), "{errors}");
+    assert_eq!(made.kubelet.running(), before);
+}

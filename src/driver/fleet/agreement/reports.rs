@@ -6,14 +6,7 @@ use crate::engine::report::snapshot::Alarm;
 
 /// The ten nodes of `fake` are rolled out: two have the new pod, and crash.
 fn two_crash() -> (FakeCluster, FakeConsole) {
-    let mut fake = FakeCluster::rolling(10, 2);
-    let mut console = FakeConsole::open(&fake, "ops");
-    console
-        .ask(&mut fake, Command::Tune(Tuning { failure_threshold: Some(IntOrPercent::Int(5)), ..Tuning::default() }))
-        .unwrap();
-    console.set_image(&mut fake, "agent:v2");
-    console.partition(&mut fake, 8);
-    console.run_for(&mut fake, 30);
+    let (mut fake, mut console) = two_updated();
     fake.deleted.clone().iter().for_each(|node| fake.crash(node));
     console.run_for(&mut fake, 4);
     (fake, console)

@@ -25,25 +25,32 @@ pub struct RevisionHalt {
     pub perhaps_at: Option<i64>,
 }
 
+/// Each event with the revision that was rolled out then, as far as the events tell, by the number that it had. `events`: oldest first.
+fn with_revision<'a>(
+    events: impl Iterator<Item = &'a RolloutEvent>,
+) -> impl Iterator<Item = (&'a RolloutEvent, Option<i64>)> {
+    let mut runs = None;
+    events.map(move |event| {
+        if event.reason() == "RolloutTemplateChangedByOthers" {
+            runs = None;
+        }
+        let halted = event.halted_because().and_then(|(number, _)| number);
+        runs = halted.or_else(|| event.changed_to()).or(runs);
+        (event, runs)
+    })
+}
+
 /// The last halt at each revision, by the number that the revision had then. A revision that every node reached afterwards, because
 /// an operator resumed, has none. `events`: oldest first.
 pub(crate) fn halts<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> BTreeMap<i64, RevisionHalt> {
     let mut known = BTreeMap::new();
-    // The revision that was rolled out at that time, as far as the events tell.
-    let mut runs: Option<i64> = None;
-    for event in events {
-        if event.reason() == "RolloutTemplateChangedByOthers" {
-            runs = None;
+    for (event, runs) in with_revision(events) {
+        let Some(number) = runs else { continue };
+        if let Some((_, why)) = event.halted_because() {
+            let from_event = matches!(event.kind, RolloutEventKind::Reported { .. });
+            known.insert(number, RevisionHalt { at: event.at, why: why.into(), from_event, perhaps_at: None });
         }
-        runs = event.changed_to().or(runs);
-        if let Some((number, why)) = event.halted_because() {
-            runs = number.or(runs);
-            if let Some(number) = runs {
-                let from_event = matches!(event.kind, RolloutEventKind::Reported { .. });
-                known.insert(number, RevisionHalt { at: event.at, why: why.into(), from_event, perhaps_at: None });
-            }
-        }
-        if let Some(number) = runs.filter(|_| event.reason() == "RolloutComplete") {
+        if event.reason() == "RolloutComplete" {
             known.remove(&number);
         }
     }
@@ -52,20 +59,11 @@ pub(crate) fn halts<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> BTree
 
 /// When each revision was last reached by every node, by the number that it had then. `events`: oldest first.
 pub(crate) fn completions<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> BTreeMap<i64, Timestamp> {
-    let mut known = BTreeMap::new();
-    let mut runs: Option<i64> = None;
-    for event in events {
-        if event.reason() == "RolloutTemplateChangedByOthers" {
-            runs = None;
-        }
-        runs = event.changed_to().or(runs);
-        if let RolloutEventKind::Complete { revision: Some(number), .. } = event.kind {
-            known.insert(number, event.at);
-        } else if let Some(number) = runs.filter(|_| event.reason() == "RolloutComplete") {
-            known.insert(number, event.at);
-        }
-    }
-    known
+    let reached = with_revision(events).filter_map(|(event, runs)| match event.kind {
+        RolloutEventKind::Complete { revision: Some(number), .. } => Some((number, event.at)),
+        _ => Some((runs.filter(|_| event.reason() == "RolloutComplete")?, event.at)),
+    });
+    reached.collect()
 }
 
 impl RolloutEvent {
