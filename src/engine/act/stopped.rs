@@ -46,8 +46,8 @@ impl Engine {
         }
     }
 
-    /// Names this process in the record, and removes the reason why the last driver stopped, once somebody drives again. A one-shot command that holds the lease for
-    /// its own write does not drive.
+    /// Names this process in the record, and removes the reason why the last driver stopped, once this process drives. A one-shot command that holds
+    /// the lease for its own write does not drive.
     pub(super) fn note_who_drives(&mut self) {
         if self.config().role == Role::Driver && self.lock.want != Want::No {
             self.progress.driver_stopped = None;
