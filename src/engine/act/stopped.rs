@@ -33,7 +33,7 @@ impl Engine {
     pub(super) fn stop_where_another_drove(&mut self, now: Timestamp) {
         let driver = self.config().role == Role::Driver && self.lock.want != Want::No;
         self.lock.has_driven |= driver && self.lock.may_act(now);
-        if !driver || !self.lock.has_driven || self.lock.holds() || !self.pending.is_empty() {
+        if !driver || !self.lock.has_driven || self.lock.holds() {
             return;
         }
         if self.lock.shows_no_record() && self.lock.prewarm().is_none() {
