@@ -66,8 +66,8 @@ impl DriveEnd {
         if let Some(holder) = handed_over_to(snapshot).filter(|_| self.drove) {
             return Some(Err(taken_over(holder).asked_for()));
         }
-        if let Some(by) = drove_meanwhile(snapshot).filter(|_| self.drove) {
-            return Some(Err(overtaken(by)));
+        if let Some(meanwhile) = drove_meanwhile(snapshot).filter(|_| self.drove) {
+            return Some(Err(overtaken(&meanwhile)));
         }
         match &snapshot.driver {
             DriverView::Other { holder, .. } if self.drove => {
@@ -172,19 +172,19 @@ fn handed_over_to(snapshot: &Snapshot) -> Option<&str> {
     })?
 }
 
-/// Who has driven since the lease of this process ran out, if this process drives no more for that reason.
-fn drove_meanwhile(snapshot: &Snapshot) -> Option<&str> {
+/// What has happened since the lease of this process ran out, if this process drives no more for that reason.
+fn drove_meanwhile(snapshot: &Snapshot) -> Option<String> {
     snapshot.timeline.iter().rev().find_map(|event| match &event.kind {
-        RolloutEventKind::DroveMeanwhile { by } => Some(Some(&**by)),
+        RolloutEventKind::DroveMeanwhile { by: Some(by) } => Some(Some(format!("{by} has driven since"))),
+        RolloutEventKind::DroveMeanwhile { by: None } => Some(Some("another rollout has begun since".to_owned())),
         RolloutEventKind::LeaseAcquired | RolloutEventKind::LeaseTakenOver { .. } => Some(None),
         _ => None,
     })?
 }
 
-fn overtaken(by: &str) -> CliError {
-    let why = format!(
-        "this process could not renew its lease in time, and {by} has driven since; nothing more is started from here"
-    );
+fn overtaken(meanwhile: &str) -> CliError {
+    let why =
+        format!("this process could not renew its lease in time, and {meanwhile}; nothing more is started from here");
     CliError::new(CliErrorKind::DrivenByOther, why)
         .hinted("`rolldeck status` says where it stands; `rolldeck drive` drives on")
 }

@@ -56,10 +56,14 @@ fn who_has_driven_meanwhile_or_deleted_the_record_ends_the_drive() {
     let began = Instant::now();
     let mut course = DriveEnd::new(DriveUntil::Complete);
     assert!(course.end(&you(), began).is_none());
-    let drove = event(RolloutEventKind::DroveMeanwhile { by: "ops@bastion/1".into() });
-    let drove = Snapshot { timeline: [drove].into(), ..driven_by(DriverView::Nobody) };
-    let end = course.end(&drove, began).unwrap().unwrap_err();
-    assert!(end.to_string().contains("ops@bastion/1 has driven since"), "{end}");
+    for (by, said) in
+        [(Some("ops@bastion/1".into()), "ops@bastion/1 has driven since"), (None, "another rollout has begun since")]
+    {
+        let drove = event(RolloutEventKind::DroveMeanwhile { by });
+        let drove = Snapshot { timeline: [drove].into(), ..driven_by(DriverView::Nobody) };
+        let end = course.end(&drove, began).unwrap().unwrap_err();
+        assert!(end.to_string().contains(said), "{end}");
+    }
 
     let gone = Snapshot { alarms: vec![Alarm::RecordMissing], started_at: None, ..driven_by(DriverView::Nobody) };
     let mut course = DriveEnd::new(DriveUntil::Complete);

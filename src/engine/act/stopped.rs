@@ -27,22 +27,23 @@ impl Engine {
         }
     }
 
-    /// Stops driving if another process has driven since this one could not renew the Lease in time, or has brought to its end what this one drove.
-    /// It may have stopped for a reason, and nobody expects then that nodes go down again, nor that this process drives what begins later. Whoever
-    /// wants it to drive asks for it. A one-shot command that held the Lease meanwhile has not driven.
+    /// Stops driving if another process has driven since this one could not renew the Lease in time, or if what this one drove is over. The other one
+    /// may have stopped for a reason, and nobody expects then that nodes go down again, nor that this process drives what has begun since. Whoever
+    /// wants it to drive asks for it. A one-shot command that held the Lease meanwhile has not driven: the record still names this process.
     pub(super) fn stop_where_another_drove(&mut self, now: Timestamp) {
         let driver = self.config().role == Role::Driver && self.lock.want != Want::No;
         self.lock.has_driven |= driver && self.lock.may_act(now);
         if !driver || !self.lock.has_driven || self.lock.holds() {
             return;
         }
-        if self.lock.shows_no_record() && self.lock.prewarm().is_none() {
+        if let Some(record) = self.lock.record() {
+            let by = record.progress.driver.clone();
+            if by.as_ref() != Some(&self.config().identity) {
+                self.lock.want = Want::No;
+                self.happened(RolloutEventKind::DroveMeanwhile { by }, Visibility::Timeline);
+            }
+        } else if self.lock.shows_no_record() && self.lock.prewarm().is_none() {
             self.lock.want = Want::No;
-        }
-        let recorded = self.lock.record().and_then(|record| record.progress.driver.clone());
-        if let Some(by) = recorded.filter(|by| *by != self.config().identity) {
-            self.lock.want = Want::No;
-            self.happened(RolloutEventKind::DroveMeanwhile { by }, Visibility::Timeline);
         }
     }
 
@@ -163,6 +164,26 @@ mod tests {
         eve.set_image(&mut fake, "agent:v3");
         eve.run_for(&mut fake, 20);
         eve.partition(&mut fake, 10);
+        let deleted = fake.deleted.len();
+        joe.run_for(&mut fake, 60);
+        assert_eq!(fake.deleted.len(), deleted, "nobody drives");
+        assert_eq!(joe.snapshot(&fake).driver, DriverView::Nobody);
+    }
+
+    /// As before, but Joe's process sees nothing before somebody has begun the next rollout, which nobody drives yet.
+    #[test]
+    fn a_driver_that_stood_still_does_not_drive_a_rollout_that_began_meanwhile() {
+        let (mut fake, mut joe) = suspended(|fake| {
+            let mut ada = FakeConsole::open(fake, "ada");
+            ada.run_for(fake, 20);
+            ada.ask(fake, Command::Drive(Takeover::Ask)).unwrap();
+            ada.partition(fake, 0);
+            ada.run_for(fake, 200);
+            let mut eve = FakeConsole::open_as(fake, "eve", Role::OneShot);
+            eve.set_image(fake, "agent:v3");
+            eve.run_for(fake, 20);
+            eve.partition(fake, 10);
+        });
         let deleted = fake.deleted.len();
         joe.run_for(&mut fake, 60);
         assert_eq!(fake.deleted.len(), deleted, "nobody drives");

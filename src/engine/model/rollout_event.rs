@@ -161,8 +161,8 @@ pub enum RolloutEventKind {
     },
     /// This process could not renew the lease in time, and another process has driven since: this one does not drive again by itself.
     DroveMeanwhile {
-        /// Who has driven since.
-        by: Str,
+        /// Who has driven since; `None`: another rollout has begun since, which nobody has driven yet.
+        by: Option<Str>,
     },
     /// This process stopped driving and gave the lease back.
     LeaseGivenBack {

@@ -9,7 +9,7 @@
 //! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold no node is in image trouble or in a crash loop; no other node's pod is refused or missing for long; no pod at the target restarted twice lately after it had been ready; the rollout does not roll back by itself if only containers that no template names fail |
 //! | P5 | at every deletion: the node is Ready; nodes that became NotReady after rolldeck gave them the new pod are charged to the budget, and count as failing for P4 once they stay down past the grace, go down again, or go down where no other node does |
 //! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
-//! | P7 | at every deletion: the record already names the node as in progress, so that the next driver knows of it; a pause stays until an operator resumes, and a record until it is released; the record requests an image no more often than operators did; a step or a selector that is written late does not take back a later setting of somebody else, and allows no node to go to a template that came after it |
+//! | P7 | at every deletion: the record already names the node as in progress, so that the next driver knows of it; a pause stays until an operator resumes, and a record until it is released; the record requests an image no more often than operators did; a step or a selector that is written late does not take back a later setting of somebody else, and allows no node to go to a template that came after it; a process after which another one has driven deletes nothing more unless it is asked to |
 //! | P8 | every five seconds: no node and no rollout waits without a reason, no step is offered that moves no node, and a node that is next is updated in time; a driver says within 10 s what the next node waits for; after the calm: the rollout ends |
 //! | P9 | whenever rolldeck saves or restores the strategy: it saves the strategy that was there and restores it exactly; after a release nothing of rolldeck is left, and the pre-warming that ran ends; a release that no operator requested costs no serving pod |
 //! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown, and a shown pause, partition and selector are in the record; for all consoles: facts that were shown and are still true are not forgotten, and `Engine::wake_at` announces every change that only time makes |
@@ -34,6 +34,7 @@ mod change;
 mod commands;
 mod context;
 mod deleted;
+mod drives_again;
 mod injected;
 mod intent;
 mod judge;
@@ -128,6 +129,8 @@ pub struct Observer {
     records: Recent<Option<Record>>,
     record_text: Option<Str>,
     driver: Option<record::Driving>,
+    /// Who drove before the present driver.
+    drives_again: drives_again::DrivesAgain,
     daemon_set: Option<DaemonSetFact>,
     /// The DaemonSet's own `maxUnavailable`.
     own_budget: Recent<Option<IntOrPercent>>,
@@ -225,6 +228,7 @@ impl Observer {
             warm_pods: prewarm::WarmPodsThere::default(),
             record_text: None,
             driver: None,
+            drives_again: drives_again::DrivesAgain::default(),
             daemon_set: None,
             own_budget: Recent::new(slack, now, None),
             fleet: Recent::new(slack, now, 0),

@@ -188,8 +188,11 @@ impl fmt::Display for RolloutEventKind {
                 "the pod of {node} was deleted, evicted or relabelled by somebody else: its next pod is at the target, \
                  whatever the rollout keeps"
             ),
-            Self::DroveMeanwhile { by } => {
+            Self::DroveMeanwhile { by: Some(by) } => {
                 write!(f, "drives no more: could not renew the lease in time, and {} has driven since", person_of(by))
+            }
+            Self::DroveMeanwhile { by: None } => {
+                f.write_str("drives no more: could not renew the lease in time, and another rollout has begun since")
             }
             Self::RecordDeleted => f.write_str(
                 "the Lease was deleted, and with it what was asked for: partition, budgets and gates; nothing more is started until somebody \

@@ -19,6 +19,9 @@ use crate::sim::world::kind::Kind;
 impl Observer {
     pub(super) fn judge(&mut self, deletion: &Deletion, at: Timestamp, world: &World) {
         self.deletions += 1;
+        if let Some((promise, what)) = self.drives_again.deleted(deletion, self.slack) {
+            self.report_violation(promise, at, what);
+        }
         let Some(pod) = self.pods.remove(&deletion.uid) else { return };
         if pod.fact.deletion_at.is_none() {
             self.deleted_by_rolldeck.insert(deletion, at);
