@@ -347,7 +347,8 @@ impl Telling<'_> {
             self.view();
         }
         self.prewarming(Some(last));
-        self.over(last.direction);
+        let went_back = last.direction == Direction::Back || self.snapshot.was_rolled_back_since(last.at);
+        self.over(if went_back { Direction::Back } else { Direction::Forward });
     }
 
     fn driver(&mut self) {

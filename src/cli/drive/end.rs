@@ -13,6 +13,7 @@ use crate::engine::model::prewarm::{Prewarm, PrewarmLeftover};
 use crate::engine::model::record::Direction;
 use crate::engine::model::rollout_event::RolloutEventKind;
 use crate::engine::model::settings::Finish;
+use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::UnsentKind;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
@@ -35,6 +36,8 @@ pub(in crate::cli) struct DriveEnd {
     /// recorded. A rollout that was rolled back during the drive does not count as done: a script would continue and take it
     /// for a success.
     course: Option<(Direction, Direction)>,
+    /// When the first snapshot of that rollout was made.
+    began_at: Timestamp,
     /// The time since when the Lease is missing because somebody else deleted it.
     record_gone: Option<Instant>,
     /// The time since when another process holds the Lease.
@@ -45,7 +48,15 @@ pub(in crate::cli) struct DriveEnd {
 
 impl DriveEnd {
     pub(in crate::cli) fn new(until: DriveUntil) -> Self {
-        Self { until, drove: false, course: None, record_gone: None, held_by_other: None, cleaning: None }
+        Self {
+            until,
+            drove: false,
+            course: None,
+            began_at: Timestamp::default(),
+            record_gone: None,
+            held_by_other: None,
+            cleaning: None,
+        }
     }
 
     /// The result of the drive, if it is over.
@@ -79,10 +90,15 @@ impl DriveEnd {
         }
         self.held_by_other = None;
         if self.drove && snapshot.started_at.is_some() {
+            if self.course.is_none() {
+                self.began_at = snapshot.at;
+            }
             let began = self.course.map_or(snapshot.direction, |(began, _)| began);
             self.course = Some((began, snapshot.direction));
         }
-        let went_back = self.course == Some((Direction::Forward, Direction::Back));
+        let went_back = self.course.is_some_and(|(began, is)| {
+            began == Direction::Forward && (is == Direction::Back || snapshot.was_rolled_back_since(self.began_at))
+        });
         let end = self.over(snapshot).map(|end| if end == Exit::Done && went_back { Exit::Halted } else { end });
         if end.is_none() || !has_leftovers(snapshot) || !matches!(snapshot.driver, DriverView::You { .. }) {
             self.cleaning = None;

@@ -4,10 +4,10 @@ use tokio::time::Instant;
 
 use super::super::args::DriveUntil;
 use super::super::drive::{DriveEnd, HELD_FOR};
-use super::script::rollout;
+use super::script::{self, Script, rollout};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
-use crate::engine::report::snapshot::{Alarm, Snapshot};
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
 fn event(kind: RolloutEventKind) -> RolloutEvent {
     RolloutEvent {
@@ -72,4 +72,17 @@ fn who_has_driven_meanwhile_or_deleted_the_record_ends_the_drive() {
     assert!(course.end(&gone, began).is_none(), "a release may still restore the strategy");
     let end = course.end(&gone, course.looks_again_at().unwrap()).unwrap().unwrap_err();
     assert!(end.to_string().contains("the Lease of the rollout was deleted"), "{end}");
+}
+
+/// No node was updated yet: it is rolled back between two snapshots, and every node is at the revision. A script must not take that for a success.
+#[tokio::test]
+async fn a_roll_back_that_is_complete_at_once_ends_the_drive_as_every_roll_back_does() {
+    let complete = event(RolloutEventKind::Complete { nodes: 2, back: true, revision: Some(14) });
+    let idle = Snapshot { phase: Phase::Idle, started_at: None, ..script::driving() };
+    let complete = RolloutEvent { at: idle.at, ..complete };
+    let back_at_once = Snapshot { timeline: [complete].into(), ..idle };
+    let ended =
+        Script::of(script::held_by_nobody()).then(script::driving()).then(back_at_once).run("drive ds/agent").await;
+    assert_eq!((ended.code, &*ended.error), (4, "Error: driving ends: it was rolled back meanwhile; now idle"));
+    assert!(ended.text.contains("rolled back and handed back"), "{}", ended.text);
 }

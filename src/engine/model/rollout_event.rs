@@ -263,6 +263,8 @@ pub enum RolloutEventKind {
 /// The reasons of Events about the end of a rollout or its own actions, which also end a pause.
 const ROLLING_BACK: &str = "RolloutRollingBack";
 const COMPLETE: &str = "RolloutComplete";
+/// How the words of that event begin where the rollout led back.
+const ALL_ROLLED_BACK: &str = "rolled back: ";
 const RECORD_DELETED: &str = "RolloutRecordDeleted";
 
 /// The most nodes that one rollout event names; the snapshot has them all.

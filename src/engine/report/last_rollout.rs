@@ -1,6 +1,7 @@
 //! How the last rollout ended, as the remaining Events tell it: its record is gone by then.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -9,6 +10,9 @@ use crate::engine::model::person_of;
 use crate::engine::model::record::Direction;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
 use crate::engine::model::time::{Timestamp, UtcTime};
+
+/// How long after a roll back is complete the command that asked for it may be told as done.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
 
 /// The last rollout: `last rollout complete`, `last rollout rolled back`, `last rollout released early`, `last rollout released without its
 /// record, how far it was is not known`.
@@ -55,38 +59,51 @@ impl Snapshot {
         let done = self.timeline.iter().filter(|event| event.outcome == EventOutcome::Done);
         let mut events: Vec<_> = done.collect();
         events.sort_by_key(|event| event.at);
-        let (mut last, mut direction, mut under_way) = (None, Direction::Forward, false);
+        let (mut last, mut under_way): (Option<LastRollout>, bool) = (None, false);
         let mut is_lost = false;
         for event in events {
+            if let Some(direction) = event.facts().complete {
+                let ended = match direction {
+                    Direction::Forward => RolloutEnd::Complete,
+                    Direction::Back => RolloutEnd::RolledBack,
+                };
+                last = Some(LastRollout { at: event.at, ended });
+                (under_way, is_lost) = (false, false);
+                continue;
+            }
+            let is_told = |last: LastRollout| last.ended == RolloutEnd::RolledBack && event.at <= last.at + TOLD_WITHIN;
             match event.reason() {
                 "RolloutRecordDeleted" => is_lost = true,
-                "RolloutUndone" | "RolloutRollingBack" => {
-                    (direction, under_way, is_lost) = (Direction::Back, true, false);
-                }
-                "RolloutImageSet" => (direction, under_way, is_lost) = (Direction::Forward, true, false),
+                // Where no node was updated yet, the roll back is complete before the process that was asked for it knows that it was made.
+                "RolloutUndone" if last.is_some_and(is_told) => {}
                 // A step records the rollout anew.
-                "RolloutTemplateChanged" | "RolloutStepped" | "RolloutHalted" => (under_way, is_lost) = (true, false),
-                "RolloutComplete" => {
-                    let ended = match direction {
-                        Direction::Forward => RolloutEnd::Complete,
-                        Direction::Back => RolloutEnd::RolledBack,
-                    };
-                    last = Some(LastRollout { at: event.at, ended });
-                    (direction, under_way, is_lost) = (Direction::Forward, false, false);
+                "RolloutUndone"
+                | "RolloutRollingBack"
+                | "RolloutImageSet"
+                | "RolloutTemplateChanged"
+                | "RolloutStepped"
+                | "RolloutHalted" => {
+                    (under_way, is_lost) = (true, false);
                 }
                 "RolloutReleased" if is_lost => {
                     last = Some(LastRollout { at: event.at, ended: RolloutEnd::NotKnown });
-                    (direction, under_way, is_lost) = (Direction::Forward, false, false);
+                    (under_way, is_lost) = (false, false);
                 }
                 // A rollout that is released once it is complete has ended before.
                 "RolloutReleased" if under_way => {
                     last = Some(LastRollout { at: event.at, ended: RolloutEnd::ReleasedEarly });
-                    (direction, under_way) = (Direction::Forward, false);
+                    under_way = false;
                 }
                 _ => {}
             }
         }
         last
+    }
+
+    /// Whether the last rollout was rolled back, and that was complete at `since` or later. Where no node was updated yet, no snapshot may have shown
+    /// that it led back.
+    pub fn was_rolled_back_since(&self, since: Timestamp) -> bool {
+        self.last_rollout().is_some_and(|last| last.ended == RolloutEnd::RolledBack && last.at >= since)
     }
 }
 
@@ -122,6 +139,7 @@ mod tests {
     use super::*;
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::model::command::{Command, Early};
+    use crate::engine::model::config::Role;
 
     /// Another rollout was complete before; its controller rolled out what this one had left.
     #[test]
@@ -150,5 +168,30 @@ mod tests {
         assert_eq!(console.snapshot(&fake).phase, Phase::Idle);
         let last = console.snapshot(&fake).last_rollout().unwrap();
         assert_eq!(last.to_string(), "last rollout released early");
+    }
+
+    /// Somebody rolls back before any node was updated: all nodes are at the revision at once, often in the same instant.
+    #[test]
+    fn a_rollout_that_is_rolled_back_before_its_first_node_is_the_last_one() {
+        let mut fake = FakeCluster::rolling(4, 1);
+        let mut joe = FakeConsole::open(&fake, "joe");
+        joe.set_image(&mut fake, "agent:v2");
+        joe.run_for(&mut fake, 20);
+        let mut ada = FakeConsole::open_as(&fake, "ada", Role::OneShot);
+        // It is settled once the driver has carried it out.
+        ada.ask(&mut fake, Command::Undo { to: None }).unwrap_err();
+        while ada.settled.is_empty() {
+            joe.hear(&fake);
+            joe.run_for(&mut fake, 1);
+            ada.hear(&fake);
+            ada.run(&mut fake);
+        }
+        joe.hear(&fake);
+        joe.run_for(&mut fake, 30);
+        let mut snapshot = joe.snapshot(&fake);
+        assert_eq!(snapshot.last_rollout().unwrap().to_string(), "last rollout rolled back");
+        // With the Events of both.
+        snapshot.timeline = snapshot.timeline.iter().chain(&ada.happened).cloned().collect();
+        assert_eq!(snapshot.last_rollout().unwrap().to_string(), "last rollout rolled back");
     }
 }

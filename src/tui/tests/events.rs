@@ -101,16 +101,16 @@ pub(super) fn with_events() -> Snapshot {
 #[test]
 fn when_nothing_is_rolled_out_the_header_says_when_the_last_rollout_was_complete() {
     let mut snapshot = idle();
-    let complete = |secs| {
+    let complete = |secs, back| {
         rollout_event(
             secs,
             None,
-            RolloutEventKind::Complete { nodes: 120, back: false, revision: Some(15) },
+            RolloutEventKind::Complete { nodes: 120, back, revision: Some(15) },
             EventOutcome::Done,
             "",
         )
     };
-    snapshot.timeline = [complete(2 * DAY), complete(3 * MINUTE)].into();
+    snapshot.timeline = [complete(2 * DAY, false), complete(3 * MINUTE, false)].into();
     let console = TestConsole::on(snapshot, 80, 24);
     let screen = console.screen();
     assert!(screen.contains("✓ idle, last rollout complete 3m ago"), "{screen}");
@@ -120,7 +120,7 @@ fn when_nothing_is_rolled_out_the_header_says_when_the_last_rollout_was_complete
     let mut snapshot = idle();
     let undone = RolloutEventKind::Command(Command::Undo { to: None });
     let undone = rollout_event(4 * MINUTE, Some("ops@bastion-2"), undone, EventOutcome::Done, "");
-    snapshot.timeline = [complete(2 * DAY), undone, complete(3 * MINUTE)].into();
+    snapshot.timeline = [complete(2 * DAY, false), undone, complete(3 * MINUTE, true)].into();
     let screen = TestConsole::on(snapshot, 80, 24).screen();
     assert!(screen.contains("✓ idle, last rollout rolled back 3m ago"), "{screen}");
 }

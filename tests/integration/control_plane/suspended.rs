@@ -97,3 +97,26 @@ fn a_driver_that_was_suspended_ends_where_its_record_was_deleted_meanwhile() {
     assert!(errors.contains("the Lease of the rollout was deleted"), "{errors}");
     assert_eq!(made.kubelet.running(), before);
 }
+
+/// A second one completes the rollout meanwhile, and somebody begins the next one, which nobody drives yet. Nor does the first one, which nobody asked to.
+#[test]
+fn a_driver_that_was_suspended_does_not_drive_a_rollout_that_has_begun_since() {
+    let Some(made) = PlayedNodes::new("suspended-over", 6) else { return };
+    made.roll_out_to("1");
+    made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    let mut first = made.drive();
+    made.until("the next node is down", |made| made.kubelet.count(V2) >= 2);
+    first.signal(Signal::STOP);
+    made.until("its Lease has run out", |made| made.said(&["status", DS]).contains("its driver is silent"));
+    made.operator.ok(&["drive", DS, "--timeout", "120s", "--yes"]);
+    assert_eq!(made.kubelet.count(V2), 6);
+    made.operator.ok(&["set-image", DS, &format!("agent={V1}"), "--yes"]);
+    made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    first.signal(Signal::CONT);
+    let (code, errors) = (first.end().code(), first.errors());
+    println!("{}{errors}", first.seen());
+    assert_eq!(code, Some(7));
+    assert!(errors.contains("another rollout has begun since"), "{errors}");
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!((made.kubelet.count(V2), made.kubelet.most_down()), (6, 1));
+}

@@ -3,7 +3,8 @@
 //! here, beside the parts that write them.
 
 use super::command_reason::CommandReason;
-use super::{COMPLETE, EventOutcome, RECORD_DELETED, ROLLING_BACK, RolloutEvent, RolloutEventKind};
+use super::{ALL_ROLLED_BACK, COMPLETE, EventOutcome, RECORD_DELETED, ROLLING_BACK, RolloutEvent, RolloutEventKind};
+use crate::engine::model::record::Direction;
 
 /// What an event tells of the template and of the record.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -16,6 +17,8 @@ pub struct EventFacts {
     pub revisions: Vec<i64>,
     /// The record was deleted with its Lease.
     pub record_deleted: bool,
+    /// Every node is at the target: of a rollout, or of a roll back.
+    pub complete: Option<Direction>,
 }
 
 /// The reasons of Events that tell of a change of the template, and of a halt.
@@ -43,7 +46,12 @@ impl RolloutEvent {
             }
             _ => {}
         }
+        let back = match &self.kind {
+            RolloutEventKind::Complete { back, .. } => *back,
+            _ => self.said.as_deref().is_some_and(|said| said.starts_with(ALL_ROLLED_BACK)),
+        };
         EventFacts {
+            complete: (reason == COMPLETE).then_some(if back { Direction::Back } else { Direction::Forward }),
             template_changed: TEMPLATE_CHANGED.contains(&reason) || commands.contains(&reason),
             change,
             revisions,
@@ -125,10 +133,13 @@ mod tests {
             (event(halted("pull: no such revision 9"), None), named(6)),
             (event(RolloutEventKind::RollingBack { to: Str::from("4") }, None), named(4)),
             (event(RolloutEventKind::RollingBack { to: Str::from("7c9f") }, None), EventFacts::default()),
-            (event(RolloutEventKind::Complete { nodes: 3, back: true, revision: Some(9) }, None), named(9)),
+            (
+                event(RolloutEventKind::Complete { nodes: 3, back: true, revision: Some(9) }, None),
+                EventFacts { complete: Some(Direction::Back), ..named(9) },
+            ),
             (
                 event(RolloutEventKind::Complete { nodes: 3, back: false, revision: Some(9) }, None),
-                EventFacts::default(),
+                EventFacts { complete: Some(Direction::Forward), ..EventFacts::default() },
             ),
             (
                 event(RolloutEventKind::RecordDeleted, None),

@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::phrases::{CHANGED, CHANGED_TO, HALTED_AT, THAT_OF, number_at_the_beginning};
 use super::{
-    DriftResponse, EventOutcome, ImageChanged, PatchChange, RolloutEvent, RolloutEventKind, Succession,
-    TemplateResponse,
+    ALL_ROLLED_BACK, DriftResponse, EventOutcome, ImageChanged, PatchChange, RolloutEvent, RolloutEventKind,
+    Succession, TemplateResponse,
 };
 use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::image::{hidden_by_versions, version_of};
@@ -160,8 +160,8 @@ impl fmt::Display for RolloutEventKind {
             Self::RollingBack { to } => write!(f, "rolling back to revision {to}, as the gates say"),
             Self::Complete { nodes, back: false, .. } => write!(f, "complete: all {nodes} nodes are at the target"),
             Self::Complete { nodes, back: true, revision } => match revision {
-                Some(revision) => write!(f, "rolled back: all {nodes} nodes are at revision {revision}"),
-                None => write!(f, "rolled back: all {nodes} nodes are at the revision that was asked for"),
+                Some(revision) => write!(f, "{ALL_ROLLED_BACK}all {nodes} nodes are at revision {revision}"),
+                None => write!(f, "{ALL_ROLLED_BACK}all {nodes} nodes are at the revision that was asked for"),
             },
             Self::PrewarmComplete { nodes } => {
                 write!(f, "pre-warming is complete: {nodes} nodes have the images")
