@@ -10,6 +10,7 @@
 //! The cause of a node is the one that the engine judges by (docs/kubernetes.md, *Why a pod is not healthy*). A hundred nodes with the same cause are
 //! one finding.
 
+pub mod acts;
 mod ages;
 mod remedies;
 

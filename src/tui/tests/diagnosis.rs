@@ -13,7 +13,7 @@ use crate::engine::model::inspection::{Inspection, Reading};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::occupancy::{HeldResource, NodeOccupancy, ResourceHolder};
 use crate::engine::model::pod_wait::PodWait;
-use crate::engine::model::record::Paused;
+use crate::engine::model::record::{Direction, Paused};
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::view;
@@ -220,11 +220,33 @@ fn a_roll_back_is_offered_once() {
     };
     let halted = roll_back(halted());
     assert!(
-        halted.contains("U rolls back") && halted.contains("→ give the DaemonSet an image that is there →"),
+        halted.contains("U rolls back") && halted.contains("→ give the DaemonSet an image that is there (I) →"),
         "{halted}"
     );
     assert!(!halted.contains("roll back →") && !halted.contains("or roll back"), "{halted}");
     let goes_on = roll_back(running());
     let offered = goes_on.contains("U rolls back");
-    assert_ne!(offered, goes_on.contains("→ roll back →"), "{goes_on}");
+    assert_ne!(offered, goes_on.contains("→ roll back (U) →"), "{goes_on}");
+}
+
+/// What a remedy asks for and the console does is named with its key; not where that key would be refused.
+#[test]
+fn a_remedy_names_its_key() {
+    let with_trouble = |base: Snapshot| {
+        let missing = pod_of(failed("n1", CauseKind::ImageNotFound, "not found", 60), "ipc-agent-n1");
+        let late = pod_of(failed("n2", CauseKind::Deadline, "not available in 10m", 60), "ipc-agent-n2");
+        let limited = pod_of(failed("n3", CauseKind::ImageRateLimited, "toomanyrequests", 60), "ipc-agent-n3");
+        let nodes = [missing, late, limited].into();
+        flat(&TestConsole::on(Snapshot { nodes, alarms: Vec::new(), ..base }, 200, 100).typed("i"))
+    };
+    let told = with_trouble(running());
+    for said in [
+        "give the DaemonSet an image that is there (I), or roll back (U)",
+        "raise the progress deadline (L), or roll back (U)",
+        "lower how many pull at once (L), or pull from a mirror",
+    ] {
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    let goes_back = with_trouble(Snapshot { direction: Direction::Back, ..running() });
+    assert!(goes_back.contains("there (I), or roll back →"), "{goes_back}");
 }

@@ -21,12 +21,13 @@ use super::why::as_of_now;
 use super::{RenderContext, put_lines};
 use crate::engine::model::container_log::LogRun;
 use crate::engine::model::facts::Severity;
-use crate::engine::model::kubectl_command::KubectlCommand;
+use crate::engine::model::kubectl_command::{KubectlCommand, PodReading};
+use crate::engine::report::diagnosis::acts::{RemedyAct, with_acts};
 use crate::engine::report::diagnosis::{
     Diagnosis, Finding, FindingKind, FindingSign, OfferedCommand, beside_a_roll_back,
 };
-use crate::engine::report::snapshot::Phase;
-use crate::tui::action::ActionId;
+use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::tui::action::{ActionId, ActionScope, key_of};
 use crate::tui::model::ShownSnapshot;
 use crate::tui::node_page::NodeReading;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -47,7 +48,12 @@ pub(super) fn draw(ctx: &RenderContext<'_>, area: Rect, top: usize, readings: &[
     let seen = usize::from(frame.inside().height);
     let top = top.min(frame.rows_below(&lines));
     let rows = match lines.len() > seen {
-        true => format!(" {} lines {}-{} of {}", ctx.glyph(Glyph::Dot), top + 1, top + seen, lines.len()),
+        true => {
+            let range = format!("{}-{} of {}", top + 1, top + seen, lines.len());
+            // The number of the lines is not cut.
+            let word = if frame.has_room_for(&format!("{title} . lines {range}")) { "lines " } else { "" };
+            format!(" {} {word}{range}", ctx.glyph(Glyph::Dot))
+        }
         false => String::new(),
     };
     let title = format!("{title}{rows}");
@@ -141,6 +147,26 @@ fn indented(text: &str, cells: usize) -> impl Iterator<Item = String> {
     wrap(text, cells.saturating_sub(2)).map(|line| format!("  {line}"))
 }
 
+/// The keys for what a remedy asks for, where it can be done now: `I`. While the console is read-only that key says what arms it.
+fn keys_of_act(ctx: &RenderContext<'_>, snapshot: &Snapshot, act: RemedyAct) -> Option<String> {
+    let (id, is_possible) = match act {
+        RemedyAct::SetImage => (ActionId::Image, true),
+        RemedyAct::RollBack => (ActionId::Undo, snapshot.undo_is_free()),
+        RemedyAct::LimitPulls | RemedyAct::RaiseDeadline => (ActionId::Tune, true),
+        RemedyAct::Prewarm => (ActionId::Prewarm, true),
+        RemedyAct::Drive => (ActionId::Drive, true),
+        RemedyAct::LetGo => (ActionId::Step, matches!(snapshot.plan.next, Some(Ok(_)))),
+        RemedyAct::Resume => (ActionId::Resume, true),
+        RemedyAct::RetryPrewarm => (ActionId::RetryPrewarm, true),
+        RemedyAct::CancelPrewarm => (ActionId::CancelPrewarm, true),
+    };
+    let action = id.action();
+    let is_possible = is_possible && (action.when)(ctx.model).is_ok();
+    let screen = (action.scope == ActionScope::Prewarm).then_some(ActionId::Prewarm);
+    let keys = screen.into_iter().chain([id]).map(|id| key_of(ctx.model, id.action()));
+    is_possible.then(|| keys.collect::<Vec<_>>().join(", then "))
+}
+
 fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: usize) -> Vec<Line<'static>> {
     let (glyph, role) = match finding.sign() {
         FindingSign::Wrong => (Glyph::Failed, ThemeRole::Bad),
@@ -177,21 +203,25 @@ fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: 
     let offers_undo = shown.snapshot.remedies().iter().any(|remedy| remedy.is_undo());
     let advice = |remedy| if offers_undo { beside_a_roll_back(remedy) } else { Some(remedy) };
     for remedy in finding.remedies.iter().filter_map(|remedy| advice(remedy)) {
-        say(remedy, &arrow, ThemeRole::Ok);
+        say(&with_acts(remedy, |act| keys_of_act(ctx, &shown.snapshot, act)), &arrow, ThemeRole::Ok);
     }
     for OfferedCommand { text, command } in &finding.commands {
         let line = ctx.model.cluster_flags.as_deref().and_then(|cluster| command.line(cluster));
         // This console also shows the output of the kubectl command.
-        let key = match (command, finding.nodes.first()) {
-            (KubectlCommand::Log(source), Some(node)) => {
-                let log = match source.run {
-                    LogRun::Current => ActionId::NodeLog,
-                    LogRun::Previous => ActionId::NodePrevious,
-                };
-                Some(format!("{} on the row of {node}", log.key()))
+        let keys: &[ActionId] = match command {
+            KubectlCommand::Log(source) if source.run == LogRun::Previous => &[ActionId::NodePrevious],
+            KubectlCommand::Log(_) => &[ActionId::NodeLog],
+            KubectlCommand::Pod { reads: PodReading::Description, .. } => {
+                &[ActionId::NodeDescribe, ActionId::NodeEvents]
             }
-            _ => None,
+            KubectlCommand::DescribeNode { .. } => &[ActionId::NodeDescribe],
+            _ => &[],
         };
+        let node = finding.nodes.first().filter(|_| !keys.is_empty());
+        let key = node.map(|node| {
+            let keys: Vec<String> = keys.iter().map(|id| id.key()).collect();
+            format!("{} on the row of {node}", keys.join(" and "))
+        });
         let ways: Vec<String> = key.into_iter().chain(line).collect();
         if !ways.is_empty() {
             say(&format!("{text}: {}", ways.join(", or ")), &arrow, ThemeRole::Ok);

@@ -65,6 +65,11 @@ impl OverlayFrame {
         lines.len().saturating_sub(usize::from(self.inside().height))
     }
 
+    /// Whether the title has room for all of these words.
+    pub(super) fn has_room_for(&self, words: &str) -> bool {
+        !is_wider(words, usize::from(self.over.width.saturating_sub(6)))
+    }
+
     /// Draws the frame with its title, and with the hint behind the title if there is room for all of it; returns the area inside.
     pub(super) fn put(&self, ctx: &RenderContext<'_>, buffer: &mut Buffer, title: &str, hint: &str) -> Rect {
         let with_hint = format!("{title}{hint}");
