@@ -501,7 +501,8 @@ impl Model {
     }
 
     pub(crate) fn say(&mut self, severity: StatusSeverity, text: impl Into<String>) {
-        self.status = Some(StatusLine { severity, text: text.into(), at: self.now });
+        let target = self.rollout().and_then(|page| page.snapshot()?.to.as_ref()).map(|to| to.hash.clone());
+        self.status = Some(StatusLine { severity, text: text.into(), at: self.now, target });
     }
 
     /// A new number for a question to a driver.

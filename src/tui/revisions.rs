@@ -15,7 +15,7 @@ use crate::engine::model::Str;
 use crate::engine::model::image::version_of;
 use crate::engine::model::labels::Labels;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
-use crate::tui::words::repository_change;
+use crate::tui::words::{halt_mark, repository_change};
 
 /// The revisions of one rollout, while they are shown.
 #[derive(Debug, Default)]
@@ -266,8 +266,7 @@ impl RevisionScreen {
         let marks = [
             (is(&self.current), "current"),
             (is(&self.target), "target"),
-            (halted.is_some_and(|halt| halt.perhaps_at.is_none()), "halted"),
-            (halted.is_some_and(|halt| halt.perhaps_at.is_some()), "halted?"),
+            (halted.is_some(), halted.map_or("", halt_mark)),
             (is(&self.undo), "undo"),
             (is(&self.marked), "MARKED"),
         ];

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::engine::model::Str;
+
 /// The message on the status line. It stays until the next message, or, once it is [old](StatusLine::is_old), until the screen changes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct StatusLine {
@@ -9,6 +11,8 @@ pub(crate) struct StatusLine {
     pub(crate) text: String,
     /// The time of the message, as the console's uptime.
     pub(crate) at: Duration,
+    /// The target of the open rollout at that time, if it was known: the message may be about it.
+    pub(crate) target: Option<Str>,
 }
 
 impl StatusLine {

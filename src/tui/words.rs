@@ -9,6 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use crate::engine::model::image::{is_same_repository, registry_of};
+use crate::engine::model::rollout_event::RevisionHalt;
 
 /// The most bytes of a cell. Graphemes of natural languages, and emoji, have fewer; a grapheme with more was made to flood a
 /// terminal, and marks without a width of their own would never fill a line.
@@ -21,6 +22,11 @@ pub(crate) fn repository_change(was: &str, new: &str) -> Option<&'static str> {
         false if registry_of(was) == registry_of(new) => Some("repository changes!"),
         false => Some("registry changes!"),
     }
+}
+
+/// The mark of a revision at which a rollout halted; with a question mark if it may have been another revision.
+pub(crate) fn halt_mark(halt: &RevisionHalt) -> &'static str {
+    if halt.perhaps_at.is_some() { "halted?" } else { "halted" }
 }
 
 /// The width of `text` in cells.

@@ -2,7 +2,7 @@
 
 use crate::engine::model::event::{Permission, Right, WatchHealth};
 use crate::engine::model::presence::Presence;
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{Snapshot, WatchView};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::key::Key;
 use crate::tui::model::{FleetPage, Model, Page, RolloutPage};
@@ -196,6 +196,9 @@ impl Action {
         }
         let snapshot = page.snapshot().ok_or("still loading: nothing is known yet")?;
         present(snapshot)?;
+        if matches!(self.guard, Guard::Write(_)) {
+            loaded(snapshot)?;
+        }
         // The condition is judged before the arming, so that nobody arms for an action that is refused afterwards.
         (self.when)(model)?;
         if matches!(self.guard, Guard::Write(_)) && model.armed_for().is_none() {
@@ -249,6 +252,17 @@ fn no_row(model: &Model) -> &'static str {
             "none passes the filter; esc clears it"
         }
         Some(WatchHealth::Live) => "there is none here; :ns all lists all namespaces",
+    }
+}
+
+/// What a dialog counts and fills in is not known before everything has been listed once. A pause does not wait for that.
+fn loaded(snapshot: &Snapshot) -> Result<(), String> {
+    let is_awaited = |watch: &&WatchView| watch.watched.is_needed() && watch.health == WatchHealth::Loading;
+    let awaited: Vec<String> =
+        snapshot.watches.iter().filter(is_awaited).map(|watch| watch.watched.to_string()).collect();
+    match awaited.is_empty() {
+        true => Ok(()),
+        false => Err(format!("still loading: waits for {}; press it again in a moment", awaited.join(", "))),
     }
 }
 

@@ -12,6 +12,7 @@ use super::field::{Handled, complete, field};
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::image::{ImageRef, change_warnings, is_by_digest, is_same_repository, version_of};
+use crate::engine::model::rollout_event::RevisionHalt;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
 
@@ -20,23 +21,31 @@ use crate::tui::key::Key;
 pub(crate) struct OfferedImage {
     pub(crate) image: Str,
     pub(crate) from: String,
-    /// The latest reason for which the rollout halted, if it halted at each revision that has this image.
-    pub(crate) halted: Option<Str>,
+    /// A halt of the rollout, if it halted at each revision that has this image: the latest that is known to be at one of them, else the latest that
+    /// may be.
+    pub(crate) halted: Option<RevisionHalt>,
 }
 
 /// The images of the DaemonSet's revisions, newest first, then those of `others`; each once.
 pub(crate) fn known_images<'a>(snapshot: &Snapshot, others: impl Iterator<Item = &'a Snapshot>) -> Arc<[OfferedImage]> {
     let mut known: Vec<OfferedImage> = Vec::new();
-    let mut add = |image: &Str, from: String, halted: Option<Str>| match known.iter_mut().find(|it| it.image == *image)
-    {
-        // An image that ran well in another revision is not the reason for the halt.
-        Some(known) => known.halted = known.halted.take().filter(|_| halted.is_some()),
-        None => known.push(OfferedImage { image: image.clone(), from, halted }),
-    };
+    let mut add =
+        |image: &Str, from: String, halted: Option<&RevisionHalt>| match known.iter_mut().find(|it| it.image == *image)
+        {
+            // An image that ran well in another revision is not the reason for the halt.
+            Some(known) => {
+                let both = known.halted.take().zip(halted);
+                known.halted = both.map(|(newer, older)| match (newer.perhaps_at, older.perhaps_at) {
+                    (Some(_), None) => older.clone(),
+                    _ => newer,
+                });
+            }
+            None => known.push(OfferedImage { image: image.clone(), from, halted: halted.cloned() }),
+        };
     for revision in snapshot.revisions.iter() {
         for (_, image) in &revision.images {
             let from = revision.number.map_or_else(|| "a revision".to_owned(), |number| format!("rev {number}"));
-            add(image, from, revision.halted.as_ref().map(|halted| halted.why.clone()));
+            add(image, from, revision.halted.as_ref());
         }
     }
     for other in others {

@@ -103,6 +103,11 @@ impl TuneForm {
         Ok(form)
     }
 
+    /// Whether the limits are confirmed as they are: those of a record that was begun anew, of which no value changes.
+    pub(crate) fn only_confirms(&self) -> bool {
+        self.confirms && !self.begins && !self.rows.iter().any(SettingLine::is_changed)
+    }
+
     pub(crate) fn command(&self) -> Result<Command, String> {
         let mut tuning = Tuning::default();
         let any_changed = self.rows.iter().any(SettingLine::is_changed);
@@ -112,7 +117,7 @@ impl TuneForm {
             tuning = tuning.and(change);
         }
         if tuning.is_empty() {
-            return Err("change a line: up and down choose it, type a value, left and right switch".into());
+            return Err("nothing changes: up and down choose a line, type a value, left and right switch".into());
         }
         Ok(Command::Tune(tuning))
     }

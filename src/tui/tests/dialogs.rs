@@ -121,6 +121,12 @@ fn the_smallest_screen_shows_title_field_buttons_and_the_way_out_of_every_dialog
                     let has = |words: &str| screen.lines().any(|line| line.contains(words));
                     assert!(has("┌ ") && has(verb) && has(" esc: ") && has("─┘"), "{what}");
                     assert!(["[ Cancel ]", "[>Cancel<]", "[>Stay<]"].iter().any(|button| has(button)), "{what}");
+                    // What enter does is told, where no button with the focus tells it.
+                    let Overlay::Dialog(dialog) = &console.model.overlay else { continue };
+                    let on_button = matches!(dialog.focus, Focus::Cancel | Focus::Go);
+                    let waits = dialog.focus == Focus::Form && dialog.danger().is_none() && dialog.waits();
+                    let told = has("enter") || has("its name first") || on_button || waits;
+                    assert!(told, "{what}");
                     let typed = view::draw(&console.model).1.cursor.is_some();
                     assert!(!is_form || typed || has("│ > ") || has("│   "), "{what}");
                 }
@@ -310,6 +316,16 @@ fn an_image_at_which_the_rollout_halted_is_not_offered_without_saying_so() {
     assert!(!offered.contains("halted at it"), "{offered}");
     let chosen = went_back().typed("AI<c-u>registry.factory.example/edge/agent:v1.9.0").screen();
     assert!(chosen.contains("! halted at it before (rev 15): 1 of 120 nodes failed (threshold 1): image "), "{chosen}");
+    // It may have been another revision: as the list of revisions says.
+    let mut perhaps = fixtures::halted().revisions.to_vec();
+    perhaps[0].halted.as_mut().unwrap().perhaps_at = Some(12);
+    let perhaps = Snapshot { to: running().from, from: running().to, revisions: perhaps.into(), ..running() };
+    let console = || TestConsole::on(perhaps.clone(), 120, 40);
+    let offered = console().typed("AI<backspace><backspace><backspace><backspace>").screen();
+    assert!(offered.contains("agent:v1.9.0 (rev 15, halted?)  agent:v1.8.2 (rev 14)"), "{offered}");
+    let chosen = console().typed("AI<c-u>registry.factory.example/edge/agent:v1.9.0").screen();
+    assert!(chosen.contains("! halted at revision 12, perhaps this one, before (rev 15): 1 of 120 nodes"), "{chosen}");
+    assert!(console().typed("v").screen().contains("halted?"), "{}", console().typed("v").screen());
     // What a revision that did not halt has as well is not blamed.
     let shared = |revision: &RevisionView| {
         let images = [revision.images[0].clone(), ("proxy".into(), "registry.factory.example/edge/proxy:v7".into())];
@@ -461,4 +477,21 @@ fn to_drive_and_to_stop_driving_say_what_happens_and_leave_few_lines_empty() {
         };
         assert!(empty(&drive) <= 3 && empty(&stop) <= 3, "{}\n{}", drive.screen(), stop.screen());
     }
+}
+
+/// Limits that are only confirmed are not said to change; an ordinary form without a change says that nothing does.
+#[test]
+fn limits_without_a_change_are_not_said_to_change() {
+    let unchanged = open("L", (120, 40)).screen();
+    assert!(unchanged.contains("nothing changes: up and down choose a line"), "{unchanged}");
+    let begun = crate::engine::model::record::By { by: "ben@bastion-1/2".into(), at: fixtures::ago(60) };
+    let soak = std::time::Duration::from_secs(60);
+    let lost = crate::engine::report::snapshot::Alarm::LimitsLost { begun, max_unavailable: 2, soak };
+    let snapshot = Snapshot { alarms: vec![lost], ..running() };
+    let mut console = TestConsole::on(snapshot, 120, 40).typed("AL").answered(preview(Danger::Bounded));
+    let screen = console.screen();
+    assert!(screen.contains("┌ Confirm the limits") && screen.contains("[ Confirm ]"), "{screen}");
+    console.type_keys("7");
+    let screen = console.screen();
+    assert!(screen.contains("┌ Limits") && screen.contains("[ Change ]"), "{screen}");
 }

@@ -7,14 +7,16 @@ use crate::driver::CommandError;
 use crate::engine::model::command::{Command, Early, Refusal, Step, Takeover};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{OnDrift, Secs, Tuning};
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::action::own_keys;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::message::Msg;
 use crate::tui::model::Overlay;
+use crate::tui::status::StatusSeverity;
 
 /// What the console asked the driver to do.
 pub(super) fn done(console: &TestConsole) -> Vec<Command> {
@@ -187,6 +189,41 @@ fn a_late_answer_to_an_overtaken_question_is_dropped() {
     console.tell(Msg::Previewed(first, Ok(preview(Danger::Bounded))));
     console.type_keys("<enter>");
     assert_eq!(done(&console), []);
+}
+
+/// What a dialog counts and fills in is not known before everything was listed. A pause waits for nothing.
+#[test]
+fn what_writes_opens_no_dialog_before_everything_is_listed() {
+    let watches = |awaited: Watched| {
+        let mut watches = running().watches;
+        watches
+            .iter_mut()
+            .filter(|watch| watch.watched == awaited)
+            .for_each(|watch| watch.health = WatchHealth::Loading);
+        watches
+    };
+    for (awaited, said) in [(Watched::Pods, "still loading: waits for pods"), (Watched::Lease, "waits for lease")] {
+        let phase = if awaited == Watched::Pods { Phase::Loading } else { Phase::Running };
+        let half = Snapshot { phase, watches: watches(awaited), ..running() };
+        for keys in ["U", "S", "I", "L", "N", "R"] {
+            let console = TestConsole::on(half.clone(), 80, 24).typed("A").typed(keys);
+            assert!(!matches!(console.model.overlay, Overlay::Dialog(_)), "{keys}: {}", console.screen());
+            assert!(status(&console).contains(said), "{keys}: {}", status(&console));
+        }
+        let paused = TestConsole::on(half, 80, 24).typed("P<enter>");
+        assert!(matches!(done(&paused)[..], [Command::Pause { .. }]), "{}", paused.screen());
+    }
+    // What only tells more is not waited for.
+    let half = Snapshot { watches: watches(Watched::Events), ..running() };
+    let mut console = TestConsole::on(half, 80, 24).typed("AU");
+    assert!(matches!(console.model.overlay, Overlay::Dialog(_)), "{}", console.screen());
+    // Pods are counted as they are now.
+    let mut revisions = running().revisions.to_vec();
+    revisions[1].pods = 77;
+    console.see(Snapshot { revisions: revisions.clone().into(), ..running() });
+    assert!(console.screen().contains("    77  v1.8.2"), "{}", console.screen());
+    console.see(Snapshot { revisions: revisions.into(), phase: Phase::Loading, ..running() });
+    assert!(console.screen().contains("     …  v1.8.2"), "{}", console.screen());
 }
 
 /// What was still loading when a dialog was opened is there by now: a refusal is not the last word.
@@ -418,4 +455,26 @@ fn who_wants_to_load_all_anew_is_told_that_nothing_has_to_be() {
             assert!(screen.contains("nothing to reload: changes are shown as they come"), "{keys}:\n{screen}");
         }
     }
+}
+
+/// A message of the time of another target could be read as one about the present one.
+#[test]
+fn what_was_said_of_an_earlier_target_goes() {
+    let refused = || {
+        let mut console = on_running();
+        console.tell(Msg::Said(StatusSeverity::Refused, "halted: resume it first".into()));
+        console
+    };
+    let other = Snapshot { to: running().from, from: running().to, ..running() };
+    let mut console = refused();
+    console.wait(2);
+    console.see(other.clone());
+    assert!(status(&console).contains("halted"), "it can be read");
+    console.wait(4);
+    console.see(other.clone());
+    assert!(console.model.status.is_none(), "{}", console.screen());
+    let mut console = refused();
+    console.wait(6);
+    console.see(running());
+    assert!(status(&console).contains("halted"), "the same target");
 }

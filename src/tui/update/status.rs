@@ -13,17 +13,22 @@ use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::engine::report::words::VersionWords;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::{Model, RolloutPage};
-use crate::tui::status::StatusSeverity;
+use crate::tui::status::{StatusLine, StatusSeverity};
 
 /// The time for which a success stays whatever goes wrong meanwhile: the user learns that the command worked, and reads the
 /// alarm beside it.
 const ANSWERED: Duration = Duration::from_secs(5);
 
-/// Removes a message that is old, or one about a success that could be read, if `snapshot` shows that something went wrong
-/// since. Call it before the page takes the snapshot in.
+/// Removes a message that is old, one that could be read and is from the time of another target than that of `snapshot`, or
+/// one about a success that could be read, if `snapshot` shows that something went wrong since. Call it before the page takes the snapshot in.
 pub(super) fn drop_outdated(model: &mut Model, target: &DaemonSetRef, snapshot: &Snapshot) {
-    let success = model.status.as_ref().is_some_and(|status| {
-        status.severity == StatusSeverity::Good && model.now.saturating_sub(status.at) >= ANSWERED
+    let was_read = |status: &&StatusLine| model.now.saturating_sub(status.at) >= ANSWERED;
+    let read = model.status.as_ref().filter(was_read);
+    let success = read.is_some_and(|status| status.severity == StatusSeverity::Good);
+    let to = snapshot.to.as_ref().map(|to| &to.hash);
+    let of_another = read.is_some_and(|status| {
+        // The answer to a pending command is about whatever it asked for.
+        status.severity != StatusSeverity::Busy && status.target.as_ref().zip(to).is_some_and(|(then, now)| then != now)
     });
     let old = model.status.as_ref().is_some_and(|status| status.is_old(model.now));
     let page = model.rollout().filter(|page| page.target == *target);
@@ -33,7 +38,7 @@ pub(super) fn drop_outdated(model: &mut Model, target: &DaemonSetRef, snapshot: 
         // A DaemonSet that was handed back needs no driver.
         let handed_back = snapshot.driver == DriverView::Nobody && !snapshot.adopted;
         let driver_changed = known.is_some_and(|known| drives(known) && !drives(snapshot)) && !handed_back;
-        old || success && (driver_changed || is_worse(known, snapshot))
+        old || of_another || success && (driver_changed || is_worse(known, snapshot))
     };
     if page.is_some_and(outdated) {
         model.status = None;

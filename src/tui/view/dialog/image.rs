@@ -16,7 +16,7 @@ use crate::engine::model::image::{ImageRef, without_user};
 use crate::tui::dialog::ImageForm;
 use crate::tui::dialog::image::{ImageDifference, ImageLine, OfferedImage, completions};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, fit_middle, is_wider, width, wrap};
+use crate::tui::words::{fit, fit_middle, halt_mark, is_wider, width, wrap};
 
 /// The most completions that are shown.
 const MOST: usize = 24;
@@ -71,8 +71,10 @@ pub(super) fn change(body: &mut DialogBody<'_>, now: &str, new: &str, is_refused
 
 /// Shows that the rollout halted at this image before, and why.
 fn halted(body: &mut DialogBody<'_>, known: &[OfferedImage], image: &str) {
-    if let Some(OfferedImage { from, halted: Some(why), .. }) = known.iter().find(|known| *known.image == *image) {
-        body.say(&format!("{} halted at it before ({from}): {why}", body.ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
+    if let Some(OfferedImage { from, halted: Some(halt), .. }) = known.iter().find(|known| *known.image == *image) {
+        let at = halt.perhaps_at.map_or_else(|| "it".to_owned(), |at| format!("revision {at}, perhaps this one,"));
+        let said = format!("{} halted at {at} before ({from}): {}", body.ctx.glyph(Glyph::Alarm), halt.why);
+        body.say(&said, ThemeRole::Warn);
     }
 }
 
@@ -81,7 +83,7 @@ pub(super) fn offer(body: &mut DialogBody<'_>, known: &[OfferedImage], input: &I
     let last = |image: &str| image.rsplit('/').next().unwrap_or(image).to_owned();
     let words: Vec<String> = completions(known, input.value())
         .map(|OfferedImage { image, from, halted }| {
-            let halted = if halted.is_some() { ", halted" } else { "" };
+            let halted = halted.as_ref().map(|halt| format!(", {}", halt_mark(halt))).unwrap_or_default();
             format!("{} ({from}{halted})", last(without_user(image)))
         })
         .collect();
@@ -118,8 +120,10 @@ impl DialogBody<'_> {
     /// A line with a text field after `name`; `default` explains an empty field.
     pub(super) fn text_line(&mut self, (chosen, focused): (bool, bool), name: &str, input: &Input, default: &str) {
         let ctx = self.ctx;
+        // Where cells are few, an image needs those beside a short name.
+        let least = if default.is_empty() { 0 } else { NAME - 2 };
         let name = match self.cells < NARROW {
-            true => format!("{}  ", fit_middle(name, NAME - 2)),
+            true => format!("{:1$}  ", fit_middle(name, NAME - 2), least),
             false => format!("{:NAME$}", fit_middle(name, NAME - 1)),
         };
         if !chosen {
@@ -129,8 +133,18 @@ impl DialogBody<'_> {
         self.focus_line = Some(self.lines.len());
         let name = ctx.span(format!("{} {name}", ctx.glyph(Glyph::Cursor)), ThemeRole::Title);
         self.field(name, input, focused);
-        if let Some(line) = self.lines.last_mut().filter(|_| input.value().is_empty()) {
-            line.spans.push(ctx.span(format!(" {default}"), ThemeRole::Muted));
+        if !input.value().is_empty() || default.is_empty() {
+            return;
+        }
+        // What an empty field means is not cut.
+        let room = self.cells.saturating_sub(self.lines.last().map_or(0, Line::width) + 1);
+        match self.lines.last_mut() {
+            Some(line) if width(default) <= room => line.spans.push(ctx.span(format!(" {default}"), ThemeRole::Muted)),
+            _ => {
+                let (indent, cells) = (self.indent(), self.cells.saturating_sub(self.indent()));
+                let wrapped: Vec<String> = wrap(default, cells).map(|text| format!("{:indent$}{text}", "")).collect();
+                self.lines.extend(wrapped.into_iter().map(|text| Line::from(ctx.span(text, ThemeRole::Muted))));
+            }
         }
     }
 

@@ -10,12 +10,12 @@
 use ratatui::text::Line;
 
 use super::DialogBody;
-use crate::engine::report::snapshot::{RevisionView, Snapshot};
+use crate::engine::report::snapshot::{Phase, RevisionView, Snapshot};
 use crate::engine::report::words::VersionWords;
 use crate::tui::dialog::{PreviewState, Undo};
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::repository_change;
+use crate::tui::words::{halt_mark, repository_change};
 
 pub(super) fn fill(body: &mut DialogBody<'_>, form: &Undo, answer: &PreviewState, shown: &ShownSnapshot) {
     let ctx = body.ctx;
@@ -26,14 +26,16 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Undo, answer: &PreviewState
     for (index, revision) in form.revisions.iter().enumerate().skip(first).take(8) {
         let age = revision.created_at.map(|at| ctx.age(shown, at)).unwrap_or_else(|| "?".to_owned());
         let cause = revision.change_cause.as_ref().map(|cause| format!("   {cause}")).unwrap_or_default();
-        let halted = revision.halted.as_ref();
-        let halted = halted.map_or("", |halt| if halt.perhaps_at.is_some() { "   halted?" } else { "   halted" });
+        let halted = revision.halted.as_ref().map(|halt| format!("   {}", halt_mark(halt))).unwrap_or_default();
         let elsewhere = repository_change_to(&shown.snapshot, revision).map(|words| format!("   {words}"));
         let elsewhere = elsewhere.unwrap_or_default();
+        // The form keeps the revisions as they were when it was opened, and their pods move.
+        let now = shown.snapshot.revisions.iter().find(|now| now.hash == revision.hash);
+        let pods = now.map_or(revision.pods, |now| now.pods);
+        let pods = if shown.snapshot.phase == Phase::Loading { "…".to_owned() } else { pods.to_string() };
         let text = format!(
-            "{:>3}  {age:>4}  {:>4}  {}{elsewhere}{halted}{cause}",
+            "{:>3}  {age:>4}  {pods:>4}  {}{elsewhere}{halted}{cause}",
             numbers(revision),
-            revision.pods,
             VersionWords(revision)
         );
         body.choice(index == form.chosen && form.unchosen.is_none(), &text);
