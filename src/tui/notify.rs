@@ -3,7 +3,7 @@
 use super::model::{Model, RolloutPage};
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::rollout_event::RolloutEventKind;
+use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 
@@ -34,17 +34,33 @@ impl TakenOver {
         else {
             return None;
         };
-        // These events are only about this process; the last one tells how it ceased to drive.
-        let last = snapshot.timeline.iter().rev().find_map(|event| match &event.kind {
-            RolloutEventKind::LeaseLost { to } | RolloutEventKind::LeaseGivenBack { to } => {
-                Some((event.at, to.clone()))
-            }
-            RolloutEventKind::LeaseAcquired | RolloutEventKind::LeaseTakenOver { .. } => Some((event.at, None)),
-            _ => None,
-        });
-        let (at, to) = last?;
-        (to? == *holder).then(|| Self { by: holder.clone(), at })
+        let last = last_about_the_lease(snapshot)?;
+        let (RolloutEventKind::LeaseLost { to } | RolloutEventKind::LeaseGivenBack { to }) = &last.kind else {
+            return None;
+        };
+        (to.as_ref()? == holder).then(|| Self { by: holder.clone(), at: last.at })
     }
+}
+
+/// The last event that tells how this process came to drive, or ceased to: these events are only about this process.
+fn last_about_the_lease(snapshot: &Snapshot) -> Option<&RolloutEvent> {
+    snapshot.timeline.iter().rev().find(|event| {
+        matches!(
+            event.kind,
+            RolloutEventKind::LeaseLost { .. }
+                | RolloutEventKind::LeaseGivenBack { .. }
+                | RolloutEventKind::LeaseAcquired
+                | RolloutEventKind::LeaseTakenOver { .. }
+                | RolloutEventKind::RecordDeleted
+        )
+    })
+}
+
+/// When somebody deleted the Lease by which this console drove, as long as there is no other record and nobody drives.
+pub(crate) fn lease_deleted(snapshot: &Snapshot) -> Option<Timestamp> {
+    let nobody = snapshot.driver == DriverView::Nobody && snapshot.started_at.is_none();
+    let last = last_about_the_lease(snapshot).filter(|_| nobody)?;
+    (last.kind == RolloutEventKind::RecordDeleted).then_some(last.at)
 }
 
 /// The properties of a rollout whose change is worth a call.

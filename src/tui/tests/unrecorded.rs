@@ -48,6 +48,28 @@ fn to_drive_is_refused_until_there_is_a_record_and_not_after() {
     assert!(screen.contains("[ Drive ]") || screen.contains("[>Drive<]"), "{screen}");
 }
 
+/// Who deleted it is in no watch; that this console drives no more, and what leads to driving again, is told.
+#[test]
+fn a_console_that_drove_tells_that_its_lease_was_deleted() {
+    let [gone, anew] = recorded_anew();
+    for (width, height, said) in [
+        (40, 12, "Lease deleted 2s ago; drives no more"),
+        (80, 24, "Lease deleted 2s ago; drives no more"),
+        (120, 40, "Lease deleted 2s ago: this console drives no more   A arms: L begins a new record, then D drives"),
+        (200, 50, "by whom is not known; this console does not drive any more   A arms: L begins a new record, then D"),
+    ] {
+        let screen = TestConsole::on(gone.clone(), width, height).screen();
+        assert!(screen.contains(said), "{width}x{height}:\n{screen}");
+        assert!(screen.contains("L sets its limits, which begin"), "{width}x{height}:\n{screen}");
+        let screen = TestConsole::on(anew.clone(), width, height).screen();
+        assert!(!screen.contains("Lease deleted"), "{width}x{height}:\n{screen}");
+    }
+    // Somebody drives another record meanwhile.
+    let driven = Snapshot { timeline: gone.timeline.clone(), ..super::fixtures::running() };
+    let screen = TestConsole::on(driven, 120, 40).screen();
+    assert!(!screen.contains("Lease deleted"), "{screen}");
+}
+
 #[test]
 fn settings_of_a_record_that_is_not_there_are_not_shown_as_in_force() {
     let [gone, _] = recorded_anew();

@@ -29,7 +29,9 @@ mod unsent;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use self::attention::{alarms, clocks, gitops_owner, next_keys, paused_briefly, taken_over, trouble, unseen};
+use self::attention::{
+    alarms, clocks, gitops_owner, lease_deleted, next_keys, paused_briefly, taken_over, trouble, unseen,
+};
 pub(super) use self::attention::{blocker, group, keys_in_words};
 use self::identity::identity;
 pub(super) use self::identity::{access, banner, warnings};
@@ -75,7 +77,8 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
         if page.node_page.is_some() {
             return vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells, reason.is_some())];
         }
-        let mut below: Vec<Line<'static>> = taken_over(ctx, shown, cells).into_iter().collect();
+        let mut below: Vec<Line<'static>> =
+            taken_over(ctx, shown, cells).or_else(|| lease_deleted(ctx, shown, cells)).into_iter().collect();
         below.extend(alarms(ctx, shape, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
         below.extend(paused_briefly(ctx, snapshot, cells, if area.height < 12 { 1 } else { 2 }));
         // If no other text is shown: why the rollout stands still and what moves it; on a screen without a row to spare the
@@ -116,7 +119,7 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
     lines.push(change(ctx, shown, cells));
     lines.push(progress(ctx, page, shown, cells));
     lines.extend(budget(ctx, page, shown, cells));
-    lines.extend(taken_over(ctx, shown, cells));
+    lines.extend(taken_over(ctx, shown, cells).or_else(|| lease_deleted(ctx, shown, cells)));
     lines.extend(blocker(ctx, shown, cells, if area.height < 32 { 2 } else { 4 }));
     lines.extend(prewarm::stands(ctx, page, shown, cells));
     lines.extend(gitops_owner(ctx, snapshot, cells));

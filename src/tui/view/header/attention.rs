@@ -20,7 +20,7 @@ use crate::tui::action::{ActionId, Guard};
 use crate::tui::model::RolloutPage;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::model::summary::{DownNodes, TroubleGroup};
-use crate::tui::notify::TakenOver;
+use crate::tui::notify::{self, TakenOver};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, width, wrap};
 
@@ -147,6 +147,28 @@ fn with_keys(mut lines: Vec<String>, keys: String, cells: usize) -> Vec<String> 
 
 fn warned(ctx: &RenderContext<'_>, lines: Vec<String>) -> Vec<Line<'static>> {
     lines.into_iter().map(|line| Line::from(vec![Span::raw(" "), ctx.span(line, ThemeRole::Warn)])).collect()
+}
+
+/// Somebody deleted the Lease by which this console drove: that it drives no more, and the keys that lead to driving again. Who
+/// deleted it is in no watch.
+pub(super) fn lease_deleted(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Option<Line<'static>> {
+    let at = notify::lease_deleted(&shown.snapshot)?;
+    let arm = if ctx.model.armed_for().is_none() { arm_first() } else { String::new() };
+    let (tune, drive) = (ActionId::Tune.key(), ActionId::Drive.key());
+    let remedy = match shown.snapshot.alarms.contains(&Alarm::RecordMissing) {
+        true => format!("{arm}{tune} begins a new record, then {drive} drives"),
+        false => format!("{arm}{} begins a new rollout", ActionId::Image.key()),
+    };
+    let ago = ctx.age(shown, at);
+    let texts = [
+        format!("Lease deleted {ago} ago, by whom is not known; this console does not drive any more   {remedy}"),
+        format!("Lease deleted {ago} ago: this console drives no more   {remedy}"),
+        format!("Lease deleted {ago} ago; drives no more"),
+    ];
+    let room = cells.saturating_sub(2);
+    let [full, short, least] = texts;
+    let text = [full, short].into_iter().find(|text| width(text) <= room).unwrap_or(least);
+    Some(Line::from(vec![Span::raw(" "), ctx.span(fit(&text, room).into_owned(), ThemeRole::Warn)]))
 }
 
 /// Somebody else drives a rollout that this console drove: who, from where, since when, and how to drive again.
