@@ -8,6 +8,7 @@ mod diagnosis;
 mod dialogs;
 mod distance;
 mod events;
+mod few_cells;
 mod filter;
 mod filtering;
 mod fixtures;

@@ -290,7 +290,7 @@ pub(crate) fn rank(row: &FleetRow) -> u8 {
 }
 
 /// The DaemonSet's state in words. Misscheduled Pods are not among the desired ones: the text beside their number tells why.
-fn standing(row: &FleetRow) -> String {
+pub(crate) fn standing(row: &FleetRow) -> String {
     match &row.state {
         FleetState::Misscheduled(pods) => {
             let whose = if *pods == 1 { "its node is" } else { "their nodes are" };

@@ -51,9 +51,12 @@ fn what_the_chosen_limit_comes_to_is_not_cut_where_cells_are_few() {
         screen.contains("> max-unavailable      default ") && screen.contains("│   as the DaemonSet says: 2 "),
         "{screen}"
     );
-    assert!(screen.contains("… 17 more: down"), "{screen}");
+    // Three of them at least, and how many there are.
+    assert!(screen.contains("┌ Limits, 1 of 18 ─"), "{screen}");
+    assert!(screen.contains("  max-pulling          default") && screen.contains("  max-pulling-per-site"), "{screen}");
     console.type_keys("<down>");
     let screen = console.screen();
+    assert!(screen.contains("┌ Limits, 2 of 18 ─"), "{screen}");
     assert!(
         screen.contains("> max-pulling          default") && screen.contains("as many as may be down "),
         "{screen}"
@@ -378,7 +381,7 @@ fn nodes_that_went_down_by_themselves_are_named_above_the_list() {
 fn the_dialog_of_a_write_names_the_cluster_and_how_many_nodes_stay() {
     let step = || Preview { title: "1 node updated in total, 119 stay".into(), ..preview(Danger::Bounded) };
     let screen = TestConsole::on(running(), 40, 12).typed("AS").answered(step()).screen();
-    assert!(screen.contains("┌ 1 node updated in total, 119 stay ───┐"), "{screen}");
+    assert!(screen.contains("┌ 1 updated, 119 stay ── enter: do it ─┐"), "{screen}");
     assert!(screen.contains("└─ prod-eu/edge ─"), "{screen}");
     let screen = TestConsole::on(running(), 80, 24).typed("AS").answered(step()).screen();
     assert!(screen.contains("┌ Step: 1 node updated in total, 119 stay ─"), "{screen}");

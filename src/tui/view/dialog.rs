@@ -22,6 +22,7 @@
 //! buttons, so that the cost can be read beside it.
 
 mod buttons;
+mod canary;
 mod frame;
 mod image;
 mod preview;
@@ -35,9 +36,9 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use tui_input::Input;
 
-use self::buttons::draw_buttons;
-use self::frame::{Heights, LEAST_HEIGHT, height_for, put_foot, room, title};
-use self::preview::{fill_preview, name_nodes};
+use self::buttons::{Hints, draw_buttons};
+use self::frame::{Heights, LEAST_HEIGHT, height_for, put_enter, put_foot, room, title_beside};
+use self::preview::fill_preview;
 use super::footer::skip_cells;
 use super::{RenderContext, ScreenParts, put_box, put_lines};
 use crate::engine::model::command::Command;
@@ -48,7 +49,6 @@ use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::dialog::BudgetField;
-use crate::tui::dialog::Canary;
 use crate::tui::dialog::Dialog;
 use crate::tui::dialog::DriftChoice;
 use crate::tui::dialog::Focus;
@@ -69,6 +69,9 @@ const NAME: usize = 14;
 const NARROW: usize = 60;
 /// The number of lines that are kept for the preview until it arrives.
 const ANSWER: usize = 4;
+
+/// Below this number of lines a long form takes all but one of them.
+const LOW: usize = 8;
 
 /// The content between title and buttons.
 struct DialogBody<'a> {
@@ -180,13 +183,29 @@ pub(super) fn draw(
     buffer: &mut Buffer,
 ) -> Option<Position> {
     let (area, body) = laid_out(ctx, parts, dialog);
-    let inside = put_box(ctx, buffer, area, &title(dialog, usize::from(area.width).saturating_sub(6)));
-    put_foot(ctx, dialog, area, buffer);
+    let inside = super::inside_box(area);
+    let refusal = refusal(ctx, parts);
+    let (hidden, top) = scrolled(dialog, &body, height_of_text(&body, inside, &refusal));
+    let more = if body.hidden || hidden > top {
+        format!("{} pgdn", ctx.glyph(Glyph::Unfolded))
+    } else if top > 0 {
+        "pgup".to_owned()
+    } else {
+        String::new()
+    };
+    let hints = Hints::of(ctx, dialog, inside.width, &more);
+    let cells = usize::from(area.width).saturating_sub(6);
+    let (title, beside) = title_beside(dialog, cells, hints.enter);
+    put_box(ctx, buffer, area, &title);
+    if !beside.is_empty() {
+        put_enter(ctx, area, beside, buffer);
+    }
+    // A button with the focus says by itself what enter does.
+    let is_told = !beside.is_empty() || matches!(dialog.focus, Focus::Cancel | Focus::Go);
+    put_foot(ctx, dialog, area, [&hints.more, if is_told { "" } else { hints.enter }], buffer);
     if inside.is_empty() {
         return None;
     }
-    let refusal = refusal(ctx, parts);
-    let (hidden, top) = scrolled(dialog, &body, height_of_text(&body, inside, &refusal));
     // Beside as many lines as there are, else at the end of the room.
     let rows = u16::try_from(body.lines.len()).unwrap_or(u16::MAX);
     let text = Rect { height: rows.min(height_of_text(&body, inside, &refusal)), ..inside };
@@ -196,14 +215,7 @@ pub(super) fn draw(
     put_lines(buffer, text, &body.lines[top..]);
     put_lines(buffer, name, &body.name);
     let buttons = Rect { y: inside.bottom() - 1, height: 1, ..inside };
-    let more = if body.hidden || hidden > top {
-        format!("{} pgdn", ctx.glyph(Glyph::Unfolded))
-    } else if top > 0 {
-        "pgup".to_owned()
-    } else {
-        String::new()
-    };
-    draw_buttons(ctx, dialog, buttons, &more, buffer);
+    draw_buttons(ctx, dialog, buttons, &hints.beside, buffer);
     let (row, column) = match (body.name_cursor, body.cursor) {
         (Some(column), _) => (name.y, column),
         (None, Some((line, column))) => {
@@ -265,8 +277,13 @@ fn laid_out<'a>(ctx: &'a RenderContext<'a>, parts: &ScreenParts, dialog: &Dialog
         body = filled(ctx, dialog, room, usize::MAX, (Density::Brief, false));
     }
     if body.lines.len().max(body.answer_line + ANSWER) > height {
-        // A long form leaves room for the preview.
-        let form = height.saturating_sub(ANSWER + 1).max(3);
+        // A long form leaves room for the preview: less where lines are few and nothing warns of what it would do.
+        let kept = match &dialog.answer {
+            PreviewState::Preview(preview) if height < LOW && preview.warnings.is_empty() => 2,
+            PreviewState::Incomplete(_) | PreviewState::Asking(_) if height < LOW => 1,
+            _ => ANSWER + 1,
+        };
+        let form = height.saturating_sub(kept).max(3);
         body = filled(ctx, dialog, room, form, (density, false));
         if body.lines.len() > height {
             body = filled(ctx, dialog, room, form, (Density::Brief, false));
@@ -404,7 +421,7 @@ fn fill(body: &mut DialogBody<'_>, dialog: &Dialog, page: Option<&RolloutPage>) 
         Form::Image(form) => {
             image::fill(body, form, matches!(dialog.answer, PreviewState::Refused(_)), focused);
         }
-        Form::Canary(form) => fill_canary(body, form, &dialog.answer, snapshot, focused),
+        Form::Canary(form) => canary::fill(body, form, &dialog.answer, snapshot, focused),
         Form::Undo(form) => undo::fill(body, form, &dialog.answer, shown),
         Form::Adopt(form) => {
             fill_budget(body, &form.budget, focused);
@@ -539,51 +556,4 @@ fn fill_drift(body: &mut DialogBody<'_>, drift: DriftChoice, focused: bool) {
     let least = format!("on drift {now}");
     let words = words.into_iter().find(fits).unwrap_or(least);
     body.choice(focused, &words);
-}
-
-fn fill_canary(body: &mut DialogBody<'_>, form: &Canary, answer: &PreviewState, snapshot: &Snapshot, focused: bool) {
-    let ctx = body.ctx;
-    body.field(ctx.span("Only nodes with: ", ThemeRole::Title), &form.input, focused);
-    let completions = form.completions(snapshot);
-    if !completions.is_empty() {
-        for line in completion_lines(&completions, body.cells) {
-            body.lines.push(Line::from(ctx.span(line, ThemeRole::Muted)));
-        }
-    }
-    body.gap();
-    match form.matching(snapshot) {
-        // The error is shown in place of the preview.
-        Err(_) => {}
-        Ok((nodes, all)) if form.input.value().trim().is_empty() => {
-            debug_assert_eq!(nodes.len(), all);
-            body.say(&format!("No restriction: all {all} nodes."), ThemeRole::Text);
-        }
-        // The preview tells that no node matches.
-        Ok((nodes, _)) if nodes.is_empty() => {}
-        Ok((nodes, all)) => {
-            // The preview tells the number of nodes, once it has arrived.
-            let words = match answer {
-                PreviewState::Preview(_) => "Nodes that match:".to_owned(),
-                _ => format!("{} of {all} nodes match:", nodes.len()),
-            };
-            body.say(&words, ThemeRole::Title);
-            name_nodes(body, nodes.iter().map(|node| &*node.name));
-        }
-    }
-}
-
-/// The completions, each with the number of nodes that have it, in three lines at most: `right completes: zone (120)  … and 3 more`.
-fn completion_lines(completions: &[(String, usize)], cells: usize) -> Vec<String> {
-    const LINES: usize = 3;
-    let said = |shown: usize| {
-        let mut words: Vec<String> =
-            completions[..shown].iter().map(|(text, nodes)| format!("{text} ({nodes})")).collect();
-        if shown < completions.len() {
-            words.push(format!("and {} more", completions.len() - shown));
-        }
-        wrap(&format!("right completes: {}", words.join("  ")), cells).collect::<Vec<String>>()
-    };
-    let fits = |shown: &usize| said(*shown).len() <= LINES;
-    let shown = (0..=completions.len().min(24)).rev().find(fits).unwrap_or(0);
-    said(shown)
 }

@@ -14,9 +14,10 @@ use ratatui::text::{Line, Span};
 
 use super::table::{Table, select};
 use super::{RenderContext, ScreenParts, header, put, put_lines, put_rule};
+use crate::driver::FleetRow;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::time::ShortDuration;
-use crate::tui::columns::fleet::{BAR, FLEET_COLUMNS, FleetCell, FleetSort, progress_words, sign};
+use crate::tui::columns::fleet::{BAR, FLEET_COLUMNS, FleetCell, FleetSort, progress_words, sign, standing};
 use crate::tui::columns::{Column, widths};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::{FleetPage, Page};
@@ -159,16 +160,33 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
 
 /// Namespace and name of the selected DaemonSet, if its row is too narrow for both: several namespaces may have DaemonSets
 /// of the same name.
-pub(super) fn selected_in_full(ctx: &RenderContext<'_>, cells: u16) -> Option<String> {
-    let page = ctx.model.fleet.as_ref().filter(|_| ctx.model.page == Page::Fleet)?;
-    let row = page.current()?;
-    let widths = widths(FLEET_COLUMNS, &*page.fleet, usize::from(cells));
-    let is_cut = |column: &str, text: &str| {
-        let at = FLEET_COLUMNS.iter().position(|known| known.name == column);
-        at.and_then(|at| widths.get(at)).is_none_or(|cells| width(text) > *cells)
-    };
-    let cut = is_cut("namespace", &row.namespace) || is_cut("name", &row.name);
+pub(super) fn name_in_full(ctx: &RenderContext<'_>, cells: u16) -> Option<String> {
+    let row = selected(ctx)?;
+    let cut = is_cut(ctx, cells, "namespace", &row.namespace) || is_cut(ctx, cells, "name", &row.name);
     cut.then(|| format!("{}/{}", row.namespace, row.name))
+}
+
+/// What its row is too narrow for of the selected DaemonSet: its name, its state, or both: `edge/ipc-agent: halted: 1 failed`.
+pub(super) fn selected_in_full(ctx: &RenderContext<'_>, cells: u16) -> Option<String> {
+    let standing = standing(selected(ctx)?);
+    let state = is_cut(ctx, cells, "state", &standing).then_some(standing);
+    match (name_in_full(ctx, cells), state) {
+        (Some(name), Some(state)) => Some(format!("{name}: {state}")),
+        (name, state) => name.or(state),
+    }
+}
+
+/// The row with the cursor.
+fn selected<'a>(ctx: &'a RenderContext<'_>) -> Option<&'a FleetRow> {
+    ctx.model.fleet.as_ref().filter(|_| ctx.model.page == Page::Fleet)?.current_row()
+}
+
+/// Whether a column of the list is too narrow for `text`.
+fn is_cut(ctx: &RenderContext<'_>, cells: u16, column: &str, text: &str) -> bool {
+    let Some(page) = &ctx.model.fleet else { return false };
+    let widths = widths(FLEET_COLUMNS, &*page.fleet, usize::from(cells));
+    let at = FLEET_COLUMNS.iter().position(|known| known.name == column);
+    at.and_then(|at| widths.get(at)).is_none_or(|cells| width(text) > *cells)
 }
 
 /// The content of a cell, as text; `room` is the width of the progress column.

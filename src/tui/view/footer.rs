@@ -211,7 +211,7 @@ fn list_mark(ctx: &RenderContext<'_>, cells: usize) -> Option<String> {
     let Some(filter) = ctx.model.filter().filter(|filter| !filter.is_all()) else {
         return (!frozen.is_empty()).then(|| format!(" {frozen}"));
     };
-    let selected = fleet::selected_in_full(ctx, u16::try_from(cells).unwrap_or(u16::MAX));
+    let selected = fleet::name_in_full(ctx, u16::try_from(cells).unwrap_or(u16::MAX));
     let selected = selected.map(|name| format!("{} {dot} ", fit_middle(&name, cells.saturating_sub(16))));
     // The number of hidden nodes in trouble is never left out; the word `frozen` has precedence over the key that ends the freeze.
     let hidden = page.map(|page| page.hidden.to_string()).unwrap_or_default();
@@ -245,7 +245,9 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, parts: &ScreenParts
             // The screen has no room for the rule that tells it.
             (Some(mark), _) => say(ctx, buffer, area, &mark, ThemeRole::Muted),
             (None, Some(name)) => {
-                let name = fit_middle(&name, usize::from(area.width).saturating_sub(2));
+                // Of a name both ends tell, of a state the beginning.
+                let room = usize::from(area.width).saturating_sub(2);
+                let name = if name.contains(": ") { fit(&name, room) } else { fit_middle(&name, room) };
                 say(ctx, buffer, area, &format!(" {name}"), ThemeRole::Muted);
             }
             (None, None) => {}
@@ -438,6 +440,10 @@ fn lists_prewarm(model: &Model) -> bool {
     model.rollout().is_some_and(|page| page.prewarm.is_some() && page.node_page.is_none())
 }
 
+fn lists_events(model: &Model) -> bool {
+    model.rollout().is_some_and(|page| page.timeline.is_some())
+}
+
 fn lists_revisions(model: &Model) -> bool {
     model.rollout().is_some_and(|page| page.revisions.is_some())
 }
@@ -451,6 +457,7 @@ fn is_of_this_screen(model: &Model, action: &Action) -> bool {
         || (lists_prewarm(model) && action.id == ActionId::Open)
         || matches!(action.scope, ActionScope::Prewarm | ActionScope::Node)
         || (of_revisions && lists_revisions(model))
+        || (action.id == ActionId::Open && lists_events(model) && Shape::of(model) <= Shape::Folded)
 }
 
 /// Whether the action continues or takes back a halted rollout, or continues a paused one.
@@ -525,6 +532,7 @@ fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
         ActionId::Canary if selection_done(model) => "lift selector",
         ActionId::PausePrewarm if prewarm_paused(model) => "go on",
         ActionId::Prewarm if model.rollout().is_some_and(|page| page.prewarm.is_some()) => "another",
+        ActionId::Open if timeline && Shape::of(model) <= Shape::Folded => "read",
         ActionId::Open if timeline => "in full",
         ActionId::Open if revisions => "diff",
         ActionId::History if revisions => "nodes",

@@ -6,10 +6,11 @@ use ratatui::layout::Rect;
 use super::super::footer::unnamed_cluster;
 use super::super::{RenderContext, ScreenParts, put};
 use super::buttons::escape_of;
+use super::tune;
 use crate::engine::model::command::Command;
 use crate::tui::dialog::{Dialog, Form, PreviewState};
 use crate::tui::theme::ThemeRole;
-use crate::tui::words::{fit_middle, width};
+use crate::tui::words::{fit, fit_middle, is_wider, width};
 
 /// The width of a dialog, if there is room.
 const WIDTH: u16 = 100;
@@ -17,6 +18,10 @@ const WIDTH: u16 = 100;
 const HEIGHTS: [u16; 5] = [8, 12, 18, 24, 30];
 /// See [`Heights::Close`].
 const CLOSE: usize = 3;
+/// In fewer cells no title can be read.
+const LEAST_TITLE: usize = 16;
+/// In fewer cells no name can be read.
+const LEAST_OF_CLUSTER: usize = 8;
 /// The lines for the frame and the buttons.
 const AROUND: u16 = 3;
 /// If the height between the header and the last lines is less than this, the dialog covers those lines too.
@@ -55,28 +60,65 @@ pub(super) fn height_for(lines: usize, most: u16, heights: Heights) -> u16 {
     }
 }
 
-/// Writes into the frame below the buttons the key that leaves the dialog, and its cluster if neither the header nor the
-/// line above the footer names it.
-pub(super) fn put_foot(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, buffer: &mut Buffer) {
+/// Writes into the frame below the buttons the key that leaves the dialog, before it the `hints` that have no room elsewhere, and its
+/// cluster if neither the header nor the line above the footer names it.
+pub(super) fn put_foot(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, hints: [&str; 2], buffer: &mut Buffer) {
     if area.height <= 2 {
         return;
     }
     let escape = escape_of(dialog);
-    let cells = width(&escape);
-    let x = area.right().saturating_sub(u16::try_from(cells + 2).unwrap_or(0)).max(area.x + 1);
-    put(buffer, x, area.bottom() - 1, &escape, cells, ctx.style(ThemeRole::Muted));
+    let hints = hints.into_iter().filter(|hint| !hint.is_empty()).map(|hint| format!(" {hint} "));
+    let mut x = area.right().saturating_sub(1);
+    for text in [escape].into_iter().chain(hints.collect::<Vec<_>>().into_iter().rev()) {
+        let cells = width(&text);
+        x = x.saturating_sub(u16::try_from(cells + 1).unwrap_or(0)).max(area.x + 1);
+        put(buffer, x, area.bottom() - 1, &text, cells, ctx.style(ThemeRole::Muted));
+    }
     if let Some(cluster) = unnamed_cluster(ctx, buffer.area.width) {
-        // The key that shows more may follow.
-        let room = usize::from(area.width).saturating_sub(cells + 12);
+        let room = usize::from(x.saturating_sub(area.x + 5));
+        if room < LEAST_OF_CLUSTER {
+            return;
+        }
         let cluster = format!(" {} ", fit_middle(&cluster, room));
         put(buffer, area.x + 2, area.bottom() - 1, &cluster, room + 2, ctx.style(ThemeRole::Title));
     }
 }
 
+/// Writes into the frame beside the title what enter does.
+pub(super) fn put_enter(ctx: &RenderContext<'_>, area: Rect, enter: &str, buffer: &mut Buffer) {
+    let text = format!(" {enter} ");
+    let cells = width(&text);
+    let x = area.right().saturating_sub(u16::try_from(cells + 2).unwrap_or(0)).max(area.x + 1);
+    put(buffer, x, area.y, &text, cells, ctx.style(ThemeRole::Muted));
+}
+
+/// The title in `cells`, and what of the words about `enter` stands beside it; empty if there is no room for them. For that the title may leave
+/// out what the dialog says too, and the words what their keys do.
+pub(super) fn title_beside<'e>(dialog: &Dialog, cells: usize, enter: &'e str) -> (String, &'e str) {
+    let full = title(dialog, cells);
+    if enter.is_empty() {
+        return (full, "");
+    }
+    let brief = full.replace(" nodes updated in total", " updated").replace(" node updated in total", " updated");
+    let brief = brief.replace("to revision ", "to rev ");
+    let keys = enter.strip_suffix(": do it").unwrap_or(enter);
+    let ways = [(&full, enter), (&brief, enter), (&full, keys), (&brief, keys)];
+    let fits = ways.iter().find(|(title, enter)| width(title) + width(enter) + 2 <= cells);
+    let fits = fits.map(|(title, enter)| ((*title).clone(), *enter));
+    // A title that is cut anyway is cut further; any title is before the words are left out, or stand in the place of the cluster's name.
+    let cut = |title: &str, words: &'e str| {
+        let room = cells.saturating_sub(width(words) + 2);
+        (room >= LEAST_TITLE).then(|| (fit(title, room).into_owned(), words))
+    };
+    let is_cut_anyway = is_wider(&full, cells);
+    let fits = fits.or_else(|| cut(&full, enter).filter(|_| is_cut_anyway)).or_else(|| cut(&brief, keys));
+    fits.unwrap_or((full, ""))
+}
+
 /// The command, and its number of nodes. In few cells the title is the number of nodes that a step lets go, without the name
 /// of the form, which the button shows too.
-pub(super) fn title(dialog: &Dialog, cells: usize) -> String {
-    let full = full_title(dialog);
+fn title(dialog: &Dialog, cells: usize) -> String {
+    let full = full_title(dialog, cells);
     match full.split_once(": ").filter(|_| matches!(dialog.form, Form::Step(_))) {
         Some((_, said)) if width(&full) > cells => {
             let mut letters = said.chars();
@@ -86,7 +128,12 @@ pub(super) fn title(dialog: &Dialog, cells: usize) -> String {
     }
 }
 
-fn full_title(dialog: &Dialog) -> String {
+fn full_title(dialog: &Dialog, cells: usize) -> String {
+    if let Form::Tune(form) = &dialog.form
+        && let Some(title) = tune::title(form, cells, dialog.form.title())
+    {
+        return title;
+    }
     match &dialog.answer {
         PreviewState::Preview(preview) if begins_with(&preview.title, dialog.form.title()) => {
             format!("{}{}", dialog.form.title(), &preview.title[dialog.form.title().len()..])

@@ -19,6 +19,7 @@ use crate::engine::report::words::VersionWords;
 use crate::tui::dialog::PrewarmForm;
 use crate::tui::dialog::prewarm::{ImagesChoice, NodesChoice, PrewarmLine};
 use crate::tui::theme::ThemeRole;
+use crate::tui::words::width;
 
 pub(super) fn fill(body: &mut DialogBody<'_>, form: &PrewarmForm, snapshot: &Snapshot, focused: bool) {
     let chosen = form.line();
@@ -113,8 +114,11 @@ fn nodes(form: &PrewarmForm) -> String {
 
 /// A line whose value is switched between a few choices.
 fn switch(body: &mut DialogBody<'_>, (chosen, focused): (bool, bool), name: &str, value: &str) {
-    let keys = if chosen && focused { "   left, right: switch" } else { "" };
-    body.choice(chosen, &format!("{name:NAME$}{value}{keys}"));
+    let text = format!("{name:NAME$}{value}");
+    let with_keys = format!("{text}   left, right: switch");
+    // The value is told in full; where cells are few the keys are in the help only.
+    let text = if chosen && focused && width(&with_keys) + 2 <= body.cells { with_keys } else { text };
+    body.choice_in_full(chosen, &text);
 }
 
 /// The number of nodes that the selector matches, and its completions.

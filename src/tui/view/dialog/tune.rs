@@ -30,7 +30,9 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &TuneForm, snapshot: &Snapsh
     // Where not all fit, the last line says how many more there are.
     let is_cut = body.room < form.rows.len();
     let explains = body.cells < NARROW;
-    let taken = usize::from(is_cut) + usize::from(explains);
+    // Where lines are few, the title says which line of how many is chosen.
+    let counts = is_cut && !is_low(body.cells);
+    let taken = usize::from(counts) + usize::from(explains);
     let shown = body.room.saturating_sub(taken).clamp(1.min(body.room), form.rows.len());
     let first = form.chosen.saturating_sub(shown / 2).min(form.rows.len() - shown);
     let names = form.rows.iter().map(|row| width(row.setting.name())).max().unwrap_or(0) + 1;
@@ -38,7 +40,7 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &TuneForm, snapshot: &Snapsh
         let name = format!("{:names$}", row.setting.name());
         line(body, row, &name, snapshot, at == form.chosen, focused);
     }
-    if is_cut && shown > 0 {
+    if counts && shown > 0 {
         let below = form.rows.len() - first - shown;
         let text = match below {
             0 => format!("  … {first} above"),
@@ -46,6 +48,16 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &TuneForm, snapshot: &Snapsh
         };
         body.say(&text, ThemeRole::Muted);
     }
+}
+
+/// Whether a dialog of this width names in its title which line is chosen.
+fn is_low(cells: usize) -> bool {
+    cells < NARROW
+}
+
+/// `Limits, 3 of 18`: the title of a dialog of this width; `None` where the form itself says how many lines there are.
+pub(super) fn title(form: &TuneForm, cells: usize, title: &str) -> Option<String> {
+    is_low(cells).then(|| format!("{title}, {} of {}", form.chosen + 1, form.rows.len()))
 }
 
 fn line(body: &mut DialogBody<'_>, row: &SettingLine, name: &str, snapshot: &Snapshot, chosen: bool, focused: bool) {
