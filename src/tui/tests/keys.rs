@@ -471,7 +471,7 @@ fn what_was_said_of_an_earlier_target_goes() {
     console.see(other.clone());
     assert!(status(&console).contains("halted"), "it can be read");
     console.wait(4);
-    console.see(other.clone());
+    console.see(other);
     assert!(console.model.status.is_none(), "{}", console.screen());
     let mut console = refused();
     console.wait(6);

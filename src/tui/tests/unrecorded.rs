@@ -65,7 +65,7 @@ fn a_console_that_drove_tells_that_its_lease_was_deleted() {
         assert!(!screen.contains("Lease deleted"), "{width}x{height}:\n{screen}");
     }
     // Somebody drives another record meanwhile.
-    let driven = Snapshot { timeline: gone.timeline.clone(), ..super::fixtures::running() };
+    let driven = Snapshot { timeline: gone.timeline, ..super::fixtures::running() };
     let screen = TestConsole::on(driven, 120, 40).screen();
     assert!(!screen.contains("Lease deleted"), "{screen}");
 }
