@@ -13,6 +13,7 @@ mod graph;
 mod html;
 mod json;
 mod others;
+mod past;
 mod text;
 
 use std::sync::Arc;
@@ -118,8 +119,8 @@ impl Handover {
     /// The sentence for a rollout without findings. Such a rollout may still not progress.
     fn nothing_wrong(&self) -> String {
         match self.snapshot.guidance() {
-            Some(guidance) => format!("nothing; {}", clean(&guidance.waits)),
-            None => "nothing".to_owned(),
+            Some(guidance) => format!("nothing now; {}", clean(&guidance.waits)),
+            None => "nothing now".to_owned(),
         }
     }
 
@@ -164,7 +165,9 @@ impl Handover {
         // audit log or of the Events counts as the beginning.
         let first_told = audited.iter().chain(&reported).map(|line| line.at).min();
         let began = snapshot.started_at.or(first_told);
-        let of_it = |moment: &&NodeMoment| began.is_none_or(|began| moment.at >= began);
+        // A record that was begun anew is of the same rollout: what went wrong before it belongs to that.
+        let of_it =
+            |moment: &&NodeMoment| snapshot.begun_anew.is_some() || began.is_none_or(|began| moment.at >= began);
         let moments = story.moments().filter(of_it).map(StoryLine::of_node);
         // Earlier actions of the controller are kept: they are the reason why somebody took over.
         let controllers = story.of_controller().iter().map(StoryLine::of_controller);

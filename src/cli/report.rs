@@ -80,7 +80,12 @@ fn write_page(page: &Path, html: &str) -> Result<(), CliError> {
 fn audit_log(global: &Global, session: &dyn Session, snapshot: &Snapshot) -> Result<LogRead, CliError> {
     let log = global.audit_log.clone().map_or_else(AuditLog::usual, |LogTo(log)| log);
     let Some(path) = log.path() else { return Ok(LogRead::default()) };
-    let began = snapshot.started_at.or_else(|| snapshot.to.as_ref()?.created_at);
+    let made = snapshot.to.as_ref().and_then(|to| to.created_at);
+    // Of a record that was begun anew, what came before it is of the same rollout.
+    let began = match (snapshot.started_at, made) {
+        (Some(began), Some(made)) if snapshot.begun_anew.is_some() => Some(began.min(made)),
+        (began, made) => began.or(made),
+    };
     let filter = LogFilter {
         name: Some(snapshot.name.to_string()),
         namespace: Some(snapshot.namespace.to_string()),

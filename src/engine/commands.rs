@@ -30,6 +30,7 @@ use super::model::config::Role;
 use super::model::danger::Danger;
 use super::model::event::{Permission, Right};
 use super::model::facts::StrategyKind;
+use super::model::record::size::clipped;
 use super::model::record::{BegunAnew, By, Change, Paused};
 use super::model::settings::Tuning;
 use super::model::step_ahead::NothingRecorded;
@@ -42,12 +43,16 @@ impl Engine {
         let mut resolved = self.resolve_inner(command, now)?;
         self.check_surge(command)?;
         let anew = self.begins_anew(command, now);
+        let is_anew = anew.is_some();
         if let Some(settings) =
             self.begins_with(&resolved.edits).filter(|settings| anew.is_some() || !settings.is_empty())
         {
             let danger = self.tuning_danger(&settings.clone().and(command.tuning()));
             resolved.danger = resolved.danger.max(danger);
             resolved.edits.insert(0, Edit::BeginWith { settings: settings.clone(), anew });
+            if is_anew {
+                resolved.says.push_str(&format!("; {}", self.begun_without_a_record(command)));
+            }
         }
         let lets_go = matches!(command.inner(), Command::Step(_) | Command::Select(_) | Command::SetImage(_));
         if lets_go && self.begins_unrecorded(command).is_some() {
@@ -72,7 +77,12 @@ impl Engine {
     fn begins_anew(&self, command: &Command, now: Timestamp) -> Option<BegunAnew> {
         let begun = || By { by: self.actor(), at: now };
         let limits_set = !command.tuning().is_empty();
-        (self.nothing_recorded() == NothingRecorded::AnyMore).then(|| BegunAnew { begun: begun(), limits_set })
+        let before = || self.lost_record().map(|known| clipped(&known));
+        (self.nothing_recorded() == NothingRecorded::AnyMore).then(|| BegunAnew {
+            begun: begun(),
+            limits_set,
+            before: before(),
+        })
     }
 
     fn resolve_inner(&self, command: &Command, now: Timestamp) -> Result<Resolved, Refusal> {
@@ -88,11 +98,11 @@ impl Engine {
             Command::Resume => self.resolve_resume(),
             Command::Undo { to } => self.resolve_undo(*to, now),
             Command::Release(early) => self.resolve_release(*early, by),
-            Command::Tune(tuning) => self.resolve_tune(tuning),
+            Command::Tune(tuning) => self.resolve_tune(tuning, by),
             Command::Tuned { tuning, command } => {
                 let mut resolved = self.resolve_inner(command, now)?;
                 self.check_tuning(tuning)?;
-                resolved.edits.push(Edit::Tune(tuning.clone()));
+                resolved.edits.push(Edit::Tune { tuning: tuning.clone(), by });
                 resolved.danger = resolved.danger.max(self.tuning_danger(tuning));
                 Ok(resolved)
             }
@@ -126,7 +136,7 @@ impl Engine {
         Resolved { brake: back, ..resolved }
     }
 
-    fn resolve_tune(&self, tuning: &Tuning) -> Result<Resolved, Refusal> {
+    fn resolve_tune(&self, tuning: &Tuning, by: By) -> Result<Resolved, Refusal> {
         // A console may set limits before there is a rollout. A one-shot command may not: it would leave behind a record of no rollout.
         if self.config().role == Role::OneShot && !self.is_recorded() {
             let nothing = self.nothing_recorded();
@@ -151,7 +161,7 @@ impl Engine {
         // As with a step: nodes would go to a revision of which nothing is known yet.
         let goes_unproven = self.unproven_in_words().is_some() && !self.more_go_at_once(&after, self.now).is_empty();
         let danger = self.tuning_danger(tuning).max(if goes_unproven { Danger::Serious } else { Danger::Bounded });
-        let resolved = Resolved::new(vec![Edit::Tune(tuning.clone())], Needs::Saved, says, danger);
+        let resolved = Resolved::new(vec![Edit::Tune { tuning: tuning.clone(), by }], Needs::Saved, says, danger);
         Ok(Resolved { drive: false, ..resolved })
     }
 
@@ -257,7 +267,13 @@ fn paused_again(earlier: Paused, again: Paused) -> Paused {
     // not.
     if earlier.is_by_rolldeck() {
         let before = earlier.why.map(|known| format!("; before, {}: {known}", earlier.by)).unwrap_or_default();
-        return Paused { why: Some(format!("{why}{before}").into()), template: earlier.template, brakes, ..again };
+        return Paused {
+            why: Some(format!("{why}{before}").into()),
+            template: earlier.template,
+            brakes,
+            tuned: earlier.tuned,
+            ..again
+        };
     }
     let added = match &earlier.why {
         None if earlier.by == again.by => why.to_string(),

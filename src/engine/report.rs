@@ -103,7 +103,7 @@ impl Engine {
             comparisons: self.suspects.judgement().comparisons.clone(),
             blocked: self.blocked(&intent, now),
             paused: intent.paused.clone(),
-            halt: self.progress.halt.clone().filter(|_| self.is_halted(&intent)),
+            halt: self.halt_as_it_stands(&intent),
             alarms: self.alarms(recorded, &intent, now),
             unsent: self.unsent(now),
             driver_stopped: self.progress.driver_stopped.clone().filter(|_| recorded),

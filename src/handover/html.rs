@@ -56,6 +56,7 @@ impl Handover {
             self.diagnosis.findings.iter().filter(|finding| finding.severity == Severity::Warning).collect();
         html! {
             @if wrong.is_empty() { p { (self.nothing_wrong()) } }
+            @for past in self.went_wrong() { p { (past) } }
             @for finding in wrong {
                 section.finding {
                     h3 { (headline(finding, self.snapshot.at)) }

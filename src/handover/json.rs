@@ -30,6 +30,8 @@ struct ReportJson<'a> {
     /// The facts in words.
     facts: serde_json::Map<String, serde_json::Value>,
     findings: Vec<ReportFinding>,
+    /// What went wrong until now, in words: since the rollout began, and before its record was begun anew.
+    went_wrong: Vec<String>,
     /// The progress over time: each point holds until the next.
     progress: &'a [ProgressPoint],
     /// The events, oldest first.
@@ -143,6 +145,7 @@ impl Handover {
             counts: snapshot.counts,
             facts: self.facts().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect(),
             findings: self.diagnosis.findings.iter().map(finding).collect(),
+            went_wrong: self.went_wrong(),
             progress: &self.progress,
             timeline: self
                 .lines

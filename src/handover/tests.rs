@@ -36,6 +36,46 @@ fn the_text_says_what_it_is_what_is_wrong_and_what_happened() {
     insta::assert_snapshot!(text);
 }
 
+/// A rollout in which every node is well by now says what went wrong in it, and what under the record before.
+#[test]
+fn a_report_says_what_went_wrong_until_now_and_under_which_record() {
+    let (snapshot, story) = failed();
+    let well = {
+        let mut well = Snapshot::clone(&snapshot);
+        let mut nodes = well.nodes.to_vec();
+        for node in nodes.iter_mut().filter(|node| node.cause.is_some()) {
+            (node.state, node.cause, node.at_target) = (NodeState::Updated, None, true);
+        }
+        (well.nodes, well.halt, well.paused) = (nodes.into(), None, None);
+        well.alarms.clear();
+        well
+    };
+    let report = |snapshot: &Snapshot| Handover::new("prod-eu", Arc::new(snapshot.clone()), &story, None);
+    let text = report(&well).text();
+    let wrong = text.split("What is wrong\n").nth(1).unwrap().split("\n\n").next().unwrap().to_owned();
+    assert!(wrong.starts_with("  nothing now"), "{wrong}");
+    assert!(wrong.contains("  Since it began: 1 node was in trouble (n1); "), "{wrong}");
+    assert!(wrong.contains(" halted at revision 2: image not found on 1 node"), "{wrong}");
+    assert!(report(&well).html().contains("Since it began: 1 node was in trouble (n1); "));
+    // The record is lost after that, and begun anew.
+    let at = well.at;
+    let by = By { by: "ben@bastion".into(), at };
+    let anew = Snapshot { begun_anew: Some(by.clone()), started_at: Some(at + Duration::from_secs(1)), ..well.clone() };
+    let json = serde_json::to_value(report(&anew).json()).unwrap();
+    let told: Vec<&str> = json["wentWrong"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].starts_with("Before its record was begun anew at ")
+            && told[0].contains(", under the record that was lost: 1 node"),
+        "{told:?}"
+    );
+    // Begun anew before any of it.
+    let first = By { at: well.started_at.unwrap() - Duration::from_secs(60), ..by };
+    let later = report(&Snapshot { begun_anew: Some(first), ..well }).went_wrong();
+    assert!(later[0].starts_with("Since its record was begun anew at ") && later[0].contains("(n1)"), "{later:?}");
+    assert!(later[1].starts_with("What went wrong before its record was begun anew at "), "{later:?}");
+}
+
 /// What others changed while nobody drove is told as far as objects tell, and not more.
 #[test]
 fn what_others_changed_is_told_as_far_as_it_is_known() {

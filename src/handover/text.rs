@@ -44,6 +44,7 @@ impl Handover {
         if wrong().next().is_none() {
             line(&format!("  {}", self.nothing_wrong()));
         }
+        self.went_wrong().iter().for_each(|past| line(&format!("  {past}")));
 
         line(&format!("\nMap    {LEGEND}"));
         for (site, nodes) in self.sites() {

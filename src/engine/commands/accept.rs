@@ -10,7 +10,9 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, Refusal};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::node::Blame;
-use crate::engine::model::record::{ACCEPTED_LIMIT, Progress};
+use crate::engine::model::person_of;
+use crate::engine::model::record::{ACCEPTED_LIMIT, Paused, Progress, TunedSince};
+use crate::engine::model::time::UtcTime;
 use crate::engine::writes::pending::Needs;
 
 /// The most nodes that are named.
@@ -63,9 +65,13 @@ impl Engine {
         // A resume after a strategy drift sets `OnDelete` without waiting for a driver: until then the DaemonSet's controller replaces
         // pods.
         let brake = self.takes_back(&Command::Resume);
+        let tuned = self.tuned_by_others();
         let mut says = if brake { "OnDelete is set again; resumed" } else { "resumed" }.to_owned();
         if halted {
             says.push_str(&format!("; accepted: {}", self.accepted_in_a_line()));
+        }
+        if !tuned.is_empty() {
+            says.push_str(&format!("; changed since the pause: {}", tuned.join(", ")));
         }
         if retarget.is_some() {
             says.push_str("; the template as changed by somebody else is now rolled out");
@@ -77,6 +83,21 @@ impl Engine {
         let danger = if halted { Danger::Serious } else { Danger::Bounded };
         let needs = if brake { Needs::Braked } else { Needs::Saved };
         Ok(Resolved { brake, ..Resolved::new(vec![edit], needs, says, danger) })
+    }
+
+    /// The settings that others have changed since the pause, each as `max unavailable: 2 → 5 (ben, 4m ago)`.
+    pub(super) fn tuned_by_others(&self) -> Vec<String> {
+        let intent = self.intent();
+        let (settings, me) = (intent.settings(), self.actor());
+        let paused = intent.paused.iter().flat_map(Paused::tuned_since);
+        paused
+            .filter(|(_, tuned)| tuned.changed.by != me)
+            .map(|(setting, TunedSince { before, changed })| {
+                let (name, is) = (setting.name().replace('-', " "), setting.value(&settings));
+                let at = UtcTime { at: changed.at, now: self.now };
+                format!("{name}: {before} → {is} ({}, {at})", person_of(&changed.by))
+            })
+            .collect()
     }
 
     /// Whether resuming goes on past a halt.
@@ -160,7 +181,8 @@ impl Engine {
     }
 
     pub(super) fn halt_why(&self) -> Str {
-        self.progress.halt.as_ref().map(|halt| halt.why.clone()).unwrap_or_default()
+        let stands = self.halt_as_it_stands(&self.intent()).map(|halt| halt.why);
+        stands.or_else(|| self.progress.halt.as_ref().map(|halt| halt.why.clone())).unwrap_or_default()
     }
 
     /// The nodes that had failed at the halt, and those that have failed since, each with its trouble, in natural order.
@@ -170,23 +192,31 @@ impl Engine {
             .chain(self.failed_since_halt())
             .map(|name| {
                 let row = self.view.node(&name).and_then(|node| self.assessment.row(node));
-                let cause = match row.map(|row| (row.blame, &row.cause)) {
-                    Some((Some(Blame::Suspect), _)) => "node went down after its update".to_owned(),
-                    Some((_, Some(cause))) => cause.to_string(),
-                    Some((None, None)) => WELL.to_owned(),
+                let crash_loop = row.and_then(|row| row.crash_loop);
+                let cause = row.and_then(|row| row.cause.as_ref());
+                // Of a pod that crashes again and again, the statuses tell nothing but that it starts, for as long as it is up.
+                let cause = cause.filter(|cause| crash_loop.is_none() || !cause.kind.is_ordinary_at_start());
+                let cause = match (row.map(|row| row.blame), cause, crash_loop) {
+                    (Some(Some(Blame::Suspect)), _, _) => "node went down after its update".to_owned(),
+                    (_, Some(cause), _) => cause.to_string(),
+                    (Some(None), None, Some(crash_loop)) => format!("{}, up for the moment", crash_loop.cause),
+                    (_, None, Some(crash_loop)) => crash_loop.cause.to_string(),
+                    (Some(None), None, None) => WELL.to_owned(),
                     // Between two attempts, its kubelet may report nothing.
-                    Some((Some(_), None)) => format!("not available; it halted with {}", self.halt_why()),
-                    None => "gone".to_owned(),
+                    (Some(Some(_)), None, None) => format!("not available; it halted with {}", self.halt_why()),
+                    (None, None, None) => "gone".to_owned(),
                 };
                 (name, cause)
             })
             .collect()
     }
 
-    /// Nodes that count as failed and that the halt does not name, because nobody drove when they failed.
+    /// Nodes that fail and that the halt does not name, because nobody drove when they failed, or because their pods, which crash again and
+    /// again, did not count as failed then: they were up between two crashes. Their next crash is no new failure.
     fn failed_since_halt(&self) -> Vec<Str> {
         let known = |name: &Str| self.progress.has_failed(name);
-        let mut failed: Vec<&Row> = self.assessment.rows().filter(|row| self.has_failed(row)).collect();
+        let fails = |row: &&Row| self.has_failed(row) || row.in_fleet && row.crash_loop.is_some();
+        let mut failed: Vec<&Row> = self.assessment.rows().filter(fails).collect();
         failed.sort_by_key(|row| self.natural_ranks().get(row.node));
         failed.into_iter().map(|row| self.name(row)).filter(|name| !known(name)).collect()
     }

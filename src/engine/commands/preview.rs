@@ -342,6 +342,9 @@ impl Engine {
                         false => format!("It was paused by {by} at {at} as well{why}. That ends, too."),
                     });
                 }
+                lines.extend(
+                    self.tuned_by_others().into_iter().map(|tuned| format!("Changed since the pause: {tuned}.")),
+                );
                 if self.is_template_of_others(&self.intent()) {
                     let change = self.template_of_others_in_words(&self.intent());
                     lines.push(format!("Rolls out the template as somebody else changed it{change}."));

@@ -21,6 +21,9 @@ use crate::engine::rules::strategy_drift::{FIGHT, ROUNDS};
 /// Shown if another budget changes the limit of pulls.
 pub(super) const PULLS_FOLLOW: &str = "max pulling is not set: it follows max unavailable";
 
+/// Shown of a gate that a change of settings turns off.
+const NO_HALT_BY_IT: &str = "It is off then: it halts nothing.";
+
 impl Engine {
     /// The limits from now on, if a command changes them, and a note that nodes under way beyond a limit go on.
     pub(super) fn limits_from_now_on(&self, command: &Command, limits: &Limits) -> Vec<String> {
@@ -208,7 +211,10 @@ impl Engine {
         } else if self.is_halted(intent) {
             lines.push("It is halted, and stays so until it is resumed.".to_owned());
         } else {
-            lines.extend(halting.into_iter().map(|gate| self.halts_from_now_on(gate, &after)));
+            lines.extend(halting.into_iter().map(|gate| match gate.is_off(&after.gates) {
+                true => NO_HALT_BY_IT.to_owned(),
+                false => self.halts_from_now_on(gate, &after),
+            }));
         }
         lines
     }

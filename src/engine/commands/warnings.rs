@@ -56,6 +56,16 @@ impl Engine {
                 "No record is left of the rollout: its limits, its selector, a pause and a halt are not known."
             }
         };
+        let known = match self.lost_record() {
+            Some(known) => format!(
+                "No record is left of the rollout; {known}. Whether it was halted or paused since is not known."
+            ),
+            None => nothing.to_owned(),
+        };
+        let nothing = match self.nothing_recorded() {
+            NothingRecorded::AnyMore => known,
+            NothingRecorded::OfThisDaemonSet | NothingRecorded::AtAll => nothing.to_owned(),
+        };
         Some(format!(
             "{nothing} A new one begins, with at most {down} down{soak}, no selector and the other defaults: where it had others, set them \
              first (flags of `adopt`)."

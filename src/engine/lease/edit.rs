@@ -60,7 +60,7 @@ pub(crate) enum Edit {
     /// Ask the holder to hand over the lease.
     Handover(By),
     /// Change settings of the rollout.
-    Tune(Tuning),
+    Tune { tuning: Tuning, by: By },
     /// By itself: the release is done, so the record is removed.
     End,
     /// An edit of the request for pre-warming, which stands beside the record.
@@ -106,7 +106,7 @@ impl Edit {
             | Self::Pause(_)
             | Self::Resume { .. }
             | Self::Release(_)
-            | Self::Tune(_)
+            | Self::Tune { .. }
             | Self::Prewarm(
                 PrewarmEdit::Start(_)
                 | PrewarmEdit::Pause(_)
@@ -221,7 +221,9 @@ impl Edit {
                 intent.paused.get_or_insert_with(|| paused.clone());
             }
             Self::HoldTemplate(paused) if intent.releasing.is_none() => match &mut intent.paused {
-                Some(known) if known.is_by_rolldeck() && known.template.is_some() => *known = paused.clone(),
+                Some(known) if known.is_by_rolldeck() && known.template.is_some() => {
+                    *known = paused.clone().instead_of(Some(known.clone()));
+                }
                 Some(known) => known.template.clone_from(&paused.template),
                 None => intent.paused = Some(paused.clone()),
             },
@@ -240,7 +242,7 @@ impl Edit {
             }
             Self::Select(selector) => intent.selector = selector.clone(),
             Self::Pause(paused) => {
-                intent.paused = Some(paused.clone());
+                intent.paused = Some(paused.clone().instead_of(intent.paused.take()));
                 intent.releasing = None;
             }
             Self::Resume { acknowledged, accepted, target } => {
@@ -259,7 +261,13 @@ impl Edit {
             }
             Self::Release(by) => intent.releasing = Some(by.clone()),
             Self::Handover(by) => intent.handover = Some(by.clone()),
-            Self::Tune(tuning) => intent.tune(tuning),
+            Self::Tune { tuning, by } => {
+                let before = intent.settings();
+                intent.tune(tuning);
+                if let Some(paused) = &mut intent.paused {
+                    paused.note_tuned(tuning, &before, by);
+                }
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::engine::model::facts::LeaseFact;
 use crate::engine::model::failing_nodes::FailingNodes;
 use crate::engine::model::pace::PacedSite;
 use crate::engine::model::prewarm::Prewarm;
-use crate::engine::model::record::Record;
+use crate::engine::model::record::{Intent, Record};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::{is_behind, is_older};
 use crate::engine::rules::distance::Proof;
@@ -114,6 +114,8 @@ pub(crate) struct Lock {
     gone_at: Option<u64>,
     /// Since when the record of a rollout that was to end is gone.
     pub(super) record_dropped_at: Option<Timestamp>,
+    /// The intent of the record that was seen last, unless its rollout was to end.
+    pub(super) last_intent: Option<Box<Intent>>,
 }
 
 impl Lock {
@@ -136,6 +138,7 @@ impl Lock {
             outdated: None,
             gone_at: None,
             record_dropped_at: None,
+            last_intent: None,
         }
     }
 
@@ -180,8 +183,7 @@ impl Lock {
         }
     }
 
-    /// Takes in the Lease from the answer to a request. If the Lease is known to be gone, or at a newer version, the answer is late and is
-    /// ignored: it would replace what the watch has reported, and the watch reports nothing twice.
+    /// Takes in the Lease from the answer to a request, unless the watch has shown that it is gone or newer: the watch says nothing twice.
     pub(crate) fn learn(&mut self, fact: LeaseFact, now: Timestamp) {
         let gone = self.gone.as_ref() == Some(&fact.uid);
         let old = matches!(&self.known, KnownLease::Present(known) if is_older(&fact.resource_version, &known.resource_version));

@@ -60,7 +60,7 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
     let ended = before.is_some() && now.is_none();
     let (before, now) = (before.unwrap_or(&nothing), now.unwrap_or(&nothing));
     match edit {
-        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Tune(_) if ended => {
+        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Tune { .. } if ended => {
             Some("the rollout has ended".into())
         }
         // The edit would let nodes go to a template that its operator has not seen.
@@ -83,7 +83,7 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
         }
         // An operator who resumes or releases has not seen the reason of a later pause.
         Edit::Resume { .. } | Edit::Release(_) => paused_anew(before.paused.as_ref(), now.paused.as_ref()),
-        Edit::Tune(tuning) => tuned_otherwise(tuning, before, now),
+        Edit::Tune { tuning, .. } => tuned_otherwise(tuning, before, now),
         // A pause is right at any time, and so is a request for the Lease. The other edits are the driver's own, or let no node go.
         Edit::Pause(_)
         | Edit::Handover(_)
@@ -110,7 +110,7 @@ fn nodes_were_chosen(selector: Option<&Selector>) -> String {
 }
 
 fn paused_anew(before: Option<&Paused>, now: Option<&Paused>) -> Option<String> {
-    let paused = now.filter(|_| now != before)?;
+    let paused = now.filter(|now| before.is_none_or(|before| now.is_another_than(before)))?;
     let same = before.is_some_and(|before| (&before.by, before.at) == (&paused.by, paused.at));
     if let (true, Some(why)) = (same, &paused.why) {
         return Some(format!("another reason was given for the pause: {why}"));

@@ -1,7 +1,7 @@
 //! The record on the Lease: whether there is one, whose it is, and since when a record that was seen is gone.
 
 use super::lock::{KnownLease, Lock};
-use crate::engine::model::record::Record;
+use crate::engine::model::record::{Intent, Record};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::missing_record::ends;
 
@@ -32,13 +32,23 @@ impl Lock {
         self.record().is_some_and(ends)
     }
 
-    /// Notes, after the Lease was seen, whether the record of a rollout that was to end (`ended`) is gone.
+    /// Notes, after the Lease was seen, the intent of its record, and whether the record of a rollout that was to end (`ended`) is gone.
     pub(super) fn follow_record(&mut self, ended: bool, now: Timestamp) {
+        self.last_intent = match self.record() {
+            Some(record) => (!ends(record)).then(|| Box::new(record.intent.clone())),
+            None if ended => None,
+            None => self.last_intent.take(),
+        };
         match (ended, self.any_record().is_some()) {
             (_, true) => self.record_dropped_at = None,
             (true, false) => self.record_dropped_at = Some(now),
             (false, false) => {}
         }
+    }
+
+    /// The intent of a record that was seen and is gone, although its rollout was not to end; `None` if there is a record, or if none was seen.
+    pub(crate) fn lost_intent(&self) -> Option<&Intent> {
+        self.last_intent.as_deref().filter(|_| self.shows_no_record())
     }
 
     /// Since when the record of a rollout that was to end is not there any more.

@@ -9,7 +9,8 @@ use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
-use crate::engine::model::record::{Direction, EXCEPTIONS_LIMIT, HaltingGate, Intent};
+use crate::engine::model::record::size::clipped;
+use crate::engine::model::record::{Direction, EXCEPTIONS_LIMIT, Halt, HaltingGate, Intent};
 use crate::engine::model::time::Timestamp;
 
 /// Why the rollout halts.
@@ -49,6 +50,21 @@ impl Engine {
         }
         let stands = |reason: &HaltReason| reason.gate.halts_what_is_complete() || !self.is_complete(intent);
         self.reasons_to_halt(intent).into_iter().flatten().find(stands)
+    }
+
+    /// The halt that stands, with the nodes that fail now. Its driver writes the same into the record; where nobody drives, every process that sees
+    /// the cluster tells what a driver would write, so that all of them count alike. While not all is seen: as it is recorded.
+    pub(crate) fn halt_as_it_stands(&self, intent: &Intent) -> Option<Halt> {
+        let halt = self.progress.halt.as_ref().filter(|_| self.is_halted(intent))?;
+        let is_seen = self.blindness().is_none() && !self.catches_up();
+        let asked =
+            is_seen && Self::may_halt(intent) && (halt.gate.halts_what_is_complete() || !self.is_complete(intent));
+        let reasons = asked.then(|| self.reasons_to_halt(intent)).into_iter().flatten().flatten();
+        let now = reasons.into_iter().find(|reason| reason.gate == halt.gate && reason.nodes != halt.named());
+        Some(match now {
+            Some(reason) => Halt::new(halt.number, halt.gate, halt.at, clipped(&reason.why)).on(reason.nodes),
+            None => halt.clone(),
+        })
     }
 
     /// The verdict of each halting gate now, in the order of the gates. Gates on single nodes are carried out in `assess/rows/failure.rs`,

@@ -97,8 +97,7 @@ impl Engine {
 
     /// The reason of a halt that still stands, unless another template was asked for since.
     pub(crate) fn halted_by(&self, intent: &Intent) -> Option<crate::engine::model::Str> {
-        let halt = self.progress.halt.as_ref().filter(|_| self.is_halted(intent) && intent.change.is_none())?;
-        Some(halt.why.clone())
+        Some(self.halt_as_it_stands(intent).filter(|_| intent.change.is_none())?.why)
     }
 
     /// How many nodes the partition would free at once under `intent`, regardless of budgets.

@@ -11,6 +11,7 @@ mod values;
 
 use self::values::Values;
 use super::Engine;
+use super::lost_record::IT_HAD;
 use crate::engine::lease::lock::{KnownLease, Want};
 use crate::engine::model::command::{Command, CommandId, Unsettled};
 use crate::engine::model::config::Role;
@@ -376,7 +377,7 @@ impl Engine {
                 Some(to) => {
                     self.did(RolloutEventKind::LeaseLost { to: Some(to) }, visibility.min(Visibility::Timeline));
                 }
-                None if self.record_is_deleted() => self.happened(RolloutEventKind::RecordDeleted, visibility),
+                None if self.record_is_deleted() => self.tell_record_deleted(visibility),
                 None => {
                     let of_rollout = self.lock.record().and_then(|record| record.intent.handover.as_ref());
                     let to = of_rollout.or_else(|| self.lock.prewarm().and_then(|prewarm| prewarm.handover.as_ref()));
@@ -396,6 +397,15 @@ impl Engine {
             self.reported_driver.other = other;
         }
         self.watch_the_other_driver(now);
+    }
+
+    /// The Lease was deleted. What its record had is told to everybody: nothing else in the cluster tells it any more.
+    fn tell_record_deleted(&mut self, visibility: Visibility) {
+        let kind = RolloutEventKind::RecordDeleted;
+        if !self.event_log.reported_lately(&kind, self.now) {
+            let said = self.lost_record_as_seen().map(|had| format!("{kind}{IT_HAD}{had}").into());
+            self.log_event(None, kind, EventOutcome::Done, visibility, None, said);
+        }
     }
 
     /// Whether somebody has just deleted the Lease by which we drove a DaemonSet that is there: with a DaemonSet that is deleted its Lease

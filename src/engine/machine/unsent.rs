@@ -47,7 +47,7 @@ impl UnsentKind {
             | Edit::Pause(_)
             | Edit::Resume { .. }
             | Edit::Release(_)
-            | Edit::Tune(_)
+            | Edit::Tune { .. }
             | Edit::Prewarm(_)
             | Edit::End => None,
         }

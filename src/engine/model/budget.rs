@@ -23,6 +23,9 @@ pub struct BudgetView {
     pub restarted: u32,
     /// Of `rollout`: nodes that rolldeck did not take down. Somebody deleted or evicted the pod, or the node is new.
     pub by_others: u32,
+    /// Of `rollout`: nodes whose pod was made before the rollout was recorded as begun: an earlier rollout, their controller or somebody else made
+    /// it, and nothing tells who.
+    pub unrecorded: u32,
     /// Of `rollout`: nodes that are ready since an unknown time. A process that saw them become ready may have counted them as
     /// available for long.
     #[serde(skip)]
@@ -57,10 +60,19 @@ pub struct BudgetView {
 impl BudgetView {
     /// `3 of 4 (2 fail, 1 pre-warms)`: how many pull slots are taken, and by what, as far as it is not an update that pulls.
     pub fn slots_in_words(&self) -> String {
-        // A rollout begins no pull beyond its limit, and nobody breaks off the pulls that run.
-        let beyond = self.is_over_pull_limit().then(|| "begun by its controller or under a larger limit".to_owned());
+        let beyond = self.is_over_pull_limit().then(|| self.who_begins_more_pulls().to_owned());
         let by: Vec<String> = self.holders().into_iter().chain(beyond).collect();
         format!("{} of {}{}", self.pulling, self.max_pulling, in_brackets(&by))
+    }
+
+    /// How more pulls came to run than may: a rollout begins none beyond its limit, and nobody breaks off those that run.
+    fn who_begins_more_pulls(&self) -> &'static str {
+        match self.replaced_by {
+            Replacer::Controller | Replacer::Both => "begun by its controller or under a larger limit",
+            // Its controller replaces no pod that is there: it makes those that somebody took away.
+            Replacer::Rolldeck => "begun by others or under a larger limit",
+            Replacer::Unrecorded => "begun by whom is not recorded",
+        }
     }
 
     /// ` (2 fail, 1 pre-warms)`: the holders of pull slots other than updates that pull; empty if there are none.

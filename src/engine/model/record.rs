@@ -9,6 +9,7 @@
 mod begun_anew;
 mod gate_marks;
 mod halt;
+mod paused;
 pub(crate) mod size;
 mod unknown;
 
@@ -28,6 +29,7 @@ use super::settings::{Budgets, Gates, OnDrift};
 pub use self::begun_anew::BegunAnew;
 pub use self::gate_marks::GateMarks;
 pub use self::halt::Halt;
+pub use self::paused::{Paused, TunedSince};
 pub use self::size::{ACCEPTED_LIMIT, EXCEPTIONS_LIMIT};
 pub use self::unknown::UnknownFields;
 pub use super::halting_gate::HaltingGate;
@@ -326,42 +328,6 @@ pub enum Direction {
     Forward,
     /// Back to an earlier one: every node, broken ones first.
     Back,
-}
-
-/// Who paused, and why.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Paused {
-    /// Who.
-    pub by: Str,
-    /// When, by their clock.
-    pub at: Timestamp,
-    /// Why, in their words or ours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<Str>,
-    /// Whether somebody other than `by` has given a reason since; `why` ends with that reason.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub others: bool,
-    /// Whether the pause stopped the DaemonSet's own controller, which was replacing pods or might have been.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub brakes: bool,
-    /// Hash of the revision of the template that somebody else made last, if `why` or an Event tells of it. `None` if the template was
-    /// the target's throughout the pause.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub template: Option<Str>,
-}
-
-impl Paused {
-    /// A pause by one person, for a reason that has nothing to do with the template.
-    pub fn new(by: Str, at: Timestamp, why: Option<Str>) -> Self {
-        Self { by, at, why, others: false, brakes: false, template: None }
-    }
-
-    /// Whether rolldeck itself paused the rollout: somebody else changed the template or the strategy, or a change was refused. An
-    /// operator has to decide how the rollout goes on, as after a halt.
-    pub fn is_by_rolldeck(&self) -> bool {
-        *self.by == *OURSELVES
-    }
 }
 
 impl By {

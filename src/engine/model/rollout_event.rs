@@ -265,7 +265,7 @@ const ROLLING_BACK: &str = "RolloutRollingBack";
 const COMPLETE: &str = "RolloutComplete";
 /// How the words of that event begin where the rollout led back.
 const ALL_ROLLED_BACK: &str = "rolled back: ";
-const RECORD_DELETED: &str = "RolloutRecordDeleted";
+pub(crate) const RECORD_DELETED: &str = "RolloutRecordDeleted";
 
 /// The most nodes that one rollout event names; the snapshot has them all.
 pub const NODES_NAMED: usize = 50;

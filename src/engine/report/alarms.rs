@@ -15,7 +15,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{NodeIx, NodeState};
-use crate::engine::model::record::Intent;
+use crate::engine::model::record::{BegunAnew, Intent};
 use crate::engine::model::settings::Finish;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::distance::rounded;
@@ -50,9 +50,7 @@ impl Engine {
         if self.is_being_deleted() {
             alarms.push(Alarm::BeingDeleted);
         }
-        if self.is_halted(intent)
-            && let Some(halt) = &self.progress.halt
-        {
+        if let Some(halt) = self.halt_as_it_stands(intent) {
             alarms.push(Alarm::Halted { gate: halt.gate, why: why_and_where(&halt.why, halt.named()).into() });
         }
         let undriven = self.halt_without_driver(intent, now).filter(|_| recorded);
@@ -88,10 +86,10 @@ impl Engine {
     /// The alarm for a record that was begun anew, while the limits of the lost one are not known.
     fn limits_alarm(&self, intent: &Intent) -> Option<Alarm> {
         let lost = intent.has_lost_limits() && intent.releasing.is_none();
-        let begun = intent.begun_anew.as_ref().filter(|_| lost)?.begun.clone();
+        let BegunAnew { begun, before, .. } = intent.begun_anew.clone().filter(|_| lost)?;
         let max_unavailable = Limits::of(&self.view, intent, &self.assessment).max_unavailable;
         let soak = Duration::from_secs(intent.gates.soak_secs.0.into());
-        Some(Alarm::LimitsLost { begun, max_unavailable, soak })
+        Some(Alarm::LimitsLost { begun, before, max_unavailable, soak })
     }
 
     /// The alarm for a `maxUnavailable` that somebody has changed in the DaemonSet since the adoption, under `OnDelete`.

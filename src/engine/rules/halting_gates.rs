@@ -13,6 +13,15 @@ impl HaltingGate {
         }
     }
 
+    /// Whether these settings turn it off, so that it halts nothing: `tune` says that instead of when it halts, and who is asked whether to drive is
+    /// told of each gate that is on.
+    pub(crate) fn is_off(self, _gates: &Gates) -> bool {
+        match self {
+            // A threshold of 0 is refused, and one that is recorded counts as 1 (`too_many_failed`).
+            Self::FailureThreshold => false,
+        }
+    }
+
     /// Whether it halts a rollout again that a less grave gate has halted. The second halt has a number and an event of its own, and the rollout may
     /// go back by it. While a grave halt stands, no other gate acts; it may halt once an operator resumed.
     pub(crate) fn is_grave(self) -> bool {

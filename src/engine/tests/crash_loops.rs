@@ -3,6 +3,7 @@
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::command::Command;
+use crate::engine::model::config::Role;
 use crate::engine::model::facts::ContainerState;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
@@ -118,6 +119,58 @@ fn why_the_others_wait_does_not_change_with_each_crash() {
     }
 }
 
+/// The pods of two nodes crash again and again. One of them has crashed more often and halts the rollout; the other is up when an operator resumes.
+#[test]
+fn a_resume_accepts_a_crash_loop_whose_pod_is_up_at_that_moment() {
+    for up in [true, false] {
+        let mut fake = FakeCluster::rolling(6, 2);
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:v2");
+        console.partition(&mut fake, 4);
+        console.run_for(&mut fake, 5);
+        let [worse, other] = [fake.deleted[0].clone(), fake.deleted[1].clone()];
+        let crash_once = |fake: &mut FakeCluster, console: &mut FakeConsole, nodes: &[&str]| {
+            nodes.iter().for_each(|node| fake.crash(node));
+            console.run_for(fake, 5);
+            nodes.iter().for_each(|node| fake.restart(node));
+            console.run_for(fake, 5);
+        };
+        crash_once(&mut fake, &mut console, &[&worse]);
+        crash_once(&mut fake, &mut console, &[&worse, &other]);
+        crash_once(&mut fake, &mut console, &[&worse, &other]);
+        if !up {
+            fake.crash(&other);
+            console.run_for(&mut fake, 2);
+        }
+        let halt = console.snapshot(&fake).halt.expect("three restarts are too many");
+        assert_eq!(halt.failed(), [worse.clone().into()]);
+        // Who asks has just begun to look.
+        let mut ben = FakeConsole::open_as(&fake, "ben", Role::OneShot);
+        let lines = ben.engine.preview(&Command::Resume, fake.now).unwrap().effects;
+        let named = |node: &str| lines.iter().find(|line| line.starts_with(&format!("{node}: "))).cloned();
+        assert!(named(&worse).unwrap_or_default().contains("crash loop"), "{lines:?}");
+        let at_the_moment =
+            if up { "crash loop, up for the moment, after the halt" } else { "crash loop, after the halt" };
+        assert_eq!(named(&other), Some(format!("{other}: {at_the_moment}")), "{lines:?}");
+        ben.ask(&mut fake, Command::Resume).unwrap();
+        if !up {
+            fake.restart(&other);
+        }
+        for _ in 0..3 {
+            crash_once(&mut fake, &mut console, &[&other]);
+            assert_eq!(console.snapshot(&fake).halt, None, "up: {up}");
+        }
+        // Once it was well for good, it halts as any other.
+        console.run_for(&mut fake, 3_600);
+        crash_once(&mut fake, &mut console, &[&other]);
+        assert_eq!(
+            console.snapshot(&fake).halt.map(|halt| halt.failed().to_vec()),
+            Some(vec![other.into()]),
+            "up: {up}"
+        );
+    }
+}
+
 #[test]
 fn a_failure_that_an_operator_accepted_is_told_from_a_new_one() {
     let (mut fake, mut console) = super::ends::halted();
@@ -128,4 +181,37 @@ fn a_failure_that_an_operator_accepted_is_told_from_a_new_one() {
     console.ask(&mut fake, Command::Resume).unwrap();
     console.run_for(&mut fake, 2);
     assert_eq!(accepted(&mut console, &fake), 1);
+}
+
+/// One console saw how the pod got into trouble, another one looks later: both date the trouble by what the cluster says.
+#[test]
+fn whoever_looks_tells_the_same_age_of_a_trouble() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    (fake.slow, fake.holds_images) = (true, false);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 5);
+    let node = fake.deleted[0].clone();
+    let unready_since = fake.now;
+    fake.change_pod(&node, |pod| {
+        (pod.ready, pod.ready_since) = (false, Some(unready_since));
+        pod.containers[0].image_present = true;
+        pod.containers[0].state = ContainerState::Waiting { reason: "ContainerCreating".into(), message: None };
+    });
+    console.run_for(&mut fake, 90);
+    fake.change_pod(&node, |pod| {
+        let message = Some("secret \"agent\" not found".into());
+        pod.containers[0].state = ContainerState::Waiting { reason: "CreateContainerConfigError".into(), message };
+    });
+    console.run_for(&mut fake, 400);
+    let since = |console: &mut FakeConsole| {
+        let snapshot = console.snapshot(&fake);
+        let view = snapshot.nodes.iter().find(|view| view.name == node).unwrap();
+        assert_eq!(view.state, NodeState::Failed);
+        view.since
+    };
+    let mut later = FakeConsole::open(&fake, "ben");
+    assert_eq!(since(&mut console), Some(unready_since));
+    assert_eq!(since(&mut later), Some(unready_since));
 }

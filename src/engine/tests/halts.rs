@@ -462,3 +462,35 @@ fn what_fails_without_a_driver_is_told_the_same_until_somebody_drives() {
     assert_eq!(resumed.alarms, [Alarm::BudgetUsedUp { used: 2, limit: 2, waiting: 18, failed: 2 }]);
     assert_eq!(resumed.remedies(), [Remedy::Undo, Remedy::SetImage, Remedy::Drive]);
 }
+
+/// The driver is gone since its halt, and more nodes fail. Whoever looks counts all of them, in each place.
+#[test]
+fn a_halt_is_counted_alike_wherever_it_is_told() {
+    let mut fake = FakeCluster::rolling(20, 4);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    let threshold = Tuning { failure_threshold: Some(IntOrPercent::Int(4)), ..Tuning::default() };
+    console.ask(&mut fake, Command::Tune(threshold)).unwrap();
+    console.partition(&mut fake, 16);
+    console.run_for(&mut fake, 60);
+    assert_eq!(console.snapshot(&fake).halt.unwrap().failed().len(), 4);
+    drop(console);
+    // Somebody deletes two more pods: under OnDelete they come with the new revision.
+    for node in ["n11", "n12"] {
+        fake.remove_pod(node);
+        fake.create_pod(node);
+    }
+    fake.wait(60);
+    let mut ben = FakeConsole::open_as(&fake, "ben", Role::OneShot);
+    ben.run_for(&mut fake, 60);
+    let snapshot = ben.snapshot(&fake);
+    let halt = snapshot.halt.clone().unwrap();
+    assert_eq!((halt.failed().len(), &*halt.why), (6, "image not found on 6 nodes"));
+    let told =
+        |alarm: &Alarm| matches!(alarm, Alarm::Halted { why, .. } if why.starts_with("image not found on 6 nodes ("));
+    assert!(snapshot.alarms.iter().any(told), "{:?}", snapshot.alarms);
+    assert!(snapshot.doing().to_string().contains("image not found on 6 nodes"), "{}", snapshot.doing());
+    let refused = ben.ask(&mut fake, Command::Step(Step::Next)).unwrap_err();
+    assert!(refused.starts_with("halted: image not found on 6 nodes"), "{refused}");
+}

@@ -80,12 +80,12 @@ fn pods_that_somebody_deletes_by_hand_are_not_called_ours() {
     // Another process reads in the record which ones the driver took down.
     let mut late = FakeConsole::open(&fake, "late");
     assert_eq!(budget(&mut late, &fake), "down 6 of 2: 2 ours, 4 by others");
-    // One that was ready, and is not any more, is the revision's: nobody took it down.
+    // It stays told of one that was ready, and is not any more: an Event of the driver names whose pod was taken away.
     fake.set_ready("n5", true);
     console.run_for(&mut fake, 2);
     fake.set_ready("n5", false);
     console.run_for(&mut fake, 2);
-    assert_eq!(budget(&mut console, &fake), "down 6 of 2: 3 ours, 3 by others");
+    assert_eq!(budget(&mut console, &fake), "down 6 of 2: 2 ours, 4 by others");
 }
 
 /// Whoever set the limit is not told by anybody else that the DaemonSet's owner has lowered theirs since.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::model::settings::{Limit, Secs};
+use crate::engine::model::time::UtcTime;
 
 /// Ten nodes, of which the first two get the new revision.
 fn two_of_ten(slow: bool, soak: u32) -> (FakeCluster, FakeConsole) {
@@ -74,4 +75,39 @@ fn a_shorter_soak_names_the_nodes_that_no_longer_wait_for_it() {
     console.ask(&mut fake, soak(10)).unwrap();
     console.run_for(&mut fake, 2);
     assert_eq!(fake.deleted.iter().map(|node| &**node).collect::<Vec<_>>(), ["n1", "n2", "n3", "n4"]);
+}
+
+/// Under a pause others change limits, and change one of them back. Whoever resumes is told which are not as they were, and who changed them.
+#[test]
+fn a_resume_tells_which_limits_others_changed_since_the_pause() {
+    let (mut fake, mut console) = two_of_ten(true, 0);
+    let pause = Command::Pause { why: None };
+    let soak = |secs: u32| Command::Tune(Tuning { soak_secs: Some(Secs(secs)), ..Tuning::default() });
+    console.ask(&mut fake, pause.clone().under(Tuning { max_restarts: Some(7), ..Tuning::default() })).unwrap();
+    let mut ben = FakeConsole::open_as(&fake, "ben", Role::OneShot);
+    for command in [down(4), soak(60), down(5), soak(0)] {
+        ben.ask(&mut fake, command).unwrap();
+    }
+    console.run_for(&mut fake, 2);
+    // Another reason for the same pause does not make it forget what was changed.
+    console.ask(&mut fake, Command::Pause { why: Some("lunch".into()) }).unwrap();
+    console.ask(&mut fake, Command::Tune(Tuning { max_restarts: Some(8), ..Tuning::default() })).unwrap();
+    let told = |lines: &[String]| -> Vec<String> {
+        lines.iter().filter(|line| line.starts_with("Changed since the pause: ")).cloned().collect()
+    };
+    let at = UtcTime { at: fake.now, now: fake.now };
+    let changed = format!("max unavailable: default → 5 (ben@bastion, {at})");
+    let preview = console.engine.preview(&Command::Resume, fake.now).unwrap();
+    assert_eq!(told(&preview.effects), [format!("Changed since the pause: {changed}.")], "{:?}", preview.effects);
+    // Ben is told what she changed.
+    ben.run_for(&mut fake, 2);
+    let his = ben.engine.preview(&Command::Resume, fake.now).unwrap();
+    assert_eq!(told(&his.effects).len(), 1, "{his:?}");
+    assert!(told(&his.effects)[0].contains("max restarts: 7 → 8 (ada@bastion, "), "{his:?}");
+    let said = console.ask(&mut fake, Command::Resume).unwrap();
+    assert_eq!(said, format!("resumed; changed since the pause: {changed}"));
+    // The next pause begins with what is so then.
+    console.ask(&mut fake, pause).unwrap();
+    let said = console.ask(&mut fake, Command::Resume).unwrap();
+    assert_eq!(said, "resumed");
 }

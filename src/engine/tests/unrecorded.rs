@@ -6,7 +6,9 @@ use crate::engine::model::command::Step;
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::event::Watched;
+use crate::engine::model::facts::{ClusterEvent, ReportedBy};
 use crate::engine::model::quantity::IntOrPercent::Int;
+use crate::engine::model::rollout_event::{RolloutEvent, Visibility};
 use crate::engine::model::settings::{Secs, Tuning};
 use crate::engine::report::remedies::Remedy;
 
@@ -66,7 +68,12 @@ fn that_no_record_is_left_is_said_with_what_a_new_one_begins_with() {
     assert_eq!(preview.effects[0], "Records the rollout anew: OnDelete is set already. No pod is replaced.");
     let tuning = Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() };
     let adopt = Command::Tuned { tuning, command: Box::new(Command::Adopt) };
-    assert_eq!(one_shot(&mut fake, "bob", adopt).unwrap(), "recorded anew: its controller replaces no pod any more");
+    let said = one_shot(&mut fake, "bob", adopt).unwrap();
+    assert_eq!(
+        said,
+        "recorded anew: its controller replaces no pod any more; began without a record: max unavailable 2 (default), max pulling 2 (default), \
+         soak 1m, failure threshold 1 (default); which limits it had is not known"
+    );
     let snapshot = FakeConsole::open(&fake, "eve").snapshot(&fake);
     assert!(!snapshot.alarms.contains(&Alarm::RecordMissing));
     assert_eq!(snapshot.budget.to_string(), "down 2 of 2: 2 not recorded by whom");
@@ -186,7 +193,7 @@ fn what_its_controller_took_down_is_charged_on_the_way_back_before_somebody_driv
 fn a_pause_after_the_record_is_gone_does_not_blame_its_controller() {
     let (mut fake, _) = without_record();
     let said = one_shot(&mut fake, "ben", Command::Pause { why: None }).unwrap();
-    assert_eq!(said, "paused: no update starts");
+    assert!(said.starts_with("paused: no update starts; began without a record: "), "{said}");
     let budget = FakeConsole::open(&fake, "eve").snapshot(&fake).budget;
     assert_eq!(budget.to_string(), "down 2 of 2: 2 not recorded by whom");
 }
@@ -224,9 +231,10 @@ fn limits_lost(console: &mut FakeConsole, fake: &FakeCluster) -> Option<String> 
 #[test]
 fn that_limits_were_lost_is_said_until_somebody_sets_them() {
     let (mut fake, _) = without_record();
-    assert_eq!(
-        one_shot(&mut fake, "bob", Command::Adopt).unwrap(),
-        "recorded anew: its controller replaces no pod any more"
+    let said = one_shot(&mut fake, "bob", Command::Adopt).unwrap();
+    assert!(
+        said.starts_with("recorded anew: its controller replaces no pod any more; began without a record: "),
+        "{said}"
     );
     let mut eve = FakeConsole::open(&fake, "eve");
     let lost = limits_lost(&mut eve, &fake).unwrap();
@@ -331,4 +339,128 @@ fn where_no_record_is_left_one_thing_is_advised() {
     let snapshot = eve.snapshot(&fake);
     assert!(snapshot.counts.failed > 0, "its two nodes do not start");
     assert_eq!(snapshot.remedies(), vec![Remedy::RecordAnew, Remedy::Undo]);
+}
+
+/// A rollout with limits of its own, a selector and a pause, whose Lease is deleted while its driver lives.
+fn with_limits_and_without_record() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.slow = true;
+    let mut ada = FakeConsole::open(&fake, "ada");
+    let limits = Tuning { max_unavailable: Some("1".parse().unwrap()), soak_secs: Some(Secs(90)), ..Tuning::default() };
+    ada.ask(&mut fake, Command::Tune(limits)).unwrap();
+    ada.set_image(&mut fake, "agent:v2");
+    ada.ask(&mut fake, Command::Select(Some("zone=canary".parse().unwrap()))).unwrap();
+    ada.partition(&mut fake, 8);
+    ada.run_for(&mut fake, 5);
+    delete_lease(&mut fake, &mut ada);
+    ada.run_for(&mut fake, 5);
+    (fake, ada)
+}
+
+const IT_HAD: &str =
+    "it had max-unavailable=1 soak=90s and the other defaults, led to revision 2, only nodes with zone=canary";
+
+/// Who saw the record names what it had, in what is asked before, in the answer and so in the Event, and in the alarm that stays.
+#[test]
+fn who_saw_the_lost_record_names_its_limits() {
+    let (mut fake, mut ada) = with_limits_and_without_record();
+    let known = format!("as this process saw last, {IT_HAD}");
+    let step = Command::Step(Step::Updated(Int(4)));
+    let warnings = ada.engine.preview(&step, fake.now).unwrap().warnings;
+    assert!(warnings.iter().any(|warning| warning.contains(&known)), "{warnings:?}");
+    // Somebody changes the template before it is recorded anew.
+    fake.set_template(template("agent:v3"));
+    fake.reconcile();
+    ada.run_for(&mut fake, 2);
+    let said = ada.ask(&mut fake, step).unwrap();
+    let began = "began without a record: max unavailable 2 (default), max pulling 2 (default), soak 0s, failure threshold 1 (default); ";
+    assert!(
+        said.contains(&format!(
+            "; {began}{known}; the template was changed since: it leads to revision 3 (agent v2 → v3) now"
+        )),
+        "{said}"
+    );
+    let told =
+        ada.happened.iter().find(|event| event.reason() == "RolloutStepped" && event.to_string().contains(&known));
+    assert!(told.is_some_and(|event| event.visibility == Visibility::Cluster), "{:?}", ada.happened);
+    let lost = limits_lost(&mut FakeConsole::open(&fake, "eve"), &fake).unwrap();
+    assert!(lost.contains(&format!("and the other defaults ({known}): set its limits")), "{lost}");
+}
+
+/// Who drove tells everybody what the record had: who did not see it finds that in the Event.
+#[test]
+fn who_did_not_see_the_lost_record_names_what_an_event_says() {
+    let (mut fake, ada) = with_limits_and_without_record();
+    let deleted = ada.happened.iter().find(|event| event.reason() == "RolloutRecordDeleted").unwrap();
+    assert!(
+        deleted.to_string().starts_with("the Lease was deleted, ") && deleted.to_string().ends_with(IT_HAD),
+        "{deleted}"
+    );
+    let said = one_shot(&mut fake, "bob", Command::Adopt).unwrap();
+    assert!(said.ends_with("; which limits it had is not known"), "{said}");
+    fake.lease = None;
+    let mut bob = FakeConsole::open_as(&fake, "bob", Role::OneShot);
+    bob.engine.observe(Event::Cluster(reported(&fake, deleted)), fake.now);
+    let said = bob.ask(&mut fake, Command::Adopt).unwrap();
+    assert!(said.contains("; as an Event of ") && said.ends_with(&format!(" UTC says, {IT_HAD}")), "{said}");
+}
+
+/// The Event by which another process tells this.
+fn reported(fake: &FakeCluster, told: &RolloutEvent) -> Box<ClusterEvent> {
+    let (reason, message) = (told.reason().into(), format!("ada@bastion: {told}").into());
+    let reported_by = Some(Box::new(ReportedBy {
+        identity: "ada@bastion/1".into(),
+        event: "agent.1".into(),
+        severity: told.severity(),
+    }));
+    Box::new(ClusterEvent {
+        object: "ds".into(),
+        reason,
+        message,
+        at: fake.now,
+        reported_by,
+        ..ClusterEvent::default()
+    })
+}
+
+/// A colleague deletes a pod under `OnDelete`; its next pod is ready for a moment and crashes. It stays his doing, whatever becomes of the pod.
+#[test]
+fn who_took_a_pod_away_stays_known_when_its_next_pod_crashes() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut ada = FakeConsole::open(&fake, "ada");
+    ada.set_image(&mut fake, "agent:v2");
+    ada.partition(&mut fake, 9);
+    ada.run_for(&mut fake, 60);
+    fake.slow = true;
+    fake.remove_pod("n7");
+    ada.run_for(&mut fake, 1);
+    fake.create_pod("n7");
+    fake.set_ready("n7", false);
+    ada.run_for(&mut fake, 1);
+    let down = |console: &mut FakeConsole, fake: &FakeCluster| console.snapshot(fake).budget.to_string();
+    assert_eq!(down(&mut ada, &fake), "down 1 of 2: 1 by others");
+    fake.set_ready("n7", true);
+    ada.run_for(&mut fake, 30);
+    fake.crash("n7");
+    ada.run_for(&mut fake, 1);
+    assert_eq!(down(&mut ada, &fake), "down 1 of 2: 1 by others");
+    // One that the rollout replaced is its own.
+    let ours = fake.deleted[0].clone();
+    fake.crash(&ours);
+    ada.run_for(&mut fake, 1);
+    assert_eq!(down(&mut ada, &fake), "down 2 of 2: 1 ours, 1 by others");
+}
+
+/// Whoever drives now did not take them down, and does not say so.
+#[test]
+fn nodes_that_were_down_without_a_record_do_not_become_those_of_the_next_driver() {
+    let (mut fake, _) = without_record();
+    let three = Tuning { max_unavailable: Some("3".parse().unwrap()), ..Tuning::default() };
+    one_shot(&mut fake, "bob", Command::Step(Step::Updated(Int(3))).under(three)).unwrap();
+    let mut bob = FakeConsole::open(&fake, "bob");
+    bob.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    bob.run_for(&mut fake, 5);
+    let said = "down 3 of 3: 1 ours, 2 not recorded by whom";
+    assert_eq!(bob.snapshot(&fake).budget.to_string(), said);
+    assert_eq!(FakeConsole::open(&fake, "eve").snapshot(&fake).budget.to_string(), said);
 }

@@ -165,7 +165,7 @@ fn more_pull_slots_than_there_are_say_why() {
     let budget = BudgetView { pulling: 20, pulling_fails: 12, max_pulling: 2, ..running().budget };
     for (width, height) in [(80, 24), (120, 40)] {
         let screen = TestConsole::on(Snapshot { budget, ..running() }, width, height).screen();
-        let said = "pull slots 20 of 2 (12 fail, begun by its controller or under a larger limit)";
+        let said = "pull slots 20 of 2 (12 fail, begun by others or under a larger limit)";
         assert!(screen.contains(said), "{screen}");
     }
     let within = BudgetView { pulling: 2, pulling_fails: 1, max_pulling: 2, ..running().budget };

@@ -35,7 +35,7 @@ fn a_report_tells_afterwards_what_happened_on_each_node() {
     // The rollout is over and handed back, and its driver, the only one who watched it, is gone.
     let page = operator.home().join("good.html");
     let printed = operator.ok(&["report", DS, "--html", page.to_str().unwrap()]);
-    assert!(printed.contains("What is wrong\n  nothing") && printed.contains("20 of 20 updated"), "{printed}");
+    assert!(printed.contains("What is wrong\n  nothing now") && printed.contains("20 of 20 updated"), "{printed}");
     let html = std::fs::read_to_string(&page).unwrap();
     let report = operator.json(&["report", DS, "-o", "json"]);
     assert_eq!(report["kind"], "RolloutReport");

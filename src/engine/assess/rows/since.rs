@@ -8,7 +8,7 @@ use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState
 use crate::engine::model::node::NodeState;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
-use crate::engine::view::{NodeEntry, ObservedAt, PodEntry, PodTrouble};
+use crate::engine::view::{NodeEntry, PodEntry, PodTrouble};
 
 impl Assessor<'_> {
     /// Since when a pod is in trouble, by our own clock. An observer who has just begun to look takes the time from the kubelet's events.
@@ -22,18 +22,17 @@ impl Assessor<'_> {
         told.map_or(trouble.since, |told| told.min(trouble.since))
     }
 
-    /// Since when a pod that was in trouble when we first looked has not been Ready: its trouble is at least as old as that.
+    /// Since when a pod in trouble has not been Ready, by its condition: whoever looks, and however late, tells the same age.
     /// [`Self::troubled_since`] handles trouble with images.
-    fn unready_when_first_seen(&self, pod: &PodEntry, trouble: &PodTrouble, clock: Option<i64>) -> Option<Timestamp> {
-        let ObservedAt::Already(at, _) = pod.first_observed else { return None };
-        let counts = !pod.fact.ready && trouble.since == at && !trouble.cause.kind.is_about_the_image();
+    fn unready_since(pod: &PodEntry, trouble: &PodTrouble, clock: Option<i64>) -> Option<Timestamp> {
+        let counts = !pod.fact.ready && !trouble.cause.kind.is_about_the_image();
         pod.fact.ready_since.filter(|_| counts).map(|at| by_server(at, clock).max(pod.fact.created_at))
     }
 
     /// Since when a pod is in trouble, by the API server's clock.
     fn in_trouble_since(&self, pod: &PodEntry, trouble: &PodTrouble, clock: Option<i64>) -> Timestamp {
         let known = self.view.server_time(self.troubled_since(pod, trouble, clock));
-        self.unready_when_first_seen(pod, trouble, clock).map_or(known, |unready| unready.min(known))
+        Self::unready_since(pod, trouble, clock).map_or(known, |unready| unready.min(known))
     }
 
     /// Since when the pod's containers restart. In a crash loop they run in between, and the trouble of the pod begins anew each time.

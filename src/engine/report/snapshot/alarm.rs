@@ -155,6 +155,8 @@ pub enum Alarm {
     LimitsLost {
         /// Who began it, and when.
         begun: By,
+        /// What was known of the lost record then, in words.
+        before: Option<Str>,
         /// How many nodes may be down at once.
         max_unavailable: u32,
         /// For how long a new pod soaks.

@@ -260,12 +260,13 @@ impl fmt::Display for Alarm {
                 "nothing is driven: no record is left of the rollout for which rolldeck set OnDelete; its limits, soak time, partition \
                  and selector, a pause and a halt are not known",
             ),
-            Self::LimitsLost { begun: By { by, at }, max_unavailable, soak } => write!(
+            Self::LimitsLost { begun: By { by, at }, before, max_unavailable, soak } => write!(
                 f,
                 "the record of the rollout was lost, and {by} began a new one at {} with at most {max_unavailable} down, a soak time of {} and \
-                 the other defaults: set its limits, or confirm them by setting one as it is",
+                 the other defaults{}: set its limits, or confirm them by setting one as it is",
                 UtcTime { at: *at, now: *at },
-                ShortDuration(*soak)
+                ShortDuration(*soak),
+                before.as_ref().map(|before| format!(" ({before})")).unwrap_or_default()
             ),
             Self::BeingDeleted => {
                 f.write_str("the DaemonSet is being deleted: its controller makes no pod any more, so none is replaced")

@@ -85,7 +85,12 @@ impl fmt::Display for HaltsWhen<'_> {
         let goes_back = |halts: HaltingGate| halts.goes_back(gates);
         for gate in Setting::gates().filter(|gate| !IN_OTHER_WORDS.contains(gate)) {
             let SettingRole::Halts(halts) = gate.about().role else { continue };
-            if gate.is_changed_in(&self.0.settings) {
+            // One that is on is named, also where that is its default; one that is off only where that was set.
+            if halts.is_off(gates) {
+                if gate.is_changed_in(&self.0.settings) {
+                    write!(f, "; not halted by {}", gate.in_words(&self.0.settings))?;
+                }
+            } else {
                 let same = goes_back(halts) == goes_back(HaltingGate::FailureThreshold);
                 let at = match (same, goes_back(halts)) {
                     (true, _) => "or at",

@@ -6,13 +6,16 @@ use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::node::Blame;
 use crate::engine::report::snapshot::PlanView;
 
+/// Said of nodes that are down for a rollout of which nothing says who carried it out.
+const NOT_RECORDED: &str = "not recorded by whom";
+
 impl BudgetView {
     /// The word for a blame, the same in the budget line and in each row.
     pub fn called(&self, blame: Blame) -> &'static str {
         match (blame, self.replaced_by) {
             (Blame::Rollout, Replacer::Rolldeck) => "ours",
             (Blame::Rollout, Replacer::Controller) => "by its controller",
-            (Blame::Rollout, Replacer::Unrecorded) => "not recorded by whom",
+            (Blame::Rollout, Replacer::Unrecorded) => NOT_RECORDED,
             (Blame::Rollout, Replacer::Both) => "ours or its controller's",
             (Blame::Suspect, _) => "suspect",
             (Blame::Node, _) => "not by the rollout",
@@ -54,20 +57,23 @@ impl fmt::Display for BudgetView {
         let charged = ours.iter().chain(others.iter().filter(|_| self.strict));
         for (count, blame) in charged.filter(|(count, _)| *count > 0) {
             let by_others = if *blame == Blame::Rollout { self.by_others.min(*count) } else { 0 };
-            if *count > by_others {
-                write!(f, "{lead}{} {}", count - by_others, self.called(*blame))?;
+            let unrecorded = if *blame == Blame::Rollout { self.unrecorded.min(*count - by_others) } else { 0 };
+            let known = count - by_others - unrecorded;
+            if known > 0 {
+                write!(f, "{lead}{known} {}", self.called(*blame))?;
                 lead = ", ";
             }
             // The reason why more nodes are down than may be.
             if self.charged > self.max_unavailable {
                 match (blame, self.replaced_by) {
-                    (Blame::Rollout, Replacer::Rolldeck) => self.write_ours_beyond(f)?,
+                    (Blame::Rollout, Replacer::Rolldeck) if known > 0 => self.write_ours_beyond(f)?,
                     (Blame::Suspect, _) => f.write_str(" (fell later)")?,
                     (Blame::Rollout | Blame::Node | Blame::PreExisting, _) => {}
                 }
             }
-            if by_others > 0 {
-                write!(f, "{lead}{by_others} by others")?;
+            let not_ours = [(by_others, "by others"), (unrecorded, NOT_RECORDED)];
+            for (count, by) in not_ours.iter().filter(|(count, _)| *count > 0) {
+                write!(f, "{lead}{count} {by}")?;
                 lead = ", ";
             }
         }

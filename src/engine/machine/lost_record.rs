@@ -1,0 +1,92 @@
+//! A record that is gone with its Lease: what is still known of it, from this process's memory or from an Event of the process that drove, and
+//! with which limits a new one begins.
+
+use super::Engine;
+use crate::engine::assess::plan::Limits;
+use crate::engine::model::Str;
+use crate::engine::model::command::Command;
+use crate::engine::model::person_of;
+use crate::engine::model::record::Intent;
+use crate::engine::model::rollout_event::RECORD_DELETED;
+use crate::engine::model::settings::{Setting, Settings};
+use crate::engine::model::time::UtcTime;
+
+/// What stands before the words for a lost record in an Event, by which others find them.
+pub(crate) const IT_HAD: &str = "; it had ";
+
+impl Engine {
+    /// The record that this process saw last, in words: `max-unavailable=5 soak=1m and the other defaults, led to revision 3, only nodes with
+    /// zone=a, was paused by ada`. `None` if this process saw none.
+    pub(crate) fn lost_record_as_seen(&self) -> Option<String> {
+        let intent = self.lock.lost_intent()?;
+        let mut words = vec![limits_of(intent)];
+        let number = intent.target.as_ref().and_then(|hash| self.view.revision(hash)).map(|revision| revision.number);
+        words.extend(number.map(|number| format!("led to revision {number}")));
+        words.extend(intent.selector.as_ref().map(|selector| format!("only nodes with {selector}")));
+        words.extend(intent.paused.as_ref().map(|paused| format!("was paused by {}", person_of(&paused.by))));
+        Some(words.join(", "))
+    }
+
+    /// What is known of the lost record, and how: `as this process saw last, it had …`, `as an Event of 12:03 UTC says, it had …`.
+    pub(crate) fn lost_record(&self) -> Option<String> {
+        if let Some(seen) = self.lost_record_as_seen() {
+            return Some(format!("as this process saw last, it had {seen}"));
+        }
+        let mut events: Vec<_> = self.event_log.kept().filter(|event| event.reason() == RECORD_DELETED).collect();
+        events.sort_by_key(|event| event.at);
+        let (event, had) =
+            events.iter().rev().find_map(|event| Some((event, event.said.as_ref()?.split_once(IT_HAD)?.1)))?;
+        Some(format!("as an Event of {} says, it had {had}", UtcTime { at: event.at, now: self.now }))
+    }
+
+    /// What a command that begins a record without the earlier one says of it: its limits, what the earlier one had as far as that is known, and
+    /// how the template differs from the one that was rolled out, as far as that is known.
+    pub(crate) fn begun_without_a_record(&self, command: &Command) -> String {
+        let mut intent = self.intent_to_begin_with();
+        intent.tune(&command.tuning());
+        let limits = [Setting::MaxUnavailable, Setting::MaxPulling, Setting::Soak, Setting::FailureThreshold];
+        let in_force = Limits::of(&self.view, &intent, &self.assessment);
+        let (settings, default) = (intent.settings(), Settings::default());
+        let shown = |setting: &Setting| {
+            let name = setting.name().replace('-', " ");
+            let value = setting.value(&settings);
+            match setting {
+                _ if value != setting.value(&default) => format!("{name} {value}"),
+                Setting::MaxUnavailable => format!("{name} {} (default)", in_force.max_unavailable),
+                Setting::MaxPulling => format!("{name} {} (default)", in_force.max_pulling),
+                _ => format!("{name} {value} (default)"),
+            }
+        };
+        let limits: Vec<String> = limits.iter().map(shown).collect();
+        let before = match self.lost_record() {
+            Some(known) => known,
+            None => "which limits it had is not known".to_owned(),
+        };
+        let mut words = format!("began without a record: {}; {before}", limits.join(", "));
+        let keeps_the_template = !matches!(command.inner(), Command::SetImage(_) | Command::Undo { .. });
+        if let Some(changed) = self.template_since_the_lost_record().filter(|_| keeps_the_template) {
+            words.push_str(&format!("; {changed}"));
+        }
+        words
+    }
+
+    /// The revision of the template, if the lost record led to another one: somebody has changed the template since, or while nobody drove.
+    fn template_since_the_lost_record(&self) -> Option<String> {
+        let target = self.lock.lost_intent()?.target.as_ref()?;
+        let current = self.view.current.as_ref().filter(|current| *current != target)?;
+        let images: Vec<String> =
+            self.images_changed(Some(target), Some(current)).iter().map(ToString::to_string).collect();
+        let images = if images.is_empty() { String::new() } else { format!(" ({})", images.join(", ")) };
+        let number =
+            self.view.revision(current).map_or_else(Str::default, |revision| revision.number.to_string().into());
+        Some(format!("the template was changed since: it leads to revision {number}{images} now"))
+    }
+}
+
+/// The limits of an intent as they would be typed: `max-unavailable=5 soak=1m and the other defaults`.
+fn limits_of(intent: &Intent) -> String {
+    let (settings, default) = (intent.settings(), Settings::default());
+    let set = Setting::ALL.iter().filter(|setting| setting.value(&settings) != setting.value(&default));
+    let set: Vec<String> = set.map(|setting| format!("{}={}", setting.name(), setting.value(&settings))).collect();
+    if set.is_empty() { "the default limits".to_owned() } else { format!("{} and the other defaults", set.join(" ")) }
+}

@@ -1,0 +1,99 @@
+//! A pause: who asked for it, why, and which settings were changed under it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{By, OURSELVES};
+use crate::engine::model::Str;
+use crate::engine::model::settings::{Setting, Settings, Tuning};
+use crate::engine::model::time::Timestamp;
+
+/// Who paused, and why.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Paused {
+    /// Who.
+    pub by: Str,
+    /// When, by their clock.
+    pub at: Timestamp,
+    /// Why, in their words or ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Str>,
+    /// Whether somebody other than `by` has given a reason since; `why` ends with that reason.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub others: bool,
+    /// Whether the pause stopped the DaemonSet's own controller, which was replacing pods or might have been.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub brakes: bool,
+    /// Hash of the revision of the template that somebody else made last, if `why` or an Event tells of it. `None` if the template was
+    /// the target's throughout the pause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Str>,
+    /// The settings that were changed since the pause began and have another value now, by name. Whoever resumes is told of them: the rollout
+    /// does not go on as it was paused.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tuned: BTreeMap<Str, TunedSince>,
+}
+
+/// A setting that was changed under a pause.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TunedSince {
+    /// Its value when the pause began, as it is typed.
+    pub before: Str,
+    /// Who changed it last, and when by their clock.
+    #[serde(flatten)]
+    pub changed: By,
+}
+
+impl Paused {
+    /// A pause by one person, for a reason that has nothing to do with the template.
+    pub fn new(by: Str, at: Timestamp, why: Option<Str>) -> Self {
+        Self { by, at, why, others: false, brakes: false, template: None, tuned: BTreeMap::new() }
+    }
+
+    /// Whether rolldeck itself paused the rollout: somebody else changed the template or the strategy, or a change was refused. An
+    /// operator has to decide how the rollout goes on, as after a halt.
+    pub fn is_by_rolldeck(&self) -> bool {
+        *self.by == *OURSELVES
+    }
+
+    /// This pause instead of an earlier one, after which no resume came: settings that were changed since the earlier one stay noted.
+    pub(crate) fn instead_of(self, earlier: Option<Self>) -> Self {
+        match earlier {
+            Some(earlier) => Self { tuned: earlier.tuned, ..self },
+            None => self,
+        }
+    }
+
+    /// Whether it differs from the other pause by more than the settings that were changed under it.
+    pub(crate) fn is_another_than(&self, other: &Self) -> bool {
+        *self != Self { tuned: self.tuned.clone(), ..other.clone() }
+    }
+
+    /// Notes a change of settings. Settings that are set by the command that pauses are not changed under the pause. A setting that has its
+    /// earlier value again is not changed any more.
+    pub(crate) fn note_tuned(&mut self, tuning: &Tuning, before: &Settings, by: &By) {
+        if self.by == by.by && self.at == by.at {
+            return;
+        }
+        let mut after = before.clone();
+        tuning.apply_to(&mut after);
+        for setting in tuning.changed(before) {
+            let name = Str::from(setting.name());
+            let first = self.tuned.get(&name).map(|known| known.before.clone());
+            let first = first.unwrap_or_else(|| setting.value(before).into());
+            if *first == *setting.value(&after) {
+                self.tuned.remove(&name);
+            } else {
+                self.tuned.insert(name, TunedSince { before: first, changed: by.clone() });
+            }
+        }
+    }
+
+    /// The settings that were changed under the pause, each with what it was, in the order of the table.
+    pub(crate) fn tuned_since(&self) -> impl Iterator<Item = (Setting, &TunedSince)> {
+        Setting::ALL.iter().filter_map(|setting| Some((*setting, self.tuned.get(setting.name())?)))
+    }
+}
