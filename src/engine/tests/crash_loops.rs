@@ -143,7 +143,7 @@ fn a_resume_accepts_a_crash_loop_whose_pod_is_up_at_that_moment() {
             console.run_for(&mut fake, 2);
         }
         let halt = console.snapshot(&fake).halt.expect("three restarts are too many");
-        assert_eq!(halt.failed(), [worse.clone().into()]);
+        assert_eq!(halt.failed(), [worse.clone()]);
         // Who asks has just begun to look.
         let mut ben = FakeConsole::open_as(&fake, "ben", Role::OneShot);
         let lines = ben.engine.preview(&Command::Resume, fake.now).unwrap().effects;
@@ -163,11 +163,7 @@ fn a_resume_accepts_a_crash_loop_whose_pod_is_up_at_that_moment() {
         // Once it was well for good, it halts as any other.
         console.run_for(&mut fake, 3_600);
         crash_once(&mut fake, &mut console, &[&other]);
-        assert_eq!(
-            console.snapshot(&fake).halt.map(|halt| halt.failed().to_vec()),
-            Some(vec![other.into()]),
-            "up: {up}"
-        );
+        assert_eq!(console.snapshot(&fake).halt.map(|halt| halt.failed().to_vec()), Some(vec![other]), "up: {up}");
     }
 }
 
