@@ -17,12 +17,11 @@ impl Handover {
     /// among the present findings are left out.
     pub(super) fn went_wrong(&self) -> Vec<String> {
         let snapshot = &*self.snapshot;
-        let Some(began) = snapshot.started_at else {
+        let (began, anew) = match (snapshot.started_at, &snapshot.begun_anew) {
+            (began, Some(anew)) => (began.unwrap_or(anew.at), anew),
+            (Some(began), None) => return self.told("Since it began", |line| line.at >= began).into_iter().collect(),
             // Without a record it is not known which of the events are of the last rollout.
-            return self.told("Told of before", |_| true).into_iter().collect();
-        };
-        let Some(anew) = &snapshot.begun_anew else {
-            return self.told("Since it began", |line| line.at >= began).into_iter().collect();
+            (None, None) => return self.told("Told of before", |_| true).into_iter().collect(),
         };
         let since = anew.at.min(began);
         let at = format!("its record was begun anew at {}", clock_time(anew.at));

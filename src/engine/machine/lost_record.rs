@@ -36,6 +36,8 @@ impl Engine {
         events.sort_by_key(|event| event.at);
         let (event, had) =
             events.iter().rev().find_map(|event| Some((event, event.said.as_ref()?.split_once(IT_HAD)?.1)))?;
+        // An Event also names the process that wrote it, at the end.
+        let had = had.split_once(" (driven by ").map_or(had, |(had, _)| had);
         Some(format!("as an Event of {} says, it had {had}", UtcTime { at: event.at, now: self.now }))
     }
 

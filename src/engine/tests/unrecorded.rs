@@ -407,7 +407,7 @@ fn who_did_not_see_the_lost_record_names_what_an_event_says() {
 
 /// The Event by which another process tells this.
 fn reported(fake: &FakeCluster, told: &RolloutEvent) -> Box<ClusterEvent> {
-    let (reason, message) = (told.reason().into(), format!("ada@bastion: {told}").into());
+    let (reason, message) = (told.reason().into(), format!("ada@bastion: {told} (driven by ada@bastion)").into());
     let reported_by = Some(Box::new(ReportedBy {
         identity: "ada@bastion/1".into(),
         event: "agent.1".into(),
