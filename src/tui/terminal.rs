@@ -9,6 +9,7 @@
 
 pub(crate) mod encode;
 pub(crate) mod osc;
+mod shift;
 
 use std::fs::File;
 use std::io;
@@ -166,6 +167,16 @@ impl<S: Sink> Screen<S> {
         };
         let begun = self.bytes.len();
         encode::encode(&before, &frame, &mut self.bytes);
+        if self.bytes.len() - begun > shift::WORTHWHILE {
+            let mut moving = Vec::new();
+            if let Some(moved) = shift::shift(&before, &frame, &mut moving) {
+                encode::encode(&moved, &frame, &mut moving);
+                if moving.len() < self.bytes.len() - begun {
+                    self.bytes.truncate(begun);
+                    self.bytes.append(&mut moving);
+                }
+            }
+        }
         let painted = self.bytes.len() > begun;
         match (self.cursor, cursor) {
             (Some(_), None) => queue!(self.bytes, cursor::Hide)?,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::console::{TestConsole, text_of};
 use super::fixtures::{held, idle, running, target, updated};
 use crate::engine::model::hold::Hold;
-use crate::engine::model::node::NodeState;
+use crate::engine::model::node::{NodeState, RestartsView};
 use crate::engine::report::snapshot::{Counts, NodeView, Snapshot};
 use crate::tui::message::Msg;
 use crate::tui::terminal::Screen;
@@ -76,6 +76,45 @@ fn a_minute_that_passes_for_all_rows_costs_at_most_200_bytes_with_a_pod_that_cha
         let ages = show(&mut screen, &console);
         println!("after {minutes}m: {pod} bytes for the pod, {ages} for the ages");
         assert!(pod > 0 && ages > 60 && pod + ages <= 200, "after {minutes}m: {pod} and {ages} bytes");
+    }
+}
+
+/// The first pod that restarts makes a line above the map, which moves all of it: the terminal moves its rows, and what a row more costs is no
+/// matter of how much the map shows. The line that goes again costs no more.
+#[test]
+fn a_line_more_above_the_map_does_not_write_the_map_again() {
+    let nodes: Vec<_> = (0..15_000)
+        .map(|number| {
+            let site = format!("site-{:02}", number / 750);
+            NodeView { site: site.as_str().into(), ..updated(&format!("ipc-{number:05}"), 900) }
+        })
+        .collect();
+    let restarted = NodeView {
+        restarted: Some(RestartsView { times: 1, exit: Some(1) }),
+        restarts: 1,
+        site: nodes[0].site.clone(),
+        ..target("ipc-00000", NodeState::Soaking, 0)
+    };
+    let watched: Vec<_> = std::iter::once(restarted).chain(nodes[1..].iter().cloned()).collect();
+    for (width, height) in [(120, 40), (200, 50)] {
+        let mut screen = Screen::new(Vec::new());
+        let mut terminal = vt100::Parser::new(height, width, 0);
+        screen.set_synchronized(2);
+        let counts = Counts { updated: 15_000, nodes: 15_000, available: 15_000, ..idle().counts };
+        let mut console =
+            TestConsole::on(Snapshot { nodes: nodes.clone().into(), counts, ..idle() }, width, height).typed("m");
+        show(&mut screen, &console);
+        terminal.process(&screen.take_written());
+        for (nodes, lines) in [(&watched, 1), (&nodes, 0)] {
+            console.see(Snapshot { nodes: nodes.clone().into(), counts, ..idle() });
+            let cost = show(&mut screen, &console);
+            terminal.process(&screen.take_written());
+            let rows: Vec<String> = terminal.screen().rows(0, width).map(|row| row.trim_end().to_owned()).collect();
+            assert_eq!(rows.join("\n"), console.screen().trim_end_matches('\n'));
+            assert_eq!(console.screen().matches("1 restarted").count(), lines, "{}", console.screen());
+            println!("{width}x{height}: {cost} bytes");
+            assert!(cost <= 600, "{width}x{height}: {cost} bytes");
+        }
     }
 }
 
