@@ -212,6 +212,12 @@ impl Interner {
         new
     }
 
+    /// How many strings it holds.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.known.len()
+    }
+
     /// As [`Interner::intern`], for a text for people: in at most `limit` bytes.
     pub(super) fn words(&mut self, text: &str, limit: usize) -> Str {
         self.intern(&clip(text, limit))

@@ -382,7 +382,7 @@ impl Engine {
             name: entry.name.clone(),
             state: row.state,
             hold: self.plan.hold(row.node).cloned(),
-            pod_wait: self.pod_wait_of(row),
+            pod_wait: self.pod_wait_of(row).map(Box::new),
             cause: row.cause.clone(),
             cause_since,
             blame: row.blame,

@@ -41,6 +41,7 @@ mod renumbered;
 mod roll_back_by_itself;
 mod room;
 mod said_before;
+mod sizes;
 mod steps;
 mod story;
 mod template_changes;

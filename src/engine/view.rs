@@ -417,9 +417,13 @@ impl View {
         ix
     }
 
-    fn node_is(&mut self, fact: NodeFact, now: Timestamp) {
+    fn node_is(&mut self, mut fact: NodeFact, now: Timestamp) {
         let ix = self.node_slot(&fact.name);
         let entry = &mut self.nodes[ix];
+        fact.name = entry.name.clone();
+        if let Some(known) = entry.fact.as_ref().filter(|known| known.labels == fact.labels) {
+            fact.labels = known.labels.clone();
+        }
         let gone = entry.fact.is_none();
         if let (Some(known), Some(received)) = (entry.version, fact.version)
             && (received < known || (gone && received == known))

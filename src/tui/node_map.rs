@@ -11,7 +11,7 @@ use self::layout::MapLayout;
 use crate::engine::model::Str;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::time::Timestamp;
-use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::{Counterparts, NodeView, Snapshot};
 use crate::engine::report::trouble::TroubleKind;
 
 /// The places of the nodes on the map.
@@ -27,8 +27,16 @@ pub(crate) struct NodeMap {
     sites: Vec<MapSite>,
     /// The instant and the address of the nodes that were taken in last: if both are unchanged, the nodes need not be taken in again.
     seen: Option<(Timestamp, usize)>,
-    /// For each node its site, and its place in the site.
-    places: HashMap<Str, (usize, usize)>,
+    /// For each node its name, its site, and its place in the site, in the order of the snapshot that was taken in last.
+    places: Vec<MapPlace>,
+}
+
+/// The place of a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct MapPlace {
+    name: Str,
+    site: u32,
+    place: u32,
 }
 
 /// The nodes that have the same value of the label.
@@ -76,18 +84,20 @@ impl NodeMap {
         if self.seen.replace(this) == Some(this) {
             return;
         }
-        let same = nodes.len() == self.places.len()
-            && nodes.iter().all(|node| {
-                let place = self.places.get(&node.name);
-                place.is_some_and(|(site, _)| *self.sites[*site].name == *self.site_of(node))
-            });
-        if !same {
-            self.lay_out_anew(nodes);
-        }
-        for (index, node) in (0u32..).zip(nodes.iter()) {
-            if let Some((site, place)) = self.places.get(&node.name) {
-                self.sites[*site].nodes[*place] = index;
+        let mut before = Counterparts::of(&self.places, |known| &known.name);
+        let places = nodes.iter().enumerate().map(|(index, node)| {
+            let known = &self.places[before.find(index, &node.name)?];
+            (*self.sites[known.site as usize].name == *self.site_of(node)).then(|| known.clone())
+        });
+        let places: Option<Vec<MapPlace>> = places.collect();
+        match places.filter(|places| places.len() == self.places.len()) {
+            Some(places) => {
+                self.places = places;
+                for (index, known) in (0u32..).zip(&self.places) {
+                    self.sites[known.site as usize].nodes[known.place as usize] = index;
+                }
             }
+            None => self.lay_out_anew(nodes),
         }
     }
 
@@ -103,11 +113,13 @@ impl NodeMap {
         sites.sort_by(|a, b| {
             (a.name.is_empty().cmp(&b.name.is_empty())).then_with(|| natord::compare(&a.name, &b.name))
         });
-        self.places.clear();
-        for (at, site) in sites.iter_mut().enumerate() {
+        self.places = nodes.iter().map(|node| MapPlace { name: node.name.clone(), site: 0, place: 0 }).collect();
+        for (site, at) in sites.iter_mut().zip(0u32..) {
             site.nodes.sort_by(|a, b| natord::compare(name(a), name(b)).then_with(|| name(a).cmp(name(b))));
-            let places = site.nodes.iter().enumerate().map(|(place, index)| (name(index).clone(), (at, place)));
-            self.places.extend(places);
+            for (index, place) in site.nodes.iter().zip(0u32..) {
+                let known = &mut self.places[*index as usize];
+                (known.site, known.place) = (at, place);
+            }
         }
         self.sites = sites;
     }
@@ -121,7 +133,7 @@ impl NodeMap {
 
     /// Forgets the places of the nodes, for as long as the map is not drawn.
     pub(crate) fn forget(&mut self) {
-        (self.sites, self.places, self.seen) = (Vec::new(), HashMap::new(), None);
+        (self.sites, self.places, self.seen) = (Vec::new(), Vec::new(), None);
     }
 
     /// Makes the values of this label the blocks; `None`: the label by which the rollout tells sites apart.
@@ -157,7 +169,9 @@ impl NodeMap {
 
     /// The site and the place of a node.
     pub(crate) fn place_of(&self, name: &str) -> Option<(usize, usize)> {
-        self.places.get(name).copied()
+        // Asked once for a key or a frame: that is soon done without an index by name.
+        let known = self.places.iter().find(|known| *known.name == *name)?;
+        Some((known.site as usize, known.place as usize))
     }
 
     /// The nodes that share a cell, as indices of the snapshot's nodes.

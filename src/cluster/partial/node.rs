@@ -252,9 +252,12 @@ impl NodeWire<'_> {
             status.condition(pressure).is_some_and(|condition| condition.state() == ConditionStatus::True)
         });
         let labels = self.metadata.labels.iter().flat_map(|labels| &labels.0);
-        let labels: Labels = labels.map(|(key, value)| (interner.intern(key), interner.intern(value))).collect();
+        // The name of a node is also a label of it, as a rule, and of no other node: it is shared here and not interned.
+        let name = Str::from(text(&self.metadata.name));
+        let mut shared = |value: &str| if *value == *name { name.clone() } else { interner.intern(value) };
+        let labels: Labels = labels.map(|(key, value)| (shared(key), shared(value))).collect();
         NodeFact {
-            name: interner.intern(text(&self.metadata.name)),
+            name,
             version: None,
             created_at: instant(&self.metadata.creation_timestamp),
             labels,
@@ -357,6 +360,20 @@ mod tests {
         assert_eq!(taints.len(), 2);
         let images: Vec<_> = node.images.iter().map(|image| &*image.name).collect();
         assert_eq!(images, ["registry.example/agent:v1", "registry.example/agent@sha256:bb"]);
+    }
+
+    #[test]
+    fn the_name_of_a_node_is_shared_with_its_labels_and_not_interned() {
+        let mut interner = Interner::default();
+        let read = |interner: &mut Interner, json: &str| {
+            serde_json::from_str::<NodeWire<'_>>(json).unwrap().fact(&Wanted::default(), interner)
+        };
+        let json = include_str!("fixtures/node.json");
+        let node = read(&mut interner, json);
+        assert!(std::sync::Arc::ptr_eq(&node.name, node.labels.get("kubernetes.io/hostname").unwrap()));
+        let known = interner.len();
+        let other = read(&mut interner, &json.replace("ipc-a-07", "ipc-a-08"));
+        assert_eq!((&*other.name, interner.len()), ("ipc-a-08", known), "a further node adds none");
     }
 
     #[test]

@@ -267,7 +267,8 @@ impl PodWire<'_> {
             uid: text(&meta.uid).into(),
             name: text(&meta.name).into(),
             resource_version: text(&meta.resource_version).into(),
-            node: self.spec.as_ref().and_then(Spec::node).map(|node| interner.intern(node)),
+            // The view shares it with the node of that name.
+            node: self.spec.as_ref().and_then(Spec::node).map(Str::from),
             bound: self.spec.as_ref().is_some_and(|spec| !text(&spec.node_name).is_empty()),
             owner,
             revision: meta.labels.as_ref().and_then(|labels| interner.option(&labels.revision)),
@@ -423,6 +424,18 @@ mod tests {
         let always = include_str!("fixtures/pod-running.json").replace("IfNotPresent", "Always");
         assert_eq!(read(&always).always_pulled.to_vec(), [crate::engine::model::Str::from("agent")]);
         assert_eq!(main.last_end.as_deref(), Some("OOMKilled"));
+    }
+
+    #[test]
+    fn a_pod_of_another_node_adds_nothing_to_what_is_interned() {
+        let json = include_str!("fixtures/pod-running.json");
+        let mut interner = Interner::default();
+        let mut read = |json: &str| {
+            let fact = serde_json::from_str::<PodWire<'_>>(json).unwrap().fact(&mut interner);
+            (fact.node, interner.len())
+        };
+        let (_, known) = read(json);
+        assert_eq!(read(&json.replace("ipc-a-07", "ipc-a-08")), (Some("ipc-a-08".into()), known));
     }
 
     #[test]

@@ -11,7 +11,6 @@ use super::super::watch::{NotUnderstood, OnUnreadable, Subject};
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::facts::NodeFact;
-use crate::engine::model::labels::Labels;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::clock_skew;
 use crate::engine::rules::warm_set::set_names_begin;
@@ -109,8 +108,6 @@ pub(crate) struct Nodes {
 /// The last fact that was sent about a node, and the heartbeat that came with it.
 struct LastSent {
     fingerprint: u64,
-    /// Shared with the engine's facts.
-    labels: Labels,
     clock_skew_millis: Option<i64>,
     heartbeat_at: Option<Timestamp>,
 }
@@ -158,16 +155,13 @@ impl Subject for Nodes {
         let fingerprint = fingerprint_of(&fact);
         if let Some(last) = self.last_sent.get_mut(&fact.name) {
             last.heartbeat_at = heartbeat_at;
-            if last.fingerprint == fingerprint && last.labels == fact.labels {
+            if last.fingerprint == fingerprint {
                 return Ok(None);
-            }
-            if last.labels == fact.labels {
-                fact.labels = last.labels.clone();
             }
         }
         // The version is set after the comparison: a heartbeat changes only the version, and is not sent.
         fact.version = Self::version(&wire).parse().ok();
-        let sent = LastSent { fingerprint, labels: fact.labels.clone(), clock_skew_millis, heartbeat_at };
+        let sent = LastSent { fingerprint, clock_skew_millis, heartbeat_at };
         self.last_sent.insert(fact.name.clone(), sent);
         Ok(Some(Event::Node(Box::new(fact))))
     }

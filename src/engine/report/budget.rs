@@ -45,7 +45,10 @@ impl Engine {
         let only_rolldeck =
             budget.replaced_by == Replacer::Rolldeck && self.strategy() == StrategyKind::OnDelete && self.is_recorded();
         let since_unknown = |node: &NodeView| {
-            matches!(node.pod_wait, Some(PodWait::SoakSeenByDriver { .. } | PodWait::Soak { since_known: false, .. }))
+            matches!(
+                node.pod_wait.as_deref(),
+                Some(PodWait::SoakSeenByDriver { .. } | PodWait::Soak { since_known: false, .. })
+            )
         };
         let own = self.view.daemonset.as_ref().and_then(|it| own_max_unavailable(it, self.assessment.desired));
         let own = own.map(|own| own.of(self.assessment.desired, Rounding::Up));

@@ -488,7 +488,7 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
 /// The image whose pull takes or took much longer than on other nodes, with the factor.
 fn slow_pull<'a>(node: &'a NodeView, snapshot: &Snapshot) -> Option<(&'a Str, String)> {
     if let (Some(PodWait::Pull { since: Some(since) }), Some(usual)) =
-        (&node.pod_wait, node.usual_pull.as_deref().copied())
+        (node.pod_wait.as_deref(), node.usual_pull.as_deref().copied())
     {
         let elapsed = snapshot.at.since(*since);
         let pulled = node.images.iter().find(|pull| matches!(pull.state, PullState::Pulling { .. }));

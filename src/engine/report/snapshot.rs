@@ -3,6 +3,7 @@
 //! The words are here, as `Display`, so that console, command line and JSON use the same ones. Glyphs and colours are not.
 
 mod alarm;
+mod counterparts;
 mod node_views;
 pub mod pull_words;
 mod revisions;
@@ -48,6 +49,7 @@ use crate::engine::model::wait::{DistanceView, Wait};
 use crate::engine::rules::holds::HoldKind;
 
 pub use alarm::Alarm;
+pub use counterparts::Counterparts;
 pub use node_views::NodeViews;
 
 /// Everything about one rollout, as of one instant.
@@ -288,7 +290,7 @@ pub struct NodeView {
     /// Why it is not being updated right now; `None` when it is, or has been.
     pub hold: Option<Hold>,
     /// The wait of its pod, when the node is on its way.
-    pub pod_wait: Option<PodWait>,
+    pub pod_wait: Option<Box<PodWait>>,
     /// Why its pod is not healthy, whatever the state.
     pub cause: Option<Box<Cause>>,
     /// When the cause was first seen, if the pod was in trouble for another cause before; by our own clock.

@@ -15,7 +15,7 @@ mod controller;
 mod earlier;
 mod speed;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub use self::controller::{ControllerChange, ControllerMoment};
 pub use self::earlier::EarlierStory;
 pub use self::speed::UpdateSpeed;
 use super::node_story::clock_time;
-use super::snapshot::{NodeView, Phase, Snapshot, WatchView};
+use super::snapshot::{Counterparts, NodeView, Phase, Snapshot, WatchView};
 use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::event::WatchHealth;
@@ -44,7 +44,8 @@ const POINTS: usize = 2_048;
 /// The story of one rollout.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Story {
-    last_nodes: HashMap<Str, LastNode>,
+    /// In the order of the last snapshot.
+    last_nodes: Vec<LastNode>,
     moments: VecDeque<NodeMoment>,
     progress: Vec<ProgressPoint>,
     seen_since: Option<Timestamp>,
@@ -167,6 +168,7 @@ impl ProgressPoint {
 /// The last known state of a node.
 #[derive(Clone, PartialEq, Debug)]
 struct LastNode {
+    name: Str,
     state: NodeState,
     cause: Option<CauseKind>,
     /// The last cause that was reported of this pod: a cause that goes and comes back is reported once.
@@ -187,6 +189,7 @@ impl LastNode {
     fn of(node: &NodeView, now: Timestamp) -> Self {
         let since = node.since.unwrap_or(now).min(now);
         Self {
+            name: node.name.clone(),
             state: node.state,
             cause: node.cause.as_ref().map(|cause| cause.kind),
             told: node.cause.as_ref().map(|cause| cause.kind),
@@ -194,7 +197,7 @@ impl LastNode {
             since,
             down_since: node.blame.map(|_| since),
             pod: node.pod.clone(),
-            stays: node.pod_wait == Some(PodWait::NodeBack),
+            stays: node.pod_wait.as_deref() == Some(&PodWait::NodeBack),
             troubled: is_trouble(node.state),
             ready: node.serves,
         }
@@ -228,8 +231,7 @@ impl Story {
         self.progress = progress;
         self.seen_since = Some(snapshot.at);
         self.seen_until = Some(snapshot.at);
-        self.last_nodes =
-            snapshot.nodes.iter().map(|node| (node.name.clone(), LastNode::of(node, snapshot.at))).collect();
+        self.last_nodes = snapshot.nodes.iter().map(|node| LastNode::of(node, snapshot.at)).collect();
         self.mark_progress(snapshot);
         self.watch_the_controller(snapshot);
     }
@@ -252,13 +254,19 @@ impl Story {
     fn compare(&mut self, snapshot: &Snapshot) {
         let now = snapshot.at;
         let mut found = Vec::new();
-        for node in snapshot.nodes.iter() {
-            let Some(was) = self.last_nodes.get_mut(&node.name) else {
-                self.last_nodes.insert(node.name.clone(), LastNode::of(node, now));
+        let last = std::mem::take(&mut self.last_nodes);
+        let mut before = Counterparts::of(&last, |node| &node.name);
+        let mut stay = vec![false; last.len()];
+        self.last_nodes.reserve_exact(snapshot.nodes.len());
+        for (place, node) in snapshot.nodes.iter().enumerate() {
+            let mut next = LastNode::of(node, now);
+            let Some(place) = before.find(place, &node.name) else {
+                self.last_nodes.push(next);
                 found.push(moment(now, node, joined(node)));
                 continue;
             };
-            let mut next = LastNode::of(node, now);
+            stay[place] = true;
+            let was = &last[place];
             // A pod that lost its readiness tells since when it runs, not since when it is unready. A pod that is going tells its time by its
             // deletion.
             let is_told = next.state == NodeState::Terminating;
@@ -295,18 +303,10 @@ impl Story {
                 };
                 found.push(moment(at, node, change));
             }
-            *was = next;
+            self.last_nodes.push(next);
         }
-        if self.last_nodes.len() > snapshot.nodes.len() {
-            let here: std::collections::HashSet<&Str> = snapshot.nodes.iter().map(|node| &node.name).collect();
-            self.last_nodes.retain(|name, _| {
-                let stays = here.contains(name);
-                if !stays {
-                    found.push(NodeMoment { at: now, node: name.clone(), change: NodeChange::Gone });
-                }
-                stays
-            });
-        }
+        let gone = last.iter().zip(&stay).filter(|(_, stays)| !**stays);
+        found.extend(gone.map(|(was, _)| NodeMoment { at: now, node: was.name.clone(), change: NodeChange::Gone }));
         found.sort_by(|a, b| (a.at, &a.node).cmp(&(b.at, &b.node)));
         found.into_iter().for_each(|moment| self.keep(moment));
     }

@@ -160,7 +160,7 @@ impl View {
         self.touch(node);
     }
 
-    pub(super) fn pod_is(&mut self, fact: PodFact, now: Timestamp) {
+    pub(super) fn pod_is(&mut self, mut fact: PodFact, now: Timestamp) {
         if self.ended.is_late(&fact.uid, fact.resource_version.parse().ok()) {
             return;
         }
@@ -173,7 +173,9 @@ impl View {
         }
         self.newest_pod = self.newest_pod.max(fact.resource_version.parse().ok());
         let observed = self.observed_now(Watched::Pods, now);
-        let node = fact.node.as_ref().map(|name| self.node_slot(&name.clone()));
+        let node = fact.node.as_ref().map(|name| self.node_slot(name));
+        // Texts that stay the same are kept once, however often the pod changes.
+        fact.node = node.map(|node| self.nodes[node].name.clone());
         let ix = known.unwrap_or_else(|| {
             let ix = self.free.pop().unwrap_or_else(|| {
                 self.pods.push(None);
@@ -183,6 +185,9 @@ impl View {
             ix
         });
         let before = self.pods[ix].take();
+        if let Some(before) = &before {
+            (fact.uid, fact.name) = (before.fact.uid.clone(), before.fact.name.clone());
+        }
         if before.is_none() && fact.owner.is_some() && fact.owner.as_ref() == self.daemonset.as_ref().map(|it| &it.uid)
         {
             self.pod_was_created(fact.created_at, now);
@@ -195,7 +200,12 @@ impl View {
         if was_on != node {
             self.leave_node(was_on, ix);
             if let Some(node) = node {
-                self.nodes[node].pods.push(ix);
+                let pods = &mut self.nodes[node].pods;
+                // Most nodes have one pod, and a list that grows takes room for four at once.
+                if pods.is_empty() {
+                    pods.reserve_exact(1);
+                }
+                pods.push(ix);
             }
         }
         let server_now = self.server_time(now);
@@ -300,7 +310,7 @@ impl PodEntry {
         });
         let trouble =
             PodTrouble::next(before.and_then(|before| before.trouble.as_deref()), &fact, note, (now, server_now));
-        let restarts = Restarts::next(before.map(|before| (before.restarts, &before.fact)), &fact, observed);
+        let restarts = Restarts::next(before.map(|before| (&before.restarts, &before.fact)), &fact, observed);
         let served = ServedSpan::next(before, &fact, observed, (now, server_now)).map(Box::new);
         let trouble = trouble.map(Box::new);
         Self { fact, first_observed, ready_observed, trouble, served, restarts, node, listed: true }

@@ -12,12 +12,19 @@ use crate::engine::rules::clocks::by_server;
 pub(super) struct Readiness {
     /// Whether it is down; `None` before it was seen.
     down: Option<bool>,
+    /// `None`: it was never seen down. Boxed, because that is so of most nodes.
+    falls: Option<Box<Falls>>,
+}
+
+/// When a node went down and came back, as far as that was seen.
+#[derive(Clone, Debug, Default)]
+struct Falls {
     /// When it went down last, and the cluster's time for that.
     fell: Option<(ObservedAt, Option<Timestamp>)>,
     /// When it was seen to come back after that, by our clock.
     back_at: Option<Timestamp>,
     /// When it was seen to go down, by our clock: the last [`FALLS`] times, oldest first.
-    seen_falls: Vec<Timestamp>,
+    seen: Vec<Timestamp>,
 }
 
 /// This many falls of a node are remembered, which is enough to recognise a node that flaps.
@@ -28,27 +35,29 @@ impl Readiness {
         let down = fact.ready != ConditionStatus::True;
         match self.down.replace(down) {
             Some(was) if was == down => {}
-            Some(true) => self.back_at = Some(now),
+            Some(true) => self.falls.get_or_insert_default().back_at = Some(now),
             // A node that joins starts without being Ready: that is not going down.
             None if !down || matches!(observed, ObservedAt::Happen(_)) => {}
             _ => {
                 // A time from the kubelet is by the node's clock, one from the controller by the server's.
                 let clock = fact.clock_skew_millis.filter(|_| fact.ready == ConditionStatus::False);
                 let said = fact.ready_since.map(|at| by_server(at, clock));
+                let falls = self.falls.get_or_insert_default();
                 if matches!(observed, ObservedAt::Happen(_)) {
-                    if self.seen_falls.len() == FALLS {
-                        self.seen_falls.remove(0);
+                    if falls.seen.len() == FALLS {
+                        falls.seen.remove(0);
                     }
-                    self.seen_falls.push(now);
+                    falls.seen.push(now);
                 }
-                (self.fell, self.back_at) = (Some((observed, said)), None);
+                (falls.fell, falls.back_at) = (Some((observed, said)), None);
             }
         }
     }
 
     pub(super) fn node_is_gone(&mut self, observed: ObservedAt) {
         if self.down.replace(true) == Some(false) {
-            (self.fell, self.back_at) = (Some((observed, None)), None);
+            let falls = self.falls.get_or_insert_default();
+            (falls.fell, falls.back_at) = (Some((observed, None)), None);
         }
     }
 }
@@ -56,17 +65,19 @@ impl Readiness {
 impl NodeEntry {
     /// When it went down last, as far as known, by our clock.
     pub(crate) fn fell_at(&self, now: Timestamp, server_now: Timestamp) -> Option<Timestamp> {
-        self.readiness.fell.map(|(observed, said)| now - observed.elapsed(said, now, server_now))
+        let (observed, said) = self.readiness.falls.as_ref()?.fell?;
+        Some(now - observed.elapsed(said, now, server_now))
     }
 
     /// How often it was seen to go down between these two times, by our clock; at most [`FALLS`].
     pub(crate) fn falls_between(&self, from: Timestamp, to: Timestamp) -> usize {
-        self.readiness.seen_falls.iter().filter(|at| (from..to).contains(at)).count()
+        let seen = self.readiness.falls.iter().flat_map(|falls| &falls.seen);
+        seen.filter(|at| (from..to).contains(at)).count()
     }
 
     /// When it was seen to come back after that.
     pub(crate) fn back_at(&self) -> Option<Timestamp> {
-        self.readiness.back_at
+        self.readiness.falls.as_ref()?.back_at
     }
 }
 

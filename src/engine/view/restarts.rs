@@ -22,23 +22,45 @@ use crate::engine::model::time::Timestamp;
 pub(crate) const WATCHED: Duration = Duration::from_secs(600);
 
 /// What is known of a pod's restarts.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Restarts {
     /// It was seen ready at some time.
     pub(crate) was_ready: bool,
     /// How often it restarted after that. If it had restarted before we saw it, every restart counts.
     pub(crate) since_ready: u32,
-    /// When it restarted last.
-    pub(crate) last: Option<(ObservedAt, Option<Timestamp>)>,
-    /// When the first of these restarts was, as far as that was seen.
-    pub(crate) began: Option<(ObservedAt, Option<Timestamp>)>,
-    /// When a container first ended, as far as that was seen. It is counted as a restart only later, once it is started again.
-    pub(crate) first_end: Option<(ObservedAt, Option<Timestamp>)>,
+    /// `None`: none of its containers has ended. Boxed, because that is so of most pods.
+    times: Option<Box<RestartTimes>>,
+}
+
+/// When a pod restarted, as far as that was seen: when we saw it, and what its kubelet says.
+#[derive(Clone, Copy, Debug, Default)]
+struct RestartTimes {
+    /// The last restart after it was ready.
+    last: Option<(ObservedAt, Option<Timestamp>)>,
+    /// The first restart after it was ready.
+    began: Option<(ObservedAt, Option<Timestamp>)>,
+    /// The first end of a container. It is counted as a restart only later, once the container is started again.
+    first_end: Option<(ObservedAt, Option<Timestamp>)>,
 }
 
 impl Restarts {
+    /// When it restarted last.
+    pub(crate) fn last(&self) -> Option<(ObservedAt, Option<Timestamp>)> {
+        self.times.as_ref()?.last
+    }
+
+    /// When the first of these restarts was, as far as that was seen.
+    pub(crate) fn began(&self) -> Option<(ObservedAt, Option<Timestamp>)> {
+        self.times.as_ref()?.began
+    }
+
+    /// When a container first ended, as far as that was seen. It is counted as a restart only later, once it is started again.
+    pub(crate) fn first_end(&self) -> Option<(ObservedAt, Option<Timestamp>)> {
+        self.times.as_ref()?.first_end
+    }
+
     /// The restarts of a pod as it is now. `before`: what was known of its restarts, and what its status was then.
-    pub(crate) fn next(before: Option<(Self, &PodFact)>, fact: &PodFact, observed: ObservedAt) -> Self {
+    pub(crate) fn next(before: Option<(&Self, &PodFact)>, fact: &PodFact, observed: ObservedAt) -> Self {
         let total = total(fact);
         // If the pod was so already when we first looked: it ended before it was started last, and before it ceased to be ready.
         let unready_since = fact.ready_since.filter(|_| !fact.ready);
@@ -49,20 +71,18 @@ impl Restarts {
             return Self {
                 was_ready: kubelet_says_ready(fact) || total > 0 || has_ended(fact),
                 since_ready: total,
-                last,
-                began: last,
-                first_end: end(),
+                times: end().map(|end| Box::new(RestartTimes { last, began: last, first_end: Some(end) })),
             };
         };
         let more = total.saturating_sub(self::total(fact_before));
         let counts = more > 0 && known.was_ready;
-        let last = if counts { Some((observed, started_at(fact))) } else { known.last };
+        let last = if counts { Some((observed, started_at(fact))) } else { known.last() };
+        let first_end = known.first_end().or_else(end);
         Self {
             was_ready: known.was_ready || kubelet_says_ready(fact),
             since_ready: known.since_ready + if counts { more } else { 0 },
-            last,
-            began: known.began.or(last),
-            first_end: known.first_end.or_else(end),
+            times: (last.is_some() || first_end.is_some())
+                .then(|| Box::new(RestartTimes { last, began: known.began().or(last), first_end })),
         }
     }
 }

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::engine::model::facts::PodFact;
+use crate::engine::model::facts::{ConditionStatus, PodFact};
 use crate::engine::model::template::Template;
 
 const NOW: Timestamp = Timestamp::from_millis(0);
@@ -50,6 +50,35 @@ fn a_revision_in_another_form_is_still_the_newest() {
     let at = view.guesses_current_at().unwrap();
     view.guess_current(at);
     assert_eq!(view.current.as_deref(), Some("hash2"), "but nothing better came");
+}
+
+/// A watch tells every text anew with each change. Where it is the same as before, or as that of the node, the one that is known already is kept.
+#[test]
+fn texts_that_stay_the_same_are_kept_once_however_often_something_changes() {
+    let mut view = View::default();
+    let node = |ready| {
+        let labels = [("host", "n1"), ("site", "hamburg")].into_iter().collect();
+        Event::Node(Box::new(NodeFact { name: "n1".into(), labels, ready, ..NodeFact::default() }))
+    };
+    let pod = |version: &str| {
+        let (uid, name, node) = (Str::from("uid"), Str::from("agent-1"), Some(Str::from("n1")));
+        let resource_version = version.into();
+        Event::Pod(Box::new(PodFact { uid, name, node, resource_version, ..PodFact::default() }))
+    };
+    view.observe(pod("1"), NOW);
+    view.observe(node(ConditionStatus::True), NOW);
+    let before = (view.pods[0].as_ref().unwrap().fact.clone(), view.nodes[0].fact.clone().unwrap());
+    view.observe(pod("2"), NOW);
+    view.observe(node(ConditionStatus::False), NOW);
+    let (pod, node) = (&view.pods[0].as_ref().unwrap().fact, view.nodes[0].fact.as_ref().unwrap());
+    assert_eq!((&*pod.resource_version, node.ready), ("2", ConditionStatus::False), "both changed");
+    let key = view.pod_index.keys().next().unwrap();
+    assert!(Arc::ptr_eq(&pod.uid, key) && Arc::ptr_eq(&pod.name, &before.0.name));
+    assert!(
+        Arc::ptr_eq(pod.node.as_ref().unwrap(), &view.nodes[0].name) && Arc::ptr_eq(&node.name, &view.nodes[0].name)
+    );
+    let label = |fact: &NodeFact| fact.labels.get("host").unwrap().clone();
+    assert!(Arc::ptr_eq(&label(node), &label(&before.1)));
 }
 
 /// Only bookmarks come on the watch of revisions: what was just left is never taken for what is there now.

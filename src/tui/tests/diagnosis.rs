@@ -129,7 +129,8 @@ fn commands_are_offered_for_a_log_and_for_finalizers() {
     let again = NodeView { name: "n2".into(), restarts: 2, ..pod_of(init.clone(), "ipc-agent-n2") };
     let held = pod_of(failed("n3", CauseKind::HeldByFinalizers, "finalizers a.example/x, orphan", 60), "ipc-agent-n3");
     let finalizers = ["a.example/x".into(), "orphan".into(), "bare".into()].into();
-    let held = NodeView { state: NodeState::Terminating, pod_wait: Some(PodWait::Finalizers(finalizers)), ..held };
+    let held =
+        NodeView { state: NodeState::Terminating, pod_wait: Some(Box::new(PodWait::Finalizers(finalizers))), ..held };
     let console = TestConsole::on(with([init, held]), 200, 90).typed("i");
     assert!(reads(&console).is_empty(), "nothing of it takes a reading");
     for words in [
@@ -152,7 +153,7 @@ fn commands_are_offered_for_a_log_and_for_finalizers() {
 fn pulls_that_differ_by_their_age_are_told_as_one() {
     let pulling = |name: &str, secs: u64| {
         let since = Some(running().at - Duration::from_secs(secs));
-        NodeView { pod_wait: Some(PodWait::Pull { since }), since, ..target(name, NodeState::Pulling, secs) }
+        NodeView { pod_wait: Some(Box::new(PodWait::Pull { since })), since, ..target(name, NodeState::Pulling, secs) }
     };
     let console = TestConsole::on(with([pulling("n1", 22), pulling("n2", 23), pulling("n3", 40)]), 200, 50).typed("i");
     assert!(flat(&console).contains("pulls for 22–40s (3 nodes)"), "{}", console.screen());
@@ -168,7 +169,8 @@ fn the_page_of_a_node_says_which_image_is_pulled() {
 #[test]
 fn all_ages_of_the_diagnosis_pass() {
     let since = Some(running().at - Duration::from_secs(13));
-    let pulling = NodeView { pod_wait: Some(PodWait::Pull { since }), since, ..target("n1", NodeState::Pulling, 13) };
+    let pulling =
+        NodeView { pod_wait: Some(Box::new(PodWait::Pull { since })), since, ..target("n1", NodeState::Pulling, 13) };
     let mut console = TestConsole::on(with([pulling]), 200, 50).typed("i");
     for said in ["pulling, 2 nodes for 20s", "pulls for 13s"] {
         assert!(flat(&console).contains(said), "{said}: {}", console.screen());

@@ -443,10 +443,10 @@ pub(super) fn waiting() -> Snapshot {
         (NodeState::Starting, PodWait::Ready { name: "agent".into(), since: Some(ago(75)) }),
         (NodeState::Soaking, PodWait::Soak { secs: 30, ends_at: noon() + Duration::from_secs(18), since_known: true }),
     ];
-    let nodes = waits
-        .into_iter()
-        .enumerate()
-        .map(|(nth, (state, wait))| NodeView { pod_wait: Some(wait), ..target(&format!("ipc-{nth:03}"), state, 40) });
+    let nodes = waits.into_iter().enumerate().map(|(nth, (state, wait))| NodeView {
+        pod_wait: Some(Box::new(wait)),
+        ..target(&format!("ipc-{nth:03}"), state, 40)
+    });
     Snapshot { nodes: nodes.collect(), ..running() }
 }
 

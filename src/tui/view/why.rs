@@ -37,7 +37,7 @@ pub(super) fn prewarm_pulls(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node
 /// The instant for which the text about the reason of a node's state is computed.
 pub(super) fn instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView) -> Timestamp {
     let are_seen = are_pods_seen(shown);
-    match (node.state, node.since, node.pod_wait.as_ref().and_then(PodWait::instant)) {
+    match (node.state, node.since, node.pod_wait.as_deref().and_then(PodWait::instant)) {
         // While Pods are not observed, no time counts.
         (NodeState::Soaking, ..) if !are_seen => shown.snapshot.at,
         (NodeState::NodeDown, Some(since), _) => ctx.instant(shown, since),

@@ -32,7 +32,7 @@ impl Assessor<'_> {
         if !put_there && self.our_time(pod.fact.created_at) <= began {
             return None;
         }
-        let (observed, said) = pod.restarts.last?;
+        let (observed, said) = pod.restarts.last()?;
         let said = said.map(|at| by_server(at, clock));
         let needed = WATCHED.max(Duration::from_secs(self.question.intent.soak_secs().into()));
         let elapsed = self.as_seen(observed.elapsed(said, self.question.now, self.server_now));
@@ -66,7 +66,7 @@ impl Assessor<'_> {
                 return None;
             }
         }
-        let (observed, said) = pod.restarts.first_end?;
+        let (observed, said) = pod.restarts.first_end()?;
         let said = said.map(|at| by_server(at, clock));
         let elapsed = observed.elapsed(said, self.question.now, self.server_now);
         // An observer who has just begun to look saw only the last end.

@@ -37,7 +37,7 @@ impl Assessor<'_> {
 
     /// Since when the pod's containers restart. In a crash loop they run in between, and the trouble of the pod begins anew each time.
     fn restarts_since(&self, pod: &PodEntry, clock: Option<i64>) -> Option<Timestamp> {
-        let (observed, said) = pod.restarts.began?;
+        let (observed, said) = pod.restarts.began()?;
         let said = said.map(|at| by_server(at, clock));
         let seen = self.server_now - observed.elapsed(said, self.question.now, self.server_now);
         // An observer who has just begun to look saw only the last restart.

@@ -24,7 +24,8 @@ pub(super) fn of(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Vec<Str
     if let Some(text) = is_left_behind(cause, node, snapshot) {
         return vec![text];
     }
-    if let (CauseKind::HeldByFinalizers, Some(PodWait::Finalizers(finalizers))) = (cause.kind, &node.pod_wait) {
+    if let (CauseKind::HeldByFinalizers, Some(PodWait::Finalizers(finalizers))) = (cause.kind, node.pod_wait.as_deref())
+    {
         return finalizers.iter().take(OWNERS).map(owner_of).collect();
     }
     about(cause.kind).iter().map(|text| (*text).to_owned()).collect()

@@ -3,12 +3,10 @@
 //! A snapshot of thousands of nodes is megabytes, and several live at once: the one that is published, the one that a console
 //! shows, and the one that is being made. Between two of them a handful of nodes differ.
 
-use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::NodeView;
-use crate::engine::model::Str;
+use super::{Counterparts, NodeView};
 
 /// All nodes of a snapshot, in its order; cheap to clone.
 #[derive(Clone, Debug)]
@@ -61,20 +59,12 @@ impl NodeViews {
 
     /// The given nodes; each that is the same in `last` is shared with it.
     pub(crate) fn sharing(last: &Self, nodes: impl ExactSizeIterator<Item = NodeView>) -> Self {
-        // Most nodes keep their place. Where one moved, the others are looked up by name.
-        let mut by_name: Option<HashMap<&Str, &Arc<NodeView>>> = None;
-        let mut known = |place: usize, node: &NodeView| match last.get(place) {
-            Some(known) if known.name == node.name => Some(known),
-            _ if last.is_empty() => None,
-            _ => by_name
-                .get_or_insert_with(|| last.0.iter().map(|known| (&known.name, known)).collect())
-                .get(&node.name)
-                .copied(),
-        };
-        let shared = nodes.enumerate().map(|(place, node)| match known(place, &node) {
-            Some(known) if **known == node => Arc::clone(known),
-            _ => Arc::new(node),
-        });
+        let mut before = Counterparts::of(&last.0, |node| &node.name);
+        let shared =
+            nodes.enumerate().map(|(place, node)| match before.find(place, &node.name).map(|place| &last.0[place]) {
+                Some(known) if **known == node => Arc::clone(known),
+                _ => Arc::new(node),
+            });
         let nodes = Self(shared.collect());
         if nodes.is_shared_with(last) { last.clone() } else { nodes }
     }

@@ -324,7 +324,7 @@ impl fmt::Display for Why<'_> {
             (NodeState::NodeDown, blame) => {
                 f.write_str("NotReady")?;
                 since(f)?;
-                match (&node.pod_wait, blame) {
+                match (node.pod_wait.as_deref(), blame) {
                     (Some(wait), _) => write!(f, "; {}", wait.as_of(*at)),
                     (None, Some(Blame::Rollout)) if node.committed => f.write_str(", while it was updated"),
                     // The record names the node, and its pod is still there: the node was next.
@@ -347,7 +347,7 @@ impl fmt::Display for Why<'_> {
                 // For some causes, the wait of the pod says more than the cause.
                 let beside = node.cause.as_ref().map(|cause| cause.kind.pod_wait_words());
                 // A hold that waits for a deletion says more than the pod's own wait.
-                let wait = node.pod_wait.as_ref().filter(|_| !matches!(node.hold, Some(Hold::Waits(_))));
+                let wait = node.pod_wait.as_deref().filter(|_| !matches!(node.hold, Some(Hold::Waits(_))));
                 let unexplained = node.cause.as_ref().is_some_and(|cause| cause.message.is_none());
                 let wait = wait.filter(|_| match beside {
                     None | Some(PodWaitWords::Added | PodWaitWords::Instead) => true,

@@ -24,9 +24,9 @@ impl Story {
     /// The kept part of this story; `None` if there is nothing. A story that has not begun hands on the part it was to go on from.
     pub fn into_earlier(self) -> Option<EarlierStory> {
         let Some(until) = self.seen_until else { return self.earlier.map(|earlier| *earlier) };
-        let Self { moments, dropped, controllers, mut last_nodes, .. } = self;
-        last_nodes.retain(|_, was| was.troubled);
-        Some(EarlierStory { moments, dropped, controllers, troubled: last_nodes, until })
+        let Self { moments, dropped, controllers, last_nodes, .. } = self;
+        let troubled = last_nodes.into_iter().filter(|was| was.troubled).map(|was| (was.name.clone(), was)).collect();
+        Some(EarlierStory { moments, dropped, controllers, troubled, until })
     }
 
     /// A story that goes on from an earlier one of the same DaemonSet. The time in between is read off the pods of the first snapshot.
