@@ -64,7 +64,7 @@ fn a_report_says_what_went_wrong_until_now_and_under_which_record() {
     let json = serde_json::to_value(report(&anew).json()).unwrap();
     let told: Vec<&str> = json["wentWrong"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert_eq!(told.len(), 1, "{told:?}");
-    let unbegun = report(&Snapshot { started_at: None, ..anew.clone() }).went_wrong();
+    let unbegun = report(&Snapshot { started_at: None, ..anew }).went_wrong();
     assert_eq!(unbegun, told, "before anybody drives, too");
     assert!(
         told[0].starts_with("Before its record was begun anew at ")

@@ -143,7 +143,7 @@ fn a_resume_accepts_a_crash_loop_whose_pod_is_up_at_that_moment() {
             console.run_for(&mut fake, 2);
         }
         let halt = console.snapshot(&fake).halt.expect("three restarts are too many");
-        assert_eq!(halt.failed(), [worse.clone()]);
+        assert_eq!(halt.failed(), std::slice::from_ref(&worse));
         // Who asks has just begun to look.
         let mut ben = FakeConsole::open_as(&fake, "ben", Role::OneShot);
         let lines = ben.engine.preview(&Command::Resume, fake.now).unwrap().effects;
