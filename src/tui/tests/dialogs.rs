@@ -486,7 +486,7 @@ fn limits_without_a_change_are_not_said_to_change() {
     assert!(unchanged.contains("nothing changes: up and down choose a line"), "{unchanged}");
     let begun = crate::engine::model::record::By { by: "ben@bastion-1/2".into(), at: fixtures::ago(60) };
     let soak = std::time::Duration::from_secs(60);
-    let lost = crate::engine::report::snapshot::Alarm::LimitsLost { begun, max_unavailable: 2, soak };
+    let lost = crate::engine::report::snapshot::Alarm::LimitsLost { begun, before: None, max_unavailable: 2, soak };
     let snapshot = Snapshot { alarms: vec![lost], ..running() };
     let mut console = TestConsole::on(snapshot, 120, 40).typed("AL").answered(preview(Danger::Bounded));
     let screen = console.screen();
