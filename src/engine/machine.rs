@@ -11,7 +11,7 @@ pub(super) mod idle;
 mod images_on_nodes;
 mod injected;
 mod intent;
-mod lost_record;
+pub(crate) mod lost_record;
 mod next_step;
 pub(super) mod old_pods;
 pub(crate) mod pace;

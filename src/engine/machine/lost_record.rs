@@ -14,6 +14,9 @@ use crate::engine::model::time::UtcTime;
 /// What stands before the words for a lost record in an Event, by which others find them.
 pub(crate) const IT_HAD: &str = "; it had ";
 
+/// What a command says that begins a record without the earlier one, before the limits that it begins with.
+pub(crate) const BEGAN_WITHOUT: &str = "began without a record: ";
+
 impl Engine {
     /// The record that this process saw last, in words: `max-unavailable=5 soak=1m and the other defaults, led to revision 3, only nodes with
     /// zone=a, was paused by ada`. `None` if this process saw none.
@@ -64,7 +67,7 @@ impl Engine {
             Some(known) => known,
             None => "which limits it had is not known".to_owned(),
         };
-        let mut words = format!("began without a record: {}; {before}", limits.join(", "));
+        let mut words = format!("{BEGAN_WITHOUT}{}; {before}", limits.join(", "));
         let keeps_the_template = !matches!(command.inner(), Command::SetImage(_) | Command::Undo { .. });
         if let Some(changed) = self.template_since_the_lost_record().filter(|_| keeps_the_template) {
             words.push_str(&format!("; {changed}"));

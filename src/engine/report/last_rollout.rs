@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::snapshot::{Phase, Snapshot};
+use crate::engine::machine::lost_record::BEGAN_WITHOUT;
 use crate::engine::model::person_of;
 use crate::engine::model::record::Direction;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
@@ -115,6 +116,10 @@ impl Snapshot {
         events.sort_by_key(|event| event.at);
         let (mut pause, mut is_lost) = (None, false);
         for event in events {
+            // It records the rollout anew, without the pause, whether or not the deletion of the earlier record is told.
+            if event.said.as_deref().is_some_and(|said| said.contains(BEGAN_WITHOUT)) {
+                (pause, is_lost) = (None, false);
+            }
             match event.reason() {
                 "RolloutPaused" => (pause, is_lost) = (Some(event), false),
                 "RolloutResumed" | "RolloutReleased" | "RolloutComplete" => pause = None,
