@@ -116,7 +116,9 @@ fn a_driver_that_was_suspended_does_not_drive_a_rollout_that_has_begun_since() {
     let (code, errors) = (first.end().code(), first.errors());
     println!("{}{errors}", first.seen());
     assert_eq!(code, Some(7));
-    assert!(errors.contains("another rollout has begun since"), "{errors}");
+    // What its watch of Leases still has is told to it in one go, or the record of the second one, too.
+    let words = ["another rollout has begun since", "has driven since"];
+    assert!(words.iter().any(|words| errors.contains(words)), "{errors}");
     std::thread::sleep(Duration::from_secs(5));
     assert_eq!((made.kubelet.count(V2), made.kubelet.most_down()), (6, 1));
 }
