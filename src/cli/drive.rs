@@ -7,7 +7,8 @@
 //!                                │  or rolled back while it drove            4
 //!                                ├─ its Lease deleted                        1
 //!                                ├─ lease taken over, or not free            7
-//!                                └─ handed back early                        3
+//!                                ├─ handed back early                        3
+//!                                └─ its images do not arrive, --until held   3
 //! ```
 //!
 //! One-shot commands write the flags before a driver is opened, so that nothing moves while only some of them are in force.
@@ -217,10 +218,12 @@ impl Drive<'_> {
                 foreground.say(Topic::Advice, left)?;
             }
             // The remedy for a hold is printed once per hold, whether the drive waits or ends.
-            let is_held = snapshot.phase == Phase::Held && course.drove && at_rest(&snapshot);
+            let lacks_images = snapshot.stands_for_images(|wait| !wait.comes_by_itself());
+            let stands = snapshot.phase == Phase::Held || lacks_images;
+            let is_held = stands && course.drove && at_rest(&snapshot);
             if is_held && !was_held {
                 // Blocked nodes are named, because a step does not move them.
-                let no_step = matches!(snapshot.plan.next, Some(Err(_)));
+                let no_step = lacks_images || matches!(snapshot.plan.next, Some(Err(_)));
                 if let Some(guidance) = snapshot.guidance().filter(|_| no_step) {
                     foreground.say(Topic::Advice, guidance.waits)?;
                 }
@@ -411,6 +414,10 @@ fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot, exit: Exit, released_b
         (Exit::Done, _) => return None,
         (Exit::Halted, Phase::Paused(_) | Phase::Halted) => {
             CliError::new(CliErrorKind::Halted, format!("driving ends: {}", how_it_stands(snapshot)))
+        }
+        (Exit::Incomplete, Phase::Running) => {
+            let waits = snapshot.guidance().map(|guidance| format!(": it {}", guidance.waits)).unwrap_or_default();
+            CliError::new(CliErrorKind::Incomplete, format!("driving ends, as no node can be updated{waits}"))
         }
         (Exit::Halted, _) => {
             let by = snapshot.timeline.iter().rev().find(|event| event.rolls_back()).and_then(RolloutEvent::person);

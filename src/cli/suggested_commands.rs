@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use crate::driver::Session;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
+use crate::engine::model::prewarm::{
+    Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource,
+};
 use crate::engine::model::shell::{shell_flag, shell_word, shell_words};
 use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
@@ -13,18 +15,21 @@ use crate::engine::report::snapshot::{RevisionView, Snapshot};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct SuggestedCommand {
     remedy: &'static str,
-    /// The whole command; absent if a name in it cannot be quoted safely for a shell.
+    /// The whole command; absent if a name in it cannot be quoted safely for a shell, or if it needs an image that only the operator knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     /// The words into which a shell splits the command, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     argv: Option<Vec<String>>,
     text: String,
+    /// The command with `IMAGE` for what only the operator knows, where that keeps it from being a command for pasting.
+    #[serde(skip)]
+    to_complete: Option<String>,
 }
 
 impl SuggestedCommand {
     fn new(remedy: &'static str, command: Option<String>, text: String) -> Self {
-        Self { remedy, argv: command.as_deref().and_then(shell_words), command, text }
+        Self { remedy, argv: command.as_deref().and_then(shell_words), command, text, to_complete: None }
     }
 
     /// Whether this is the command that drives.
@@ -39,7 +44,7 @@ impl SuggestedCommand {
 
     /// `rolldeck resume --context prod -n edge ds/agent   (resumes)`.
     pub(crate) fn line(&self) -> String {
-        match &self.command {
+        match self.command.as_ref().or(self.to_complete.as_ref()) {
             Some(command) => format!("{command}   ({})", self.text),
             None => format!("{}: {} ({})", self.remedy, NOT_OFFERED, self.text),
         }
@@ -127,6 +132,9 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
         Remedy::PauseOnDrift => ("pauseOnDrift", "tune --on-drift report"),
         Remedy::RaiseBudget { to } => return ("raiseBudget", Some(format!("tune --max-unavailable {to}"))),
         Remedy::LimitPulls { to } => return ("limitPulls", Some(format!("tune --max-pulling {to}"))),
+        Remedy::PrewarmTarget { all: true } => ("prewarm", "prewarm"),
+        Remedy::PrewarmTarget { all: false } => ("prewarm", "prewarm --next-step"),
+        Remedy::CancelPrewarm => ("prewarmCancel", "prewarm --cancel"),
         Remedy::Release => ("release", "release"),
         Remedy::ReleaseEarly => ("releaseEarly", "release --early"),
         Remedy::RecordAnew => ("recordAnew", "adopt"),
@@ -144,6 +152,11 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
 pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> Vec<SuggestedCommand> {
     let mut suggested: Vec<SuggestedCommand> = Vec::new();
     for remedy in snapshot.remedies() {
+        // Where images are missing, another one is the first thing that helps.
+        if remedy == Remedy::SetImage && snapshot.waits_for_missing_images() {
+            suggested.extend(another_image(place, snapshot));
+            continue;
+        }
         let (kind, Some(command)) = spelled(remedy) else { continue };
         let command = CommandTarget::new(place, snapshot).command(&command);
         let known = |known: &SuggestedCommand| known.command == command && (command.is_some() || known.remedy == kind);
@@ -154,6 +167,20 @@ pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> V
     suggested.extend(uncordoning(place, snapshot));
     suggested.extend(prewarming(place, snapshot));
     suggested
+}
+
+/// `set-image` for the only container of the target, or for one that is to be named.
+fn another_image(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedCommand> {
+    let container = match snapshot.to.as_ref().map(|to| to.images.as_slice()) {
+        Some([(container, _)]) => shell_word(container)?,
+        _ => "CONTAINER".to_owned(),
+    };
+    let to_complete = CommandTarget::new(place, snapshot).command(&format!("set-image {container}=IMAGE"))?;
+    let text = "begins a new rollout, with an image that is there".to_owned();
+    Some(SuggestedCommand {
+        to_complete: Some(to_complete),
+        ..SuggestedCommand::new(spelled(Remedy::SetImage).0, None, text)
+    })
 }
 
 /// The command that rolls back, if the rollout leads forward and a roll back is possible.
@@ -185,7 +212,9 @@ fn uncordoning(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedCom
 fn prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Vec<SuggestedCommand> {
     let first = goes_on_prewarming(place, snapshot);
     let fails = snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.counts.failed > prewarm.counts.retrying);
-    let cancel = first.as_ref().filter(|first| fails && first.remedy != "prewarmCancel").map(|_| {
+    // Where the rollout requires these images, pre-warming would begin again at once.
+    let in_vain = snapshot.prewarm.as_ref().is_some_and(|prewarm| snapshot.requires_what_it_prewarms(prewarm));
+    let cancel = first.as_ref().filter(|first| fails && !in_vain && first.remedy != "prewarmCancel").map(|_| {
         let command = CommandTarget::new(place, snapshot).command("prewarm --cancel");
         SuggestedCommand::new("prewarmCancel", command, "gives it up, and deletes its pods".to_owned())
     });
@@ -202,7 +231,13 @@ fn goes_on_prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Option<Sugge
     } else if prewarm.request.paused.is_some() {
         ("prewarmResume", Some("prewarm --resume".to_owned()), "goes on pre-warming")
     } else if nobody && missing && !goes_on {
-        let text = if prewarm.unobtainable.is_some() { "pulls again what failed" } else { "carries pre-warming on" };
+        let PrewarmCounts { failed, retrying, pulling, waiting, .. } = prewarm.counts;
+        let only_fails = failed > retrying && pulling + waiting == 0;
+        let text = if prewarm.unobtainable.is_some() || only_fails {
+            "pulls again what failed"
+        } else {
+            "carries pre-warming on"
+        };
         (PREWARM, prewarm_command(&prewarm.request, &snapshot.revisions), text)
     } else if nobody && goes_on && prewarm.has_all() {
         (

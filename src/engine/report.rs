@@ -1,5 +1,6 @@
 //! Makes the snapshot: puts the assessment and the plan into plain values for a front end.
 
+mod absent_images;
 mod alarms;
 mod budget;
 pub mod clocks;

@@ -11,7 +11,7 @@ use super::rows::{Assessment, Row};
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::cause::CauseKind;
-use crate::engine::model::hold::Hold;
+use crate::engine::model::hold::{Hold, ImageWait};
 use crate::engine::model::node::{Blame, ImageState, NodeIx, NodeState, RestartsView};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::{Direction, Intent};
@@ -224,6 +224,21 @@ impl Plan {
     /// Why a node is not being updated right now.
     pub(crate) fn hold(&self, node: NodeIx) -> Option<&Hold> {
         self.holds.get(node)?.as_ref()
+    }
+
+    /// Whether a node waits for images that do not arrive by themselves.
+    pub(crate) fn lacks_images(&self) -> bool {
+        let lacks = |hold: &Option<Hold>| matches!(hold, Some(Hold::ImageAbsent(wait)) if !wait.comes_by_itself());
+        self.holds.iter().any(lacks)
+    }
+
+    /// Says of each node that waits for its images what becomes of them.
+    pub(crate) fn tell_of_images(&mut self, wait: impl Fn(NodeIx) -> ImageWait) {
+        for (node, hold) in self.holds.iter_mut().enumerate() {
+            if let Some(Hold::ImageAbsent(told)) = hold {
+                *told = wait(node);
+            }
+        }
     }
 
     /// A node's place in line.
@@ -480,7 +495,7 @@ impl Capacity {
         // A node that the rollout took down, and that does not serve yet, has nothing to lose by a download.
         let present = row.image == ImageState::Present || row.is_warm;
         if self.require_image && !present && (row.ready || row.blame != Some(Blame::Rollout)) {
-            return Hold::ImageAbsent;
+            return Hold::ImageAbsent(ImageWait::Coming);
         }
         // A node that already pulls in vain keeps its slot for the new image.
         let pulls_already = row.pulls || (row.warms_target && !nodes.warm_pods_go);

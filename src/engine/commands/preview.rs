@@ -177,6 +177,7 @@ impl Engine {
                 .chain(self.halted_before(command, &intent, now).or_else(|| self.never_ran(command, &intent)))
                 .chain(self.rolls_back_in_vain(command))
                 .chain(self.prewarms_in_vain(command))
+                .chain(self.prewarms_something_else(command, &intent))
                 .chain(unprotected)
                 .collect(),
             lifts_pause: self.lifts_pause(command, &intent),

@@ -6,8 +6,12 @@ use crate::engine::assess::plan::Limits;
 use crate::engine::machine::Engine;
 use crate::engine::machine::release::Then;
 use crate::engine::model::command::{Command, Early, PrewarmCommand};
+use crate::engine::model::hold::ImageWait;
 use crate::engine::model::labels::Selector;
+use crate::engine::model::node::NodeIx;
+use crate::engine::model::person_of;
 use crate::engine::model::quantity::Rounding;
+use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::step_ahead::NothingRecorded;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::rules::site::site_of;
@@ -90,6 +94,28 @@ impl Engine {
         Some(format!(
             "No node has the label {label}{meant}: all of them are one site, to which limits per site then apply."
         ))
+    }
+
+    /// A warning that an operator's request for pre-warming keeps the rollout's own from nodes that need their images before an update: one request is
+    /// carried out at a time.
+    pub(super) fn prewarms_something_else(&self, command: &Command, intent: &Intent) -> Option<String> {
+        let lets_go = matches!(command, Command::Tune(_) | Command::Step(_) | Command::Select(_) | Command::Drive(_));
+        let required = intent.gates.require_image && intent.direction() == Direction::Forward;
+        if !lets_go || !required || !self.is_ready_to_update(intent) {
+            return None;
+        }
+        let (job, daemonset) = (self.warming.job.as_ref()?, self.view.daemonset.as_ref()?);
+        let images = daemonset.template.images();
+        let of_others = |node: &&NodeIx| matches!(job.brings(&images, **node), ImageWait::NotAsked { .. });
+        let waiting = self.plan.line.iter().filter(of_others).count();
+        let by = person_of(&job.request.by.by);
+        let wait = if waiting == 1 { "1 node waits" } else { &format!("{waiting} nodes wait") };
+        (waiting > 0).then(|| {
+            format!(
+                "What {by} pre-warms now does not bring the images of this rollout: {wait} for them until that is cancelled \
+                 (`prewarm --cancel`) or replaced (`prewarm --next-step`)."
+            )
+        })
     }
 
     /// A warning about a failure threshold above the number of nodes: so many nodes cannot fail.

@@ -1,5 +1,6 @@
 //! Pre-warming: which images are brought to which nodes, how far each node is, and how many nodes pull.
 
+mod absent;
 mod estimates;
 mod sets;
 mod slots;
@@ -123,6 +124,7 @@ impl Engine {
             None => self.left_over().map(|left| self.job_of(left, Err(LEFT_OVER.into()), limits)),
         };
         self.warming.job = job;
+        self.tell_of_absent_images();
     }
 
     /// How far pre-warming is with the request `asked`, whether that is recorded or only considered.

@@ -187,6 +187,8 @@ pub enum EstimateBlocker {
     BudgetUsedUp,
     /// The new revision is in trouble somewhere, and no serving pod is replaced until that is over.
     Trouble,
+    /// Nodes that may be updated need images that nothing brings.
+    Images,
 }
 
 /// `step in ~12–18m, all in ~1h10–1h50`; `all in ~12–18m or more` where that is the least that can be told; `no estimate while it is paused`; empty where there is nothing to say.
@@ -215,6 +217,7 @@ impl fmt::Display for EstimateBlocker {
             Self::Undriven => "nobody drives",
             Self::BudgetUsedUp => "the budget is used up",
             Self::Trouble => "nodes are in trouble",
+            Self::Images => "nothing brings the images",
         })
     }
 }

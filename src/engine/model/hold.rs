@@ -71,7 +71,7 @@ pub enum Hold {
         limit: u32,
     },
     /// The node's images have to be present before its update, and are not known to be.
-    ImageAbsent,
+    ImageAbsent(ImageWait),
     /// The new revision is in trouble on another node: no serving pod is replaced until that trouble is cleared up.
     Unproven {
         /// Where.
@@ -101,4 +101,49 @@ pub enum Hold {
     Waits(Wait),
     /// It is next.
     Next,
+}
+
+/// What becomes of the images that a node needs before its update.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ImageWait {
+    /// Pre-warming brings them, now or at the node's turn.
+    Coming,
+    /// Pre-warming pulled them on the node, and the pull failed.
+    Failed {
+        /// Why.
+        cause: CauseKind,
+        /// Whether they are pulled again without any action of an operator.
+        retried: bool,
+    },
+    /// The registry refused them on other nodes, so pre-warming does not try this one.
+    NotTried {
+        /// The registry's answer.
+        cause: CauseKind,
+    },
+    /// An operator's request for pre-warming does not bring them to the node. One request is carried out at a time, so the rollout's own does not
+    /// begin before it is cancelled or replaced.
+    NotAsked {
+        /// Who asked for it.
+        by: Str,
+    },
+    /// Pre-warming is paused.
+    Paused,
+}
+
+impl ImageWait {
+    /// Whether the images arrive without any action of an operator, as far as is known.
+    pub fn comes_by_itself(&self) -> bool {
+        match self {
+            Self::Coming | Self::Failed { retried: true, .. } => true,
+            Self::Failed { retried: false, .. } | Self::NotTried { .. } | Self::NotAsked { .. } | Self::Paused => false,
+        }
+    }
+
+    /// Why the images do not arrive, where their pull failed and is not tried again by itself.
+    pub fn failure(&self) -> Option<CauseKind> {
+        match self {
+            Self::Failed { cause, retried: false } | Self::NotTried { cause } => Some(*cause),
+            Self::Coming | Self::Failed { retried: true, .. } | Self::NotAsked { .. } | Self::Paused => None,
+        }
+    }
 }

@@ -182,7 +182,8 @@ settings! {
 
         /// Update a node only once its images are on it; what is missing is pre-warmed
         ///
-        /// So a node is down for a restart and not for a download. Not where the rollout goes back.
+        /// So a node is down for a restart and not for a download. Not where the rollout goes back. An image that cannot be pulled
+        /// holds the rollout and does not halt it, as nothing is taken down.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         RequireImage => require_image: bool = false, About {
             flag: "require-image",

@@ -74,7 +74,8 @@ impl Engine {
                 RolloutHold::None => {
                     let is_stuck =
                         rows().any(|row| row.state == NodeState::PullFailed) || self.plan.waits_for_trouble();
-                    is_stuck.then_some(EstimateBlocker::Trouble)
+                    let lacks = self.plan.lacks_images().then_some(EstimateBlocker::Images);
+                    is_stuck.then_some(EstimateBlocker::Trouble).or(lacks)
                 }
             },
             Phase::Paused(_) => Some(EstimateBlocker::Paused),

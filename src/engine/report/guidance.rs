@@ -227,7 +227,10 @@ impl Snapshot {
             && left.clone().any(in_the_way)
             && left.all(|node| !node.state.is_moving() && alone(node));
         let by_partition = |node: &NodeView| node.hold.as_ref().is_some_and(|hold| hold.kind() == HoldKind::Partition);
-        all.then(|| Guidance { waits: self.left_in_words(|node| !by_partition(node)), remedies: Vec::new() })
+        all.then(|| {
+            let waits = self.left_in_words(|node| !by_partition(node));
+            Guidance { waits, remedies: self.ways_to_images() }
+        })
     }
 
     /// Guidance for where nothing moves and the next node waits for nodes that are down to come back. If none of them will, an alarm says so instead.
@@ -262,12 +265,13 @@ impl Snapshot {
                 1 => "1 node".to_owned(),
                 nodes => format!("{nodes} nodes"),
             };
-            let waits = format!("{hold}: {nodes} may be updated, and nothing moves");
+            let missing = self.missing_undriven_in_words();
+            let waits = format!("{hold}: {nodes} may be updated, and nothing moves{missing}");
             let remedy = match hold.ended_by() {
                 HoldEndedBy::Driver => Some(Remedy::Drive),
                 HoldEndedBy::TroubleOver | HoldEndedBy::NodeReady | HoldEndedBy::Turn | HoldEndedBy::Itself => None,
             };
-            return Guidance { waits, remedies: remedy.into_iter().collect() };
+            return Guidance { waits, remedies: self.ways_to_images().into_iter().chain(remedy).collect() };
         }
         let mut remedies: Vec<Remedy> = Vec::new();
         // No step is offered if an alarm says that the budget is used up: the nodes of another step would wait for the budget, too. None is offered

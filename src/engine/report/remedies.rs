@@ -69,6 +69,13 @@ pub enum Remedy {
         /// To how many nodes.
         to: u32,
     },
+    /// Pre-warm the images of the rollout in place of what is pre-warmed now.
+    PrewarmTarget {
+        /// On all nodes, as the rollout's setting says, and not only on those that may be updated.
+        all: bool,
+    },
+    /// Cancel what is pre-warmed now. The rollout then brings the images that it requires.
+    CancelPrewarm,
     /// Hand the DaemonSet back to its controller.
     Release,
     /// Hand the DaemonSet back although its controller then removes serving pods.
@@ -129,6 +136,8 @@ impl fmt::Display for Remedy {
             Self::PauseOnDrift => f.write_str("pauses at the next drift instead"),
             Self::RaiseBudget { to } => write!(f, "raises the budget to {to}, so that the next node may go"),
             Self::LimitPulls { to } => write!(f, "limits how many pull at once, to {to} for example"),
+            Self::PrewarmTarget { .. } => f.write_str("pre-warms the rollout's images in place of that"),
+            Self::CancelPrewarm => f.write_str("cancels that; the rollout then brings its images by itself"),
             Self::Release => f.write_str("hands it back to its controller"),
             Self::ReleaseEarly => f.write_str("releases all the same: these pods are removed"),
             Self::RecordAnew => {

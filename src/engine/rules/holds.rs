@@ -89,11 +89,12 @@ impl Hold {
             Self::NobodyDrives => row(HoldKind::InTheWay, HoldToldBy::Held, false, HoldEndedBy::Driver),
             Self::Unproven { .. } => row(HoldKind::InTheWay, HoldToldBy::Nodes, false, HoldEndedBy::TroubleOver),
             Self::NodeDown => row(HoldKind::InTheWay, HoldToldBy::Nodes, false, HoldEndedBy::NodeReady),
-            Self::Budget { .. }
-            | Self::PullLimit { .. }
-            | Self::SitePullLimit { .. }
-            | Self::ImageAbsent
-            | Self::RecordFull => row(HoldKind::InTheWay, HoldToldBy::Nodes, true, HoldEndedBy::Itself),
+            Self::Budget { .. } | Self::PullLimit { .. } | Self::SitePullLimit { .. } | Self::RecordFull => {
+                row(HoldKind::InTheWay, HoldToldBy::Nodes, true, HoldEndedBy::Itself)
+            }
+            Self::ImageAbsent(wait) => {
+                row(HoldKind::InTheWay, HoldToldBy::Nodes, wait.comes_by_itself(), HoldEndedBy::Itself)
+            }
             Self::Selector
             | Self::Cordoned
             | Self::OtherPodGoes

@@ -411,6 +411,23 @@ fn a_node_goes_only_once_its_images_are_there() {
     assert!(!fake.deleted.iter().any(|node| &**node == "n1"), "{:?}", fake.deleted);
 }
 
+/// A rollout that requires its images, with three nodes that may be updated and may pull, and none of which has the images.
+pub(super) fn requiring(command: Option<Command>) -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(20, 3);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    let tuning = Tuning { require_image: Some(true), ..Tuning::default() };
+    console.engine.command(Command::Tune(tuning), fake.now).unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    if let Some(command) = command {
+        console.engine.command(command, fake.now).unwrap();
+    }
+    console.run_for(&mut fake, 3);
+    console.partition(&mut fake, 17);
+    console.run_for(&mut fake, 3);
+    (fake, console)
+}
+
 #[test]
 fn going_back_waits_for_no_image() {
     let mut fake = FakeCluster::rolling(5, 5);

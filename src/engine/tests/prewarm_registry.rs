@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use super::prewarm::{state, warming};
+use super::prewarm::{requiring, start, state, warming};
 use crate::engine::model::command::{Command, PrewarmCommand};
-use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
+use crate::engine::model::prewarm::{PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait};
+use crate::engine::model::settings::{PrewarmAhead, Tuning};
+use crate::engine::report::remedies::Remedy;
 
 const TOO_MANY_PULLS: &str =
     "429 Too Many Requests - Server message: toomanyrequests: You have reached your pull rate limit";
@@ -71,4 +73,79 @@ fn a_verdict_of_the_registry_takes_no_slot_and_stays_until_somebody_says_again()
     fake.warm_arrives("n2");
     console.run_for(&mut fake, 5);
     assert_eq!((fake.warm_nodes(), fake.warm_made), (vec!["n1".into(), "n2".into(), "n3".into()], made + 1));
+}
+
+const MISSING: &str = "failed to resolve reference \"agent:v2\": agent:v2: not found";
+
+#[test]
+fn nodes_that_need_an_image_which_cannot_be_pulled_say_so_and_offer_another() {
+    let (mut fake, mut console) = requiring(None);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"]);
+    assert!(!console.snapshot(&fake).stands_for_lack_of_images(), "they are pulled");
+    fake.warm_fails("n1", MISSING);
+    fake.warm_fails("n2", MISSING);
+    console.run_for(&mut fake, 2);
+    assert_eq!(console.state(&fake, "n1").1, "image not on the node: its pull failed, image not found");
+    assert!(!console.snapshot(&fake).stands_for_lack_of_images(), "n3 pulls");
+    fake.warm_fails("n3", MISSING);
+    console.run_for(&mut fake, 2);
+    let snapshot = console.snapshot(&fake);
+    assert!(snapshot.stands_for_lack_of_images() && fake.deleted.is_empty());
+    let guidance = snapshot.guidance().unwrap();
+    let waits = "waits for 3 nodes: 3 image not on the node: its pull failed, image not found (n1, n2, n3)";
+    assert_eq!((guidance.waits.as_str(), guidance.remedies.as_slice()), (waits, &[Remedy::SetImage, Remedy::Undo][..]));
+    assert!(snapshot.requires_what_it_prewarms(snapshot.prewarm.as_ref().unwrap()), "a cancellation helps nobody");
+    // Three refusals: the registry is asked by no further node.
+    console.partition(&mut fake, 16);
+    console.run_for(&mut fake, 3);
+    assert_eq!(console.state(&fake, "n4").1, "image not on the node: not pulled, image not found on other nodes");
+    assert!(console.snapshot(&fake).stands_for_lack_of_images());
+    // A driver that is gone leaves the same advice behind.
+    console.engine.command(Command::StopDriving, fake.now).unwrap();
+    console.run_for(&mut fake, 3);
+    let guidance = console.snapshot(&fake).guidance().unwrap();
+    let missing = "nobody drives: 4 nodes may be updated, and nothing moves; 4 of them have no image: image not found";
+    assert_eq!(guidance.waits, missing);
+    assert_eq!(guidance.remedies, [Remedy::SetImage, Remedy::Undo, Remedy::Drive]);
+}
+
+#[test]
+fn an_image_that_is_pulled_again_by_itself_is_no_standstill() {
+    let (mut fake, mut console) = requiring(None);
+    for node in ["n1", "n2", "n3"] {
+        fake.warm_fails(node, "dial tcp 10.0.0.1:443: i/o timeout");
+    }
+    console.run_for(&mut fake, 1);
+    let (_, why) = console.state(&fake, "n1");
+    assert!(
+        why.starts_with("image not on the node yet: its pull failed, ") && why.ends_with("is tried again"),
+        "{why}"
+    );
+    assert!(!console.snapshot(&fake).stands_for_lack_of_images());
+}
+
+#[test]
+fn pre_warming_of_others_that_keeps_the_rollouts_own_from_its_nodes_is_named() {
+    let source = PrewarmSource::Template;
+    let (mut fake, mut console) = requiring(Some(start(source.clone(), PrewarmNodes::Node("n9".into()), 3)));
+    assert_eq!(fake.warm_nodes(), ["n9"]);
+    let (_, why) = console.state(&fake, "n1");
+    assert_eq!(why, "image not on the node: what ops pre-warms does not bring it");
+    let snapshot = console.snapshot(&fake);
+    assert!(!snapshot.stands_for_lack_of_images(), "that request may end");
+    let remedies = [Remedy::PrewarmTarget { all: false }, Remedy::CancelPrewarm];
+    assert_eq!(snapshot.guidance().unwrap().remedies, remedies);
+    let again =
+        Command::Tune(Tuning { require_image: Some(true), prewarm: Some(PrewarmAhead::All), ..Tuning::default() });
+    let warned = console.engine.preview(&again, fake.now).unwrap().warnings;
+    let said = "What ops pre-warms now does not bring the images of this rollout: 19 nodes wait for them until";
+    assert!(warned.iter().any(|warning| warning.starts_with(said)), "{warned:?}");
+    // Each of the two ways that are offered helps.
+    for way in [start(source, PrewarmNodes::NextStep, 3), Command::Prewarm(PrewarmCommand::Cancel)] {
+        console.engine.command(way, fake.now).unwrap();
+        console.run_for(&mut fake, 10);
+        assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"]);
+        assert_eq!(console.state(&fake, "n1").1, "image not on the node yet");
+        assert!(console.engine.preview(&again, fake.now).unwrap().warnings.is_empty());
+    }
 }

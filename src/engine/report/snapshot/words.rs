@@ -11,8 +11,9 @@ use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::effect::WRITE_TIMEOUT;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::hold::Hold;
+use crate::engine::model::hold::{Hold, ImageWait};
 use crate::engine::model::node::{Blame, ImageState, NodeState};
+use crate::engine::model::person_of;
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::record::By;
 use crate::engine::model::released_strategy::ChangedLimit;
@@ -137,7 +138,7 @@ impl fmt::Display for Hold {
                 write!(f, "pull limit of nodes without a site: {used} of {limit}")
             }
             Self::SitePullLimit { site, used, limit } => write!(f, "pull limit of {site}: {used} of {limit}"),
-            Self::ImageAbsent => f.write_str("image not on the node yet"),
+            Self::ImageAbsent(wait) => wait.fmt(f),
             Self::Unproven { node, cause: Some(cause) } => write!(f, "trouble on {node}: {cause}"),
             Self::Unproven { node, cause: None } => write!(f, "trouble on {node}"),
             Self::RecordFull => f.write_str("waits: the record holds no more names of nodes in progress"),
@@ -149,6 +150,23 @@ impl fmt::Display for Hold {
             Self::Waits(wait @ (Wait::Answer { .. } | Wait::WatchEvent { .. } | Wait::Lost { .. })) => wait.fmt(f),
             Self::Waits(wait) => write!(f, "next; {wait}"),
             Self::Next => f.write_str("next"),
+        }
+    }
+}
+
+impl fmt::Display for ImageWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Coming => f.write_str("image not on the node yet"),
+            Self::Failed { cause, retried: true } => {
+                write!(f, "image not on the node yet: its pull failed, {cause}, and is tried again")
+            }
+            Self::Failed { cause, retried: false } => write!(f, "image not on the node: its pull failed, {cause}"),
+            Self::NotTried { cause } => write!(f, "image not on the node: not pulled, {cause} on other nodes"),
+            Self::NotAsked { by } => {
+                write!(f, "image not on the node: what {} pre-warms does not bring it", person_of(by))
+            }
+            Self::Paused => f.write_str("image not on the node: pre-warming is paused"),
         }
     }
 }

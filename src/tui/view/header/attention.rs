@@ -222,7 +222,8 @@ pub(in crate::tui::view) fn keys_in_words(
 ///
 /// In the dialog of a roll back the target of the rollout is one of the revisions to choose from, so that its key is shown once.
 fn keys(ctx: &RenderContext<'_>, remedies: &[Remedy], does: impl Fn(Remedy) -> String) -> Vec<String> {
-    let shown = |remedy: &&Remedy| !matches!(remedy, Remedy::BackToTarget { .. });
+    // So is the key that cancels pre-warming on the screen that pre-warms something else.
+    let shown = |remedy: &&Remedy| !matches!(remedy, Remedy::BackToTarget { .. } | Remedy::CancelPrewarm);
     let remedies: Vec<Remedy> = remedies.iter().filter(shown).copied().collect();
     let read_only = ctx.model.armed_for().is_none();
     let writes = |remedy: &Remedy| matches!(action_of(*remedy).action().guard, Guard::Write(_));
@@ -265,6 +266,7 @@ fn action_of(remedy: Remedy) -> ActionId {
         | Remedy::PauseOnDrift
         | Remedy::RaiseBudget { .. }
         | Remedy::LimitPulls { .. } => ActionId::Tune,
+        Remedy::PrewarmTarget { .. } | Remedy::CancelPrewarm => ActionId::Prewarm,
         Remedy::Release | Remedy::ReleaseEarly | Remedy::DropUnreadableRecord | Remedy::DropForeignRecord => {
             ActionId::Release
         }
@@ -388,6 +390,8 @@ fn key_does(remedy: Remedy) -> String {
         | Remedy::Select
         | Remedy::LiftSelector { .. }
         | Remedy::LimitPulls { .. }
+        | Remedy::PrewarmTarget { .. }
+        | Remedy::CancelPrewarm
         | Remedy::Brake
         | Remedy::RestoreOnDelete
         | Remedy::Resume => {

@@ -90,7 +90,10 @@ fn words(
         return Some((refused, on_screen(page, &[RETRY])));
     }
     if let Some(unobtainable) = &view.unobtainable {
-        let keys = on_screen(page, &[RETRY, (ActionId::CancelPrewarm, "cancel")]);
+        let cancel = (ActionId::CancelPrewarm, "cancel");
+        // Where the rollout requires these images, pre-warming would begin again at once.
+        let offered = if snapshot.requires_what_it_prewarms(view) { &[RETRY][..] } else { &[RETRY, cancel][..] };
+        let keys = on_screen(page, offered);
         return Some((format!("pre-warm: {unobtainable}"), keys));
     }
     if let Some(stuck) = view.stuck_in_words().next() {
