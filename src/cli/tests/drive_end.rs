@@ -4,10 +4,15 @@ use tokio::time::Instant;
 
 use super::super::args::DriveUntil;
 use super::super::drive::{DriveEnd, HELD_FOR};
+use super::prewarm;
 use super::script::{self, Script, rollout};
+use crate::engine::model::cause::CauseKind;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::hold::{Hold, ImageWait};
+use crate::engine::model::node::NodeState;
+use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
-use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
 
 fn event(kind: RolloutEventKind) -> RolloutEvent {
     RolloutEvent {
@@ -85,4 +90,50 @@ async fn a_roll_back_that_is_complete_at_once_ends_the_drive_as_every_roll_back_
         Script::of(script::held_by_nobody()).then(script::driving()).then(back_at_once).run("drive ds/agent").await;
     assert_eq!((ended.code, &*ended.error), (4, "Error: driving ends: it was rolled back meanwhile; now idle"));
     assert!(ended.text.contains("rolled back and handed back"), "{}", ended.text);
+}
+
+/// One node may be updated, needs its image first, and the registry does not have that.
+fn lacks_its_image() -> Snapshot {
+    let cause = CauseKind::ImageNotFound;
+    let hold = Some(Hold::ImageAbsent(ImageWait::Failed { cause, retried: false }));
+    let lacking = NodeView {
+        hold,
+        prewarm: Some(prewarm::failed(cause, 1, None).into()),
+        committed: false,
+        at_target: false,
+        ..script::node("ipc-017", NodeState::Outdated)
+    };
+    let prewarmed = prewarm::warm(std::array::from_fn(|_| prewarm::failed(cause, 1, None)), prewarm::asked()).prewarm;
+    let target = rollout().to.unwrap();
+    let images = target.images.iter().map(|(_, image)| image.clone()).collect();
+    let prewarm = prewarmed.map(|prewarmed| PrewarmView { images, ..prewarmed });
+    let mut lacks = Snapshot {
+        phase: Phase::Running,
+        nodes: vec![lacking].into(),
+        alarms: Vec::new(),
+        prewarm,
+        ..script::driving()
+    };
+    lacks.settings.gates.require_image = true;
+    lacks
+}
+
+#[tokio::test]
+async fn a_drive_until_held_ends_where_the_images_that_are_needed_cannot_be_pulled() {
+    let output = Script::of(script::held_by_nobody())
+        .then(script::driving())
+        .then(lacks_its_image())
+        .run("drive ds/agent --until held")
+        .await;
+    assert_eq!(output.code, 3, "{}{}", output.text, output.error);
+    let waits = "waits for 1 node: 1 image not on the node: its pull failed, image not found (ipc-017)";
+    assert_eq!(output.error.trim_end(), format!("Error: driving ends, as no node can be updated: it {waits}"));
+    let next: Vec<&str> = output.text.lines().filter_map(|line| line.split_once("next: ")).map(|it| it.1).collect();
+    let place = "--context prod-eu -n edge ds/agent";
+    let offered = [
+        format!("rolldeck set-image agent=IMAGE {place}   (begins a new rollout, with an image that is there)"),
+        format!("rolldeck undo {place}   (rolls back)"),
+        format!("rolldeck prewarm --retry {place}   (pulls again what failed)"),
+    ];
+    assert_eq!(next, offered, "a cancelled pre-warming would begin again");
 }

@@ -104,7 +104,7 @@ fn nodes_that_need_an_image_which_cannot_be_pulled_say_so_and_offer_another() {
     console.engine.command(Command::StopDriving, fake.now).unwrap();
     console.run_for(&mut fake, 3);
     let guidance = console.snapshot(&fake).guidance().unwrap();
-    let missing = "nobody drives: 4 nodes may be updated, and nothing moves; 4 of them have no image: image not found";
+    let missing = "nobody drives: 4 nodes may be updated, and nothing moves; 3 of them have no image: image not found";
     assert_eq!(guidance.waits, missing);
     assert_eq!(guidance.remedies, [Remedy::SetImage, Remedy::Undo, Remedy::Drive]);
 }
@@ -130,7 +130,7 @@ fn pre_warming_of_others_that_keeps_the_rollouts_own_from_its_nodes_is_named() {
     let (mut fake, mut console) = requiring(Some(start(source.clone(), PrewarmNodes::Node("n9".into()), 3)));
     assert_eq!(fake.warm_nodes(), ["n9"]);
     let (_, why) = console.state(&fake, "n1");
-    assert_eq!(why, "image not on the node: what ops pre-warms does not bring it");
+    assert_eq!(why, "image not on the node: what ops@bastion pre-warms does not bring it");
     let snapshot = console.snapshot(&fake);
     assert!(!snapshot.stands_for_lack_of_images(), "that request may end");
     let remedies = [Remedy::PrewarmTarget { all: false }, Remedy::CancelPrewarm];
@@ -138,7 +138,7 @@ fn pre_warming_of_others_that_keeps_the_rollouts_own_from_its_nodes_is_named() {
     let again =
         Command::Tune(Tuning { require_image: Some(true), prewarm: Some(PrewarmAhead::All), ..Tuning::default() });
     let warned = console.engine.preview(&again, fake.now).unwrap().warnings;
-    let said = "What ops pre-warms now does not bring the images of this rollout: 19 nodes wait for them until";
+    let said = "What ops@bastion pre-warms now does not bring the images of this rollout: 19 nodes wait for them until";
     assert!(warned.iter().any(|warning| warning.starts_with(said)), "{warned:?}");
     // Each of the two ways that are offered helps.
     for way in [start(source, PrewarmNodes::NextStep, 3), Command::Prewarm(PrewarmCommand::Cancel)] {

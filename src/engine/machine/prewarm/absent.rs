@@ -5,7 +5,7 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::hold::ImageWait;
 use crate::engine::model::node::NodeIx;
-use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
+use crate::engine::model::prewarm::{PrewarmNodes, PrewarmState, PrewarmWait};
 use crate::engine::model::template::Template;
 
 impl PrewarmJob {
@@ -17,9 +17,12 @@ impl PrewarmJob {
         }
         let brought = self.template.as_ref().map(Template::images).unwrap_or_default();
         let state = self.states.get(node).and_then(Option::as_ref);
-        let state = state.filter(|_| images.iter().all(|image| brought.contains(image)));
+        let has_all = images.iter().all(|image| brought.contains(image));
+        let state = state.filter(|_| has_all);
+        // Such a request comes to each node that the plan lets go, though it leaves out the node now.
+        let follows_the_plan = has_all && matches!(asked.nodes, PrewarmNodes::NextStep | PrewarmNodes::StepAhead);
         match state {
-            None if asked.by.is_rolldeck() => ImageWait::Coming,
+            None if asked.by.is_rolldeck() || follows_the_plan => ImageWait::Coming,
             None => ImageWait::NotAsked { by: asked.by.by.clone() },
             Some(failed @ PrewarmState::Failed { cause, .. }) => match failed.is_retried() {
                 true if asked.paused.is_some() => ImageWait::Paused,
