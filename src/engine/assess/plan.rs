@@ -117,7 +117,9 @@ pub(crate) fn budget(assessment: &Assessment, limits: &Limits, strict: bool) -> 
             Some(Blame::PreExisting) => budget.pre_existing += 1,
             None => {}
         }
-        budget.charged += u32::from(is_charged(row, strict));
+        let charged = is_charged(row, strict);
+        budget.charged += u32::from(charged);
+        budget.soaking += u32::from(charged && row.state == NodeState::Soaking);
         budget.pulling += u32::from(row.pulls || row.warm_pulls);
         let fails = row.cause.as_ref().is_some_and(|cause| cause.kind.is_about_the_image());
         match (row.pulls, row.image) {

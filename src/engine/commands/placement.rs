@@ -11,6 +11,7 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::ineligible::Ineligible;
+use crate::engine::model::node::NodeState;
 use crate::engine::model::record::{Change, Intent};
 use crate::engine::model::template::Template;
 use crate::engine::rules::eligibility::{eligibility, ineligible_because};
@@ -116,7 +117,13 @@ impl Engine {
     pub(super) fn going_back(&self, intent: &Intent) -> Assessment {
         let Some(Change::Revision(target)) = &intent.change else { return Assessment::default() };
         let template = self.template_gone_back_to(intent);
+        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
         self.assessment.with(|row| {
+            // Nothing soaks on the way back: a pod that serves is available once it has been ready for minReadySeconds.
+            let soaks = row.available_at.filter(|_| row.state == NodeState::Soaking && row.restarts == 0);
+            if soaks.is_some_and(|soaks| soaks.is_over_with(min_ready, self.now)) {
+                (row.available, row.available_at, row.blame) = (true, None, None);
+            }
             let fact = self.view.nodes[row.node].fact.as_ref();
             if let Some((fact, template)) = fact.zip(template.as_ref()) {
                 let then = eligibility(fact, template);

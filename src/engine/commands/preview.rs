@@ -13,7 +13,6 @@ use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Ref
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::first_names::first_names;
 use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger, StrategyOwnership};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::person_of;
@@ -363,7 +362,7 @@ impl Engine {
                 "Partition and selector are ignored.".into(),
             ],
             Command::Undo { .. } => vec![
-                self.going_back_in_words(nodes, limits),
+                self.going_back_in_words(intent, nodes, limits),
                 "Nodes that never left it keep their pod. Partition and selector are ignored.".into(),
             ],
             Command::Release(_) => self.release_in_words(),
@@ -405,37 +404,6 @@ impl Engine {
             }
             Some(_) | None => pace,
         }
-    }
-
-    /// `at most 2 down at a time`. If as many nodes are down already, the text names those of `nodes` that are down themselves and go
-    /// at once, and says what the others wait for.
-    pub(super) fn pace_in_words(&self, limits: &Limits, nodes: &[Str]) -> String {
-        let (charged, most) = (self.budget.charged, limits.max_unavailable);
-        if charged < most || limits.lacks_budget {
-            return self.pace_of_updates(limits);
-        }
-        let strict = self.intent().budgets.strict;
-        let at_once = self.down_already(nodes, strict);
-        let named = first_names(at_once.iter().map(|name| &***name));
-        let (it_is, they) = if at_once.len() == 1 { ("it is", "It goes") } else { ("they are", "They go") };
-        if !at_once.is_empty() && at_once.len() == nodes.len() {
-            return format!("and {it_is} down already ({named}). {they} at once");
-        }
-        let (wait, others) = match at_once.len() {
-            0 if nodes.len() == 1 => ("and waits".to_owned(), "It moves"),
-            0 => ("and wait".to_owned(), "They move"),
-            1 => (format!("and wait, but for {named}, which goes at once"), "The others move"),
-            _ => (format!("and wait, but for {named}, which go at once"), "The others move"),
-        };
-        format!(
-            "{wait}: {} down already{}, and {most} may be. {others} once {}, or with a larger budget",
-            counted_are(charged as usize),
-            self.down_in_words(strict),
-            match charged - most + 1 {
-                1 => "one of those is well again".to_owned(),
-                well => format!("{well} of those are well again"),
-            }
-        )
     }
 
     /// Warnings about tools that manage the DaemonSet and may set back what this command changes. A command that changes neither

@@ -134,8 +134,8 @@ impl Engine {
 
     /// The effect of a roll back on `nodes`, whose pods are replaced. If as many nodes are down already as may be, the text says which
     /// of them go at once.
-    pub(super) fn going_back_in_words(&self, nodes: &[Str], limits: &Limits) -> String {
-        let pace = self.pace_in_words(limits, nodes);
+    pub(super) fn going_back_in_words(&self, intent: &Intent, nodes: &[Str], limits: &Limits) -> String {
+        let pace = self.pace_as_assessed(&self.going_back(intent), limits, nodes);
         let are = counted_are(nodes.len());
         let pods = if nodes.len() == 1 { "pod is replaced" } else { "pods are replaced, broken ones first" };
         let (its, their) = if nodes.len() == 1 { ("its", "Its") } else { ("their", "Their") };

@@ -1,7 +1,8 @@
 //! The lines of a preview about nodes that are down already: their names, and when those whose turn it is are updated.
 
-use crate::engine::assess::plan::{costs_nothing, is_charged};
-use crate::engine::assess::rows::Row;
+use super::allowance::counted_are;
+use crate::engine::assess::plan::{Limits, budget, costs_nothing, is_charged};
+use crate::engine::assess::rows::{Assessment, Row};
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::first_names::first_names;
@@ -9,9 +10,54 @@ use crate::engine::model::node::Blame;
 use crate::engine::model::record::Direction;
 
 impl Engine {
+    /// `at most 2 down at a time`. If as many nodes are down already, the text names those of `nodes` that are down themselves and go
+    /// at once, and says what the others wait for.
+    pub(super) fn pace_in_words(&self, limits: &Limits, nodes: &[Str]) -> String {
+        self.pace_as_assessed(&self.assessment, limits, nodes)
+    }
+
+    /// [`Self::pace_in_words`] with the nodes as `assessment` has them, as they will be once the command is given.
+    pub(super) fn pace_as_assessed(&self, assessment: &Assessment, limits: &Limits, nodes: &[Str]) -> String {
+        let strict = self.intent().budgets.strict;
+        let most = limits.max_unavailable;
+        let budget = budget(assessment, limits, strict);
+        let charged = budget.charged;
+        if charged < most || limits.lacks_budget {
+            return self.pace_of_updates(limits);
+        }
+        let at_once = self.down_already(assessment, nodes, strict);
+        let named = first_names(at_once.iter().map(|name| &***name));
+        let (it_is, they) = if at_once.len() == 1 { ("it is", "It goes") } else { ("they are", "They go") };
+        if !at_once.is_empty() && at_once.len() == nodes.len() {
+            return format!("and {it_is} down already ({named}). {they} at once");
+        }
+        let (wait, others) = match at_once.len() {
+            0 if nodes.len() == 1 => ("and waits".to_owned(), "It moves"),
+            0 => ("and wait".to_owned(), "They move"),
+            1 => (format!("and wait, but for {named}, which goes at once"), "The others move"),
+            _ => (format!("and wait, but for {named}, which go at once"), "The others move"),
+        };
+        let are_down = match (budget.soaking, charged) {
+            (0, _) => format!("{} down", counted_are(charged as usize)),
+            // They serve: nobody is to take them for an outage.
+            (_, 1) => "1 node counts as down".to_owned(),
+            _ => format!("{charged} nodes count as down"),
+        };
+        let soaking = budget.soaking_in_words();
+        let which: Vec<String> = self.down_in_words(assessment, strict).into_iter().chain(soaking).collect();
+        let which = if which.is_empty() { String::new() } else { format!(" ({})", which.join("; ")) };
+        format!(
+            "{wait}: {are_down} already{which}, and {most} may be. {others} once {}, or with a larger budget",
+            match charged - most + 1 {
+                1 => "one of those is well again".to_owned(),
+                well => format!("{well} of those are well again"),
+            }
+        )
+    }
+
     /// Those of `nodes` that go although the budget is used up, because they are down and count against it already.
-    pub(super) fn down_already<'a>(&self, nodes: &'a [Str], strict: bool) -> Vec<&'a Str> {
-        let row = |name: &&Str| self.view.node(name).and_then(|node| self.assessment.row(node));
+    fn down_already<'a>(&self, assessment: &Assessment, nodes: &'a [Str], strict: bool) -> Vec<&'a Str> {
+        let row = |name: &&Str| self.view.node(name).and_then(|node| assessment.row(node));
         nodes.iter().filter(|name| row(name).is_some_and(|row| costs_nothing(row, strict))).collect()
     }
 
@@ -34,14 +80,11 @@ impl Engine {
         Some(format!("{named} {are} not available as it is: {they} {when}."))
     }
 
-    /// ` (ipc-1, ipc-2, …)`: nodes of the fleet that are down and count against the budget; empty if there are none.
-    pub(super) fn down_in_words(&self, strict: bool) -> String {
+    /// `ipc-1, ipc-2, …`: nodes of the fleet that count against the budget; `None` if there are none.
+    fn down_in_words(&self, assessment: &Assessment, strict: bool) -> Option<String> {
         let charged = |row: &&Row| row.in_fleet && is_charged(row, strict);
-        let mut down: Vec<&Row> = self.assessment.rows().filter(charged).collect();
+        let mut down: Vec<&Row> = assessment.rows().filter(charged).collect();
         down.sort_by_key(|row| self.natural_ranks().get(row.node));
-        match down.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", first_names(down.iter().map(|row| &*self.view.nodes[row.node].name))),
-        }
+        (!down.is_empty()).then(|| first_names(down.iter().map(|row| &*self.view.nodes[row.node].name)))
     }
 }

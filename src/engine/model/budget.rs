@@ -38,6 +38,8 @@ pub struct BudgetView {
     pub pre_existing: u32,
     /// How many nodes count against `max_unavailable`.
     pub charged: u32,
+    /// Of `charged`: nodes whose pod is Ready and soaks. They serve, and count as down until they have been ready for long enough.
+    pub soaking: u32,
     /// Whether all terms count (`strict`).
     pub strict: bool,
     /// Who replaces the pods, and so causes `rollout`.

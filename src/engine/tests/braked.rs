@@ -94,6 +94,47 @@ fn what_its_controller_has_done_is_not_ours_after_the_brake() {
     assert_eq!(console.snapshot(&fake).budget.to_string(), "down 1 of 2: 1 ours");
 }
 
+/// Its controller has replaced six of twenty pods when it is braked: two are not ready, four serve and soak from then on.
+#[test]
+fn nodes_that_serve_and_soak_after_the_brake_are_told_apart_from_those_that_are_down() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    fake.defaults.soak_secs = Some(crate::engine::model::settings::Secs(10));
+    fake.wait(60);
+    fake.set_template(super::super::fake_cluster::template("agent:v2"));
+    fake.reconcile();
+    let replace = |fake: &mut FakeCluster, nodes: std::ops::RangeInclusive<u32>| {
+        for node in nodes.map(|nth| format!("n{nth}")) {
+            fake.remove_pod(&node);
+            fake.create_pod(&node);
+        }
+    };
+    let mut console = FakeConsole::open(&fake, "ops");
+    replace(&mut fake, 1..=4);
+    fake.slow = true;
+    replace(&mut fake, 5..=6);
+    fake.wait(3);
+    let before = console.snapshot(&fake);
+    assert_eq!(
+        (before.progress(), before.budget.to_string()),
+        ("4 of 20 updated".into(), "down 2 of 2: 2 by its controller".into())
+    );
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    let braked = console.snapshot(&fake);
+    assert_eq!(braked.budget.to_string(), "down 6 of 2 (4 up, soaking): 6 by its controller");
+    assert_eq!((braked.budget.charged, braked.budget.soaking, braked.counts.updated), (6, 4, 0));
+    console.ask(&mut fake, Command::Step(Step::Partition(IntOrPercent::Int(0)))).unwrap();
+    let resume = console.engine.preview(&Command::Resume, fake.now).unwrap().effects;
+    let counted = "6 nodes count as down already (n1, n2, n3, …; 4 up, soaking), and 2 may be.";
+    assert!(resume.iter().any(|line| line.contains(counted)), "{resume:?}");
+    // Nothing soaks on the way back.
+    let undo = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap().effects;
+    let waits = "6 nodes are not at that revision, and wait, but for n5, n6, which go at once: 2 nodes are down already (n5, n6), and 2 may be.";
+    assert!(undo[0].starts_with(waits), "{undo:?}");
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    let back = console.snapshot(&fake);
+    assert_eq!((back.budget.charged, back.budget.soaking), (2, 0), "{}", back.budget);
+}
+
 /// On the way back old pods are at the target, and the rollout did not put them there.
 #[test]
 fn a_node_that_kept_its_pod_is_no_suspect_of_the_roll_back() {

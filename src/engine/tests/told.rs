@@ -22,7 +22,7 @@ fn what_is_ready_and_not_known_since_when_is_said_where_more_are_down_than_may_b
     console.run_for(&mut fake, 30);
     assert_eq!(budget(&mut console, &fake), "down 0 of 1");
     let mut late = FakeConsole::open(&fake, "late");
-    assert_eq!(budget(&mut late, &fake), "down 2 of 1: 2 ours (2 ready since an unknown time)");
+    assert_eq!(budget(&mut late, &fake), "down 2 of 1 (2 up, soaking): 2 ours (2 ready since an unknown time)");
     fake.wait(10);
     assert_eq!(budget(&mut late, &fake), "down 0 of 1", "as far as it has seen it itself");
 }

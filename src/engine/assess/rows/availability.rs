@@ -23,6 +23,13 @@ pub(crate) struct Soaks {
     pub(crate) since_known: bool,
 }
 
+impl Soaks {
+    /// Whether the pod would be available by now if it had to be ready for `secs` only.
+    pub(crate) fn is_over_with(self, secs: u32, now: Timestamp) -> bool {
+        now + Duration::from_secs(self.secs.saturating_sub(secs).into()) >= self.ends_at
+    }
+}
+
 impl<'a> Assessor<'a> {
     pub(super) fn oldest_available(&mut self, ix: NodeIx, clock: Option<i64>) -> Option<(PodIx, &'a PodEntry)> {
         let view = self.view;

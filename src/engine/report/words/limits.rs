@@ -41,16 +41,24 @@ impl BudgetView {
         Some(format!("{} may be down as set for the rollout, {own} by the DaemonSet itself", self.max_unavailable))
     }
 
+    /// `4 up, soaking`: how many of the charged nodes serve, which the number of those that are down does not tell. `None` where none does.
+    pub(crate) fn soaking_in_words(&self) -> Option<String> {
+        (self.soaking > 0).then(|| format!("{} up, soaking", self.soaking))
+    }
+
     /// Nodes that are down and not charged to the rollout.
     pub fn not_ours(&self) -> u32 {
         self.node + self.pre_existing
     }
 }
 
-/// The budget, term by term: `down 2 of 2: 1 ours, 1 suspect + 3 by themselves`.
+/// The budget, term by term: `down 2 of 2: 1 ours, 1 suspect + 3 by themselves`, `down 6 of 2 (4 up, soaking): 6 by its controller`.
 impl fmt::Display for BudgetView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "down {} of {}", self.charged, self.max_unavailable)?;
+        if let Some(soaking) = self.soaking_in_words() {
+            write!(f, " ({soaking})")?;
+        }
         let ours = [(self.rollout, Blame::Rollout), (self.suspect, Blame::Suspect)];
         let others = [(self.node, Blame::Node), (self.pre_existing, Blame::PreExisting)];
         let mut lead = ": ";
@@ -112,6 +120,8 @@ mod tests {
         assert_eq!(budget.to_string(), "down 2 of 2: 1 ours, 1 suspect + 3 by themselves");
         let strict = BudgetView { strict: true, charged: 5, ..budget };
         assert_eq!(strict.to_string(), "down 5 of 2: 1 ours, 1 suspect (fell later), 3 not by the rollout");
+        let soaks = BudgetView { soaking: 1, ..budget };
+        assert_eq!(soaks.to_string(), "down 2 of 2 (1 up, soaking): 1 ours, 1 suspect + 3 by themselves");
         assert_eq!(BudgetView { max_unavailable: 2, ..Default::default() }.to_string(), "down 0 of 2");
         let native = BudgetView { replaced_by: Replacer::Controller, ..budget };
         assert_eq!(native.to_string(), "down 2 of 2: 1 by its controller, 1 suspect + 3 by themselves");
