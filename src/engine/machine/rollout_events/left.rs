@@ -6,6 +6,9 @@ use crate::engine::model::person_of;
 use crate::engine::model::record::Paused;
 use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
 
+/// Said where nothing else ended it.
+const STOPPED: &str = "stopped by its operator or with its process";
+
 impl Engine {
     /// The reason in a few words; `None` where it is not known.
     pub(super) fn why_it_drives_no_more(&self) -> Option<String> {
@@ -14,7 +17,8 @@ impl Engine {
             return Some(stopped.why.to_string());
         }
         if !self.is_recorded() {
-            return self.how_it_was_over();
+            let warms = self.recorded_prewarm().is_some_and(|asked| asked.cancelled.is_none());
+            return self.how_it_was_over().or_else(|| warms.then(|| STOPPED.to_owned()));
         }
         let intent = self.intent();
         Some(match &intent.paused {
@@ -24,14 +28,18 @@ impl Engine {
             Some(Paused { by, .. }) => {
                 format!("stopped by its operator or with its process, while it is paused by {by}")
             }
-            None => "stopped by its operator or with its process".to_owned(),
+            None => STOPPED.to_owned(),
         })
     }
 
-    /// How a rollout ended whose record is gone, as far as the events show that this process made or received.
+    /// How a rollout ended whose record is gone, as far as the events show that this process made or received. A rollout that was released
+    /// before this process began to drive is not why it drives no more: it has only pre-warmed since.
     fn how_it_was_over(&self) -> Option<String> {
         let newest = || self.event_log.kept().collect::<Vec<_>>().into_iter().rev();
-        let released = newest().find(|event| event.releases())?;
+        let begins = |event: &&RolloutEvent| {
+            matches!(event.kind, RolloutEventKind::LeaseAcquired | RolloutEventKind::LeaseTakenOver { .. })
+        };
+        let released = newest().take_while(|event| !begins(event)).find(|event| event.releases())?;
         // Events from before the present rollout began are not about it.
         let of_this = newest().take_while(|event| !matches!(event.kind, RolloutEventKind::Adopted));
         let undone = of_this.into_iter().find(|event| event.rolls_back());
