@@ -216,7 +216,9 @@ impl Handover {
             ("change", format!("{}, {}{}", snapshot.change(), snapshot.numbers(), snapshot.target_renumbered())),
         ];
         if let Some(last) = snapshot.last_rollout() {
-            facts.push(("before", format!("{last} {} ago, {}", ShortDuration(snapshot.at.since(last.at)), last.at)));
+            let by = snapshot.last_rolled_back_by().map(|by| format!(", {by}")).unwrap_or_default();
+            facts
+                .push(("before", format!("{last} {} ago, {}{by}", ShortDuration(snapshot.at.since(last.at)), last.at)));
         }
         if let Some(started) = snapshot.target_began() {
             facts.push(("started", format!("{started}, {} ago", ShortDuration(snapshot.at.since(started)))));

@@ -420,8 +420,18 @@ fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot, exit: Exit, released_b
             CliError::new(CliErrorKind::Incomplete, format!("driving ends, as no node can be updated{waits}"))
         }
         (Exit::Halted, _) => {
-            let by = snapshot.timeline.iter().rev().find(|event| event.rolls_back()).and_then(RolloutEvent::person);
-            called_off(CliErrorKind::Halted, "rolled back", by.as_deref(), "meanwhile", snapshot)
+            let back = snapshot.timeline.iter().rev().find(|event| event.rolls_back());
+            match snapshot.rolled_back_by(snapshot.at).filter(|_| back.is_some_and(RolloutEvent::rolls_back_by_itself))
+            {
+                Some(by) => {
+                    let now = how_it_stands(snapshot);
+                    CliError::new(CliErrorKind::Halted, format!("driving ends: it was rolled back {by}; now {now}"))
+                }
+                None => {
+                    let by = back.and_then(RolloutEvent::person);
+                    called_off(CliErrorKind::Halted, "rolled back", by.as_deref(), "meanwhile", snapshot)
+                }
+            }
         }
         _ => called_off(CliErrorKind::Incomplete, "released", released_by, "before its end", snapshot),
     };

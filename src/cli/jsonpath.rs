@@ -35,6 +35,8 @@ enum TemplatePart {
 struct TemplatePath {
     /// Whether the path begins at the whole answer, also within `range`.
     from_root: bool,
+    /// The key with which the path begins, if it begins with one.
+    first_key: Option<String>,
     query: JpQuery,
 }
 
@@ -92,6 +94,21 @@ impl JsonPathTemplate {
         render(&self.0, (answer, answer), &mut text);
         text
     }
+
+    /// Whether a path of the template leads to this key of the answer.
+    pub(crate) fn asks_for(&self, key: &str) -> bool {
+        asks_for(&self.0, key, true)
+    }
+}
+
+/// `at_root`: outside of `range`, where each path begins at the whole answer.
+fn asks_for(parts: &[TemplatePart], key: &str, at_root: bool) -> bool {
+    let leads = |path: &TemplatePath| (at_root || path.from_root) && path.first_key.as_deref() == Some(key);
+    parts.iter().any(|part| match part {
+        TemplatePart::Text(_) => false,
+        TemplatePart::Path(path) => leads(path),
+        TemplatePart::Range(path, body) => leads(path) || asks_for(body, key, false),
+    })
 }
 
 fn render(parts: &[TemplatePart], (root, here): (&Value, &Value), text: &mut String) {
@@ -186,6 +203,7 @@ fn path(text: &str) -> Result<TemplatePath, String> {
         return Err(wrong(": it begins with `.`, `[`, `$` or `@`"));
     }
     let mut query = "$".to_owned();
+    let mut first_key = None;
     while let Some(first) = rest.chars().next() {
         match first {
             '[' => {
@@ -199,6 +217,9 @@ fn path(text: &str) -> Result<TemplatePath, String> {
                 query.push_str(if deep { ".." } else { "" });
                 let (key, after) = key_of(rest);
                 rest = after;
+                if query == "$" && !key.is_empty() {
+                    first_key = Some(key.clone());
+                }
                 match key.as_str() {
                     // `.` alone is the whole answer, and `.[0]` the same as `[0]`.
                     "" if !deep || rest.starts_with('[') => {}
@@ -211,7 +232,7 @@ fn path(text: &str) -> Result<TemplatePath, String> {
         }
     }
     let query = parse_json_path(&query).map_err(|_grammar| wrong(""))?;
-    Ok(TemplatePath { from_root, query })
+    Ok(TemplatePath { from_root, first_key, query })
 }
 
 /// The key up to the next `.` or `[`, and the rest of the text. A backslash makes the following character a part of the key.

@@ -143,6 +143,11 @@ impl Output {
         self.shape == OutputShape::Wide
     }
 
+    /// Whether a template is printed in which a path leads to this key of the answer.
+    pub(crate) fn asks_for(&self, key: &str) -> bool {
+        matches!(&self.shape, OutputShape::Template(template) if template.asks_for(key))
+    }
+
     /// Whether an answer is printed as a whole.
     pub(crate) fn is_whole(&self) -> bool {
         self.shape == OutputShape::Whole

@@ -82,7 +82,9 @@ pub(crate) async fn rollout(
         };
     }
     let snapshot = with_all_watches(&rollout, snapshot).await;
-    let nodes = if args.nodes || args.images { NodeListing::Listed } else { NodeListing::Counted };
+    // A template that names the nodes asks for them: without them it would print nothing.
+    let nodes =
+        if args.nodes || args.images || output.asks_for("nodes") { NodeListing::Listed } else { NodeListing::Counted };
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => {
             output.value(&json::StatusJson::new(&commands, &snapshot, nodes))?;
@@ -242,7 +244,8 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
         say("ALARM", alarm.to_string());
     }
     if let Some(last) = snapshot.last_rollout() {
-        say("before", format!("{last} {} ago", ShortDuration(snapshot.at.since(last.at))));
+        let by = snapshot.last_rolled_back_by().map(|by| format!(" {by}")).unwrap_or_default();
+        say("before", format!("{last} {} ago{by}", ShortDuration(snapshot.at.since(last.at))));
     }
     say("change", format!("{}, {}{}", snapshot.change(), snapshot.numbers(), snapshot.target_renumbered()));
     say("driver", driver_line(place, snapshot));

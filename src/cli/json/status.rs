@@ -126,11 +126,14 @@ struct LastRolloutJson {
     ended_at: Timestamp,
     /// `complete`, `rolledBack` or `releasedEarly`.
     ended: RolloutEnd,
+    /// Who rolled it back; where rolldeck did by itself, also why. Absent if it was not rolled back, or if no event tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rolled_back: Option<String>,
 }
 
 impl LastRolloutJson {
-    fn new(last: LastRollout) -> Self {
-        Self { ended_at: last.at, ended: last.ended }
+    fn new((last, rolled_back): (LastRollout, Option<String>)) -> Self {
+        Self { ended_at: last.at, ended: last.ended, rolled_back }
     }
 }
 
@@ -159,7 +162,9 @@ impl<'a> StatusJson<'a> {
             halt: snapshot.halt.as_ref(),
             comparisons: snapshot.comparisons.iter().map(Compared::new).collect(),
             started_at: snapshot.target_began(),
-            last_rollout: snapshot.last_rollout().map(LastRolloutJson::new),
+            last_rollout: snapshot
+                .last_rollout()
+                .map(|last| LastRolloutJson::new((last, snapshot.last_rolled_back_by()))),
             strategy: kinds::strategy(snapshot.strategy),
             max_surge: snapshot.surge,
             adopted: snapshot.adopted,

@@ -412,8 +412,24 @@ async fn what_ends_because_it_halted_says_so_as_every_error_does() {
     let mut back = script::driving();
     back.direction = Direction::Back;
     let idle = Snapshot { phase: Phase::Idle, started_at: None, ..script::driving() };
-    let output = begun().then(back).then(idle).run("drive ds/agent").await;
+    let output = begun().then(back.clone()).then(idle.clone()).run("drive ds/agent").await;
     assert_snapshot!(output.error, @"Error: driving ends: it was rolled back meanwhile; now idle");
+    let event = |kind: RolloutEventKind| RolloutEvent {
+        at: at(605),
+        by: None,
+        kind,
+        outcome: EventOutcome::Done,
+        command: None,
+        said: None,
+        visibility: Visibility::Cluster,
+    };
+    let nodes = vec!["ipc-017".into(), "ipc-018".into()];
+    let loops = RolloutEventKind::Halted { number: 1, revision: Some(15), why: "crash loop on 2 nodes".into(), nodes };
+    let timeline = [event(loops), event(RolloutEventKind::RollingBack { to: "14".into() })].into();
+    let gates = Snapshot { at: at(610), timeline, ..idle.clone() };
+    let output = begun().then(back.clone()).then(gates).run("drive ds/agent").await;
+    assert_eq!(output.code, 4);
+    assert_snapshot!(output.error, @"Error: driving ends: it was rolled back by rolldeck itself: crash loop on 2 nodes (ipc-017, ipc-018); now idle");
     // Where a person asked for it, it is no error, and the code still says that the image is not on every node.
     let undone = RolloutEvent {
         at: at(610),

@@ -19,6 +19,8 @@ async fn a_list_is_of_one_namespace_or_of_all() {
         ("-A -n edge -o jsonpath={.items[*].namespace}", "edge edge factory\n"),
         ("status ds/agent -o name", "daemonset.apps/agent\n"),
         ("status ds/agent -o jsonpath={.phase}", "running\n"),
+        // A template that names the nodes asks for them.
+        ("status ds/agent -o jsonpath={.nodes[0:1].name}", "ipc-017\n"),
         ("history ds/agent -o jsonpath={.revisions[*].hash}", "hash15 hash14\n"),
     ] {
         let output = script().run(line).await;

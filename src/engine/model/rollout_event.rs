@@ -497,6 +497,11 @@ impl RolloutEvent {
         self.outcome == EventOutcome::Done && [CommandReason::Undone.word(), ROLLING_BACK].contains(&self.reason())
     }
 
+    /// Whether the event says that the rollout goes back by itself, as its gates say.
+    pub fn rolls_back_by_itself(&self) -> bool {
+        self.rolls_back() && self.reason() == ROLLING_BACK
+    }
+
     /// Whether the event says that the DaemonSet was handed back.
     pub(crate) fn releases(&self) -> bool {
         self.outcome == EventOutcome::Done && self.reason() == CommandReason::Released.word()

@@ -9,7 +9,7 @@ use super::snapshot::{Phase, Snapshot};
 use crate::engine::machine::lost_record::BEGAN_WITHOUT;
 use crate::engine::model::person_of;
 use crate::engine::model::record::Direction;
-use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind};
 use crate::engine::model::time::{Timestamp, UtcTime};
 
 /// How long after a roll back is complete the command that asked for it may be told as done.
@@ -109,6 +109,29 @@ impl Snapshot {
 }
 
 impl Snapshot {
+    /// Who rolled back last, until `until`, and for rolldeck itself why: `by ben@bastion`, `by rolldeck itself: crash loop on 2 nodes (n1, n2)`.
+    /// `None` if no event tells.
+    pub fn rolled_back_by(&self, until: Timestamp) -> Option<String> {
+        let events = || self.timeline.iter().rev().filter(|event| event.outcome == EventOutcome::Done);
+        let back = events().find(|event| event.at <= until && event.rolls_back())?;
+        if !back.rolls_back_by_itself() {
+            return back.person().map(|person| format!("by {person}"));
+        }
+        // Both are told at once; as Events they are told by the second, in any order.
+        let halts = events().filter(|event| event.at <= back.at + Duration::from_secs(1));
+        let why = halts.into_iter().find_map(RolloutEvent::halt_in_words).map(|why| format!(": {why}"));
+        Some(format!("by rolldeck itself{}", why.unwrap_or_default()))
+    }
+
+    /// Who rolled the last rollout back, and why, if that is how it ended and an event tells.
+    pub fn last_rolled_back_by(&self) -> Option<String> {
+        let last = self.last_rollout().filter(|last| last.ended == RolloutEnd::RolledBack)?;
+        // The command may be told as done only after that.
+        self.rolled_back_by(last.at + TOLD_WITHIN)
+    }
+}
+
+impl Snapshot {
     /// The pause of a rollout whose record is gone, as the remaining Events tell it: `it was paused by ada@console-3 at 03:12 UTC (Event)`. `None` if
     /// none is told, or if what followed lifted it.
     pub(super) fn pause_by_events(&self) -> Option<String> {
@@ -145,6 +168,7 @@ mod tests {
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::model::command::{Command, Early};
     use crate::engine::model::config::Role;
+    use crate::engine::model::settings::{Gates, OnFailure};
 
     /// Another rollout was complete before; its controller rolled out what this one had left.
     #[test]
@@ -198,5 +222,32 @@ mod tests {
         // With the Events of both.
         snapshot.timeline = snapshot.timeline.iter().chain(&ada.happened).cloned().collect();
         assert_eq!(snapshot.last_rollout().unwrap().to_string(), "last rollout rolled back");
+        assert_eq!(snapshot.last_rolled_back_by().as_deref(), Some("by ada@bastion"));
+    }
+
+    #[test]
+    fn why_rolldeck_rolled_back_by_itself_is_told_by_its_own_events_and_by_those_of_others() {
+        let mut fake = FakeCluster::rolling(10, 2);
+        fake.broken.push("agent:bad".into());
+        let mut console = FakeConsole::open(&fake, "ops");
+        let gates = Gates { on_failure: OnFailure::RollBack, ..Gates::default() };
+        console.ask(&mut fake, Command::Tune(gates.into())).unwrap();
+        console.set_image(&mut fake, "agent:bad");
+        console.partition(&mut fake, 0);
+        console.run_for(&mut fake, 120);
+        let mut snapshot = console.snapshot(&fake);
+        assert_eq!(snapshot.last_rollout().unwrap().ended, RolloutEnd::RolledBack);
+        let why = "by rolldeck itself: image not found on 2 nodes (n1, n2)";
+        assert_eq!(snapshot.last_rolled_back_by().as_deref(), Some(why));
+        let as_events = |event: &RolloutEvent| {
+            let (reason, identity) = (event.reason().into(), "ops@bastion/1".into());
+            let kind =
+                RolloutEventKind::Reported { reason, identity, event: "agent.1".into(), severity: event.severity() };
+            let said = Some(format!("{} (by ops@bastion)", event.kind).into());
+            RolloutEvent { kind, said, by: None, ..event.clone() }
+        };
+        let told = snapshot.timeline.iter().filter(|event| event.by.is_none());
+        snapshot.timeline = told.map(as_events).collect();
+        assert_eq!(snapshot.last_rolled_back_by().as_deref(), Some(why));
     }
 }

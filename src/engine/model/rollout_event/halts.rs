@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::phrases::HALTED_AT;
 use super::{RolloutEvent, RolloutEventKind};
-use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::{Str, person_of};
 
 /// A halt at a revision that no complete rollout to that revision followed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -67,8 +67,21 @@ pub(crate) fn completions<'a>(events: impl Iterator<Item = &'a RolloutEvent>) ->
 }
 
 impl RolloutEvent {
+    /// Why the rollout halted, with the nodes that the event names: `crash loop on 2 nodes (n1, n2)`; `None` if this event is no halt.
+    pub fn halt_in_words(&self) -> Option<String> {
+        let (_, why) = self.halted_because()?;
+        let own = self.kind.to_string();
+        // The sentence of our own event has the nodes behind the reason; that of an Event ends with who wrote it.
+        let nodes = match self.kind {
+            RolloutEventKind::Halted { .. } => own.rsplit_once(why).map_or("", |(_, nodes)| nodes),
+            _ => "",
+        };
+        let writer = self.reported_by().map(|by| format!(" (by {})", person_of(by))).unwrap_or_default();
+        Some(format!("{}{nodes}", why.strip_suffix(&writer).unwrap_or(why)))
+    }
+
     /// The revision at which the rollout halted, by its number then, and the reason; `None` if this event is no halt.
-    fn halted_because(&self) -> Option<(Option<i64>, &str)> {
+    pub(super) fn halted_because(&self) -> Option<(Option<i64>, &str)> {
         match &self.kind {
             RolloutEventKind::Halted { revision, why, .. } => Some((*revision, why)),
             RolloutEventKind::Reported { reason, .. } if &**reason == "RolloutHalted" => {
