@@ -34,8 +34,19 @@ const WORDS_OF_OTHER_TOOLS: &[(&str, &str)] = &[
     ("version", "--version"),
 ];
 
+/// What to do instead of a restart, which rolldeck does not have: a restart changes the template only, and kubectl does that.
+const NO_RESTART: &str = "rolldeck has no restart of its own, but rolls out that of kubectl: `rolldeck adopt ds/NAME`, \
+                          `kubectl rollout restart ds/NAME`, `rolldeck resume ds/NAME`, then `rolldeck step ds/NAME` and `rolldeck drive ds/NAME`";
+
 /// The error for a command line whose first word is a misspelt command; `refused` is clap's error, if there is one.
 pub(super) fn command_meant(command: &mut Command, line: &[OsString], refused: Option<&Error>) -> Option<Error> {
+    // `set` is another name of `tune`, which clap refuses for a reason that misleads whoever knows kubectl's `set image`.
+    let is_set_image = |pair: &[OsString]| pair[0] == "set" && pair[1] == "image";
+    if refused.is_some() && line.windows(2).any(is_set_image) {
+        let called = command.get_bin_name().unwrap_or("rolldeck");
+        let why = format!("there is no command `set image`: did you mean `{called} set-image`?");
+        return Some(command.error(ErrorKind::InvalidSubcommand, why));
+    }
     let lenient = command.clone().ignore_errors(true).try_get_matches_from(line).ok()?;
     let taken = lenient.get_raw("name").and_then(|mut words| words.next()?.to_str()).map(str::to_owned);
     let first = taken.or_else(|| refused_name(refused?))?;
@@ -48,7 +59,10 @@ pub(super) fn command_meant(command: &mut Command, line: &[OsString], refused: O
     let meant = meant.or_else(|| nearest(&first.to_lowercase(), commands).map(str::to_owned));
     let called = command.get_bin_name().unwrap_or("rolldeck").to_owned();
     let more_words = refused.is_some_and(names_more);
+    let restarts = first == "restart" || (first == "rollout" && line.iter().any(|word| word == "restart"));
+    let first = if restarts && first == "rollout" { "rollout restart".to_owned() } else { first };
     let why = match meant {
+        _ if restarts => NO_RESTART.replace("rolldeck ", &format!("{called} ")),
         _ if first == "rollout" => format!("leave out `rollout`: `{called} status ds/NAME`, `{called} undo ds/NAME`"),
         Some(meant) => format!("did you mean `{called} {meant}`?"),
         // A single word may be a DaemonSet. If only a flag is unknown, clap's own message is enough.

@@ -1,6 +1,6 @@
 //! Labels and label selectors, with Kubernetes' own matching rules and `kubectl -l` syntax.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -138,14 +138,19 @@ impl Selector {
     }
 
     /// `no node has a label `zone`: is `topology.kubernetes.io/zone` meant?`, for the first key that no node has but that a node has
-    /// behind a prefix: filters take such a short name, selectors do not.
+    /// behind a prefix, because filters take such a short name and selectors do not, or that is one letter off. `no node has zone=moon: the
+    /// values of that label are earth, mars`, for the first label that has none of the values.
     pub fn meant<'a>(&self, nodes: &(impl Iterator<Item = &'a Labels> + Clone)) -> Option<String> {
-        self.requirements.iter().find_map(|Requirement { key, .. }| {
+        self.requirements.iter().find_map(|requirement| {
+            let key = &requirement.key;
             let keys = || nodes.clone().flat_map(|labels| labels.iter().map(|(known, _)| known));
             if keys().any(|known| known == key) {
-                return None;
+                return values_instead(requirement, nodes.clone());
             }
-            let meant = keys().find(|known| known.rsplit_once('/').is_some_and(|(_, name)| *name == **key))?;
+            let name = |known: &Str| known.rsplit_once('/').map_or_else(|| known.clone(), |(_, name)| name.into());
+            let meant = keys().find(|known| known.contains('/') && name(known) == *key);
+            let near = || keys().find(|known| is_one_letter_off(known, key) || is_one_letter_off(&name(known), key));
+            let meant = meant.or_else(near)?;
             Some(format!("no node has a label `{key}`: is `{meant}` meant?"))
         })
     }
@@ -164,6 +169,43 @@ impl Selector {
             requirements.push(Requirement::from_json(expression)?);
         }
         Ok(Self { requirements })
+    }
+}
+
+/// How many values of a label are named.
+const VALUES_NAMED: usize = 5;
+
+/// That no node has the label with one of the values that are asked for, and which values it has.
+fn values_instead<'a>(requirement: &Requirement, nodes: impl Iterator<Item = &'a Labels>) -> Option<String> {
+    let Operator::In(asked) = &requirement.operator else { return None };
+    let known: BTreeSet<&Str> = nodes.filter_map(|labels| labels.get(&requirement.key)).collect();
+    if known.is_empty() || asked.iter().any(|asked| known.contains(asked)) {
+        return None;
+    }
+    let is_near = |value: &Str| asked.iter().any(|asked| is_one_letter_off(value, asked));
+    // Those that may have been meant come first.
+    let (near, others): (Vec<&Str>, Vec<&Str>) = known.into_iter().partition(|value| is_near(value));
+    let values: Vec<&str> = near.into_iter().chain(others).map(|value| &**value).collect();
+    let shown = |value: &&str| if value.is_empty() { "an empty one".to_owned() } else { (*value).to_owned() };
+    let named: Vec<String> = values.iter().take(VALUES_NAMED).map(shown).collect();
+    let more = match values.len().saturating_sub(VALUES_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let are = if values.len() == 1 { "the value of that label is" } else { "the values of that label are" };
+    Some(format!("no node has {requirement}: {are} {}{more}", named.join(", ")))
+}
+
+/// Whether one letter that is left out, added, changed or swapped with its neighbour makes one text of the other.
+fn is_one_letter_off(a: &str, b: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[same..], &b[same..]);
+    let at_end = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
+    match (&a[..a.len() - at_end], &b[..b.len() - at_end]) {
+        ([], [_]) | ([_], [] | [_]) => true,
+        ([a, b], [c, d]) => a == d && b == c,
+        _ => false,
     }
 }
 
@@ -362,9 +404,18 @@ mod tests {
         let meant = |text: &str| text.parse::<Selector>().unwrap().meant(&nodes.iter());
         let zone = "no node has a label `zone`: is `topology.kubernetes.io/zone` meant?";
         assert_eq!(meant("gpu,zone=a").as_deref(), Some(zone));
-        for known in ["gpu=no", "topology.kubernetes.io/zone=b", "hall=7", ""] {
+        for known in ["gpu!=yes", "gpu in (no,yes)", "hall=7", "", "gpu,topology.kubernetes.io/zone"] {
             assert_eq!(meant(known), None, "{known}");
         }
+        assert_eq!(meant("gqu=yes").as_deref(), Some("no node has a label `gqu`: is `gpu` meant?"));
+        assert_eq!(meant("gup").as_deref(), Some("no node has a label `gup`: is `gpu` meant?"));
+        let near = "no node has a label `zon`: is `topology.kubernetes.io/zone` meant?";
+        assert_eq!(meant("zon=a").as_deref(), Some(near));
+        assert_eq!(meant("gpu=no").as_deref(), Some("no node has gpu=no: the value of that label is yes"));
+        let zones: Vec<Labels> = ["a", "b", "c", "d", "e", "west"].map(|zone| labels(&[("zone", zone)])).into();
+        let meant = |text: &str| text.parse::<Selector>().unwrap().meant(&zones.iter());
+        let values = "no node has zone=wets: the values of that label are west, a, b, c, d and 1 more";
+        assert_eq!(meant("zone=wets").as_deref(), Some(values));
     }
 
     #[test]
