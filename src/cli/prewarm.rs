@@ -30,7 +30,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
-use crate::engine::model::prewarm::{PrewarmMethod, PrewarmSource, PrewarmState};
+use crate::engine::model::prewarm::{PrewarmMethod, PrewarmSource, PrewarmState, PrewarmView};
 use crate::engine::model::rollout_event::RolloutEventKind;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
@@ -215,11 +215,15 @@ async fn follow(
     let began = rollout.snapshot().at;
     let mut vacant_since = None;
     let mut arrived = false;
+    let mut cancelled = None;
     loop {
         foreground.room().await;
         let snapshot = snapshots.borrow_and_update().clone();
         foreground.tell(&snapshot)?;
-        arrived |= snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.error.is_none() && prewarm.has_all());
+        let ends = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.request.cancelled.is_some());
+        cancelled = ends.and_then(|prewarm| prewarm.request.why_it_ends()).or(cancelled);
+        let has_all = |prewarm: &PrewarmView| prewarm.request.complete.is_some() || prewarm.has_all();
+        arrived |= snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.error.is_none() && has_all(prewarm));
         match course(&snapshot, asked) {
             // Pre-warming by StatefulSets ends by itself, and may be over before the last node was seen with the images.
             PrewarmEnd::Replaced(_) if snapshot.prewarm.is_none() && (arrived || was_completed(&snapshot, began)) => {
@@ -235,7 +239,10 @@ async fn follow(
                 return Err(failures.into_iter().fold(not_arrived_everywhere(&snapshot), CliError::hinted));
             }
             PrewarmEnd::Replaced(why) => {
-                return Err(CliError::new(CliErrorKind::Incomplete, format!("not followed any longer: {why}")));
+                let cancelled = cancelled.filter(|_| snapshot.prewarm.is_none());
+                let cancelled = cancelled.map(|by| format!(": it was {by}")).unwrap_or_default();
+                let why = format!("not followed any longer: {why}{cancelled}");
+                return Err(CliError::new(CliErrorKind::Incomplete, why));
             }
         }
         let vacant = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });

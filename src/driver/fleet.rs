@@ -397,6 +397,7 @@ mod tests {
             stateful_sets: false,
             paused: None,
             cancelled: None,
+            complete: None,
             retried: None,
             handover: None,
             failures: std::collections::BTreeMap::new(),
@@ -414,6 +415,8 @@ mod tests {
         assert_eq!(state(by_sets, false), Some(FleetPrewarm::Requested));
         assert_eq!(state(Prewarm { paused: Some(by()), ..request.clone() }, true), Some(FleetPrewarm::Paused));
         assert_eq!(state(Prewarm { cancelled: Some(by()), ..request.clone() }, true), Some(FleetPrewarm::Cancelled));
+        let complete = Prewarm { cancelled: Some(by()), complete: Some(3), ..request.clone() };
+        assert_eq!(state(complete, true), Some(FleetPrewarm::Done), "nobody cancelled it");
         assert_eq!(state(Prewarm { daemonset_uid: "earlier".into(), ..request }, true), None);
     }
 

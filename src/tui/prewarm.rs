@@ -169,6 +169,7 @@ pub(crate) fn prewarm_blocker(nodes: &[Arc<NodeView>]) -> Option<&PrewarmWait> {
             | PrewarmWait::RateLimited { .. }
             | PrewarmWait::Paused
             | PrewarmWait::Cancelled
+            | PrewarmWait::Complete
             | PrewarmWait::Refused(_)
             | PrewarmWait::NobodyDrives
             | PrewarmWait::ViewStale(_) => Some(wait),

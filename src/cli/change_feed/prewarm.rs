@@ -6,7 +6,9 @@ use super::{CROWD, Telling, Topic};
 use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::prewarm::{PrewarmState, PrewarmView, PrewarmWait};
+use crate::engine::model::prewarm::{Prewarm, PrewarmState, PrewarmView, PrewarmWait};
+use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
+use crate::engine::model::time::Timestamp;
 use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 
@@ -43,7 +45,10 @@ impl Telling<'_> {
             self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {waits}"));
         }
         match (was, is) {
-            (Some(_), None) => self.say(Topic::Prewarm(None), "nothing is being pre-warmed any more".to_owned()),
+            (Some(was), None) => {
+                let over = how_it_ended(was, last.map(|last| last.at), self.snapshot);
+                self.say(Topic::Prewarm(None), over);
+            }
             (_, Some(is)) if was.map(summary) != Some(summary(is)) => {
                 self.say(Topic::Prewarm(Some(Box::new(is.clone()))), is.to_string());
             }
@@ -101,6 +106,19 @@ fn trouble(node: &NodeView) -> Trouble {
     }
 }
 
+/// That pre-warming is over, and why, as far as its last request or an event since then tells.
+fn how_it_ended(was: &PrewarmView, last_seen: Option<Timestamp>, snapshot: &Snapshot) -> String {
+    let since = |event: &&RolloutEvent| last_seen.is_none_or(|seen| event.at >= seen);
+    let mut events = snapshot.timeline.iter().rev().filter(since);
+    let complete = events.find_map(|event| match event.kind {
+        RolloutEventKind::PrewarmComplete { nodes } => Some(nodes),
+        _ => None,
+    });
+    let request = Prewarm { complete: was.request.complete.or(complete), ..was.request.clone() };
+    let why = request.why_it_ends().map(|why| format!(": {why}")).unwrap_or_default();
+    format!("nothing is being pre-warmed any more{why}")
+}
+
 /// The parts of pre-warming whose change is worth a line. The numbers of pulling and waiting nodes change with every node and are left out.
 fn summary(prewarm: &PrewarmView) -> impl PartialEq + use<> {
     let PrewarmView {
@@ -121,5 +139,7 @@ fn summary(prewarm: &PrewarmView) -> impl PartialEq + use<> {
     } = prewarm;
     let stands = (request.paused.is_some(), request.cancelled.is_some(), unobtainable.is_some());
     let wanted = (request.source.clone(), request.nodes.clone(), request.by.by.clone());
-    (stands, wanted, error.clone(), counts.nodes, counts.present, counts.failed)
+    // Of pre-warming that is complete, only the cleaning up is left.
+    let counted = request.complete.is_none().then_some((counts.nodes, counts.present, counts.failed));
+    (stands, wanted, error.clone(), request.complete, counted)
 }

@@ -32,6 +32,9 @@ pub(crate) struct PrewarmJson<'a> {
     paused: Option<&'a By>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cancelled: Option<&'a By>,
+    /// On how many nodes the images were, if it ends because all have them. `cancelled` is there as well then, by rolldeck itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retried: Option<&'a By>,
     images: &'a [Str],
@@ -129,6 +132,7 @@ impl<'a> PrewarmJson<'a> {
             stateful_sets: _,
             paused,
             cancelled,
+            complete,
             retried,
             by,
             handover: _,
@@ -148,6 +152,7 @@ impl<'a> PrewarmJson<'a> {
             by,
             paused: paused.as_ref(),
             cancelled: cancelled.as_ref(),
+            complete: *complete,
             retried: retried.as_ref(),
             images,
             error: error.as_deref(),

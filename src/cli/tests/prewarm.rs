@@ -17,7 +17,7 @@ use crate::engine::model::prewarm::{
     PrewarmState, PrewarmView, PrewarmWait, Unobtainable,
 };
 use crate::engine::model::pull::{FinishedPull, ImageSummary, NodePull, PeerScope, PrewarmPulls, SlowPull, UsualPull};
-use crate::engine::model::record::By;
+use crate::engine::model::record::{By, OURSELVES};
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 
 pub(super) const V2: &str = "prewarm ds/agent --image agent=registry.example/agent:v2 --max-pulling 2";
@@ -40,6 +40,7 @@ pub(super) fn asked() -> Prewarm {
         stateful_sets: false,
         paused: None,
         cancelled: None,
+        complete: None,
         retried: None,
         handover: None,
         failures: std::collections::BTreeMap::new(),
@@ -247,6 +248,45 @@ async fn what_somebody_else_asks_for_instead_ends_it() {
     assert!(output.error.contains("nothing is being pre-warmed any more"), "{}", output.error);
 }
 
+/// By StatefulSets it is complete with the last node, and then cleaned up, during which fewer and fewer nodes count as having the images.
+#[tokio::test]
+async fn what_is_complete_and_cleaned_up_is_not_called_cancelled() {
+    let by_sets = Prewarm { method: PrewarmMethod::StatefulSet, ..asked() };
+    let itself = By { by: OURSELVES.into(), at: at(590) };
+    let complete = Prewarm { cancelled: Some(itself), complete: Some(3), ..by_sets.clone() };
+    let waits = || PrewarmState::Waiting(PrewarmWait::Complete);
+    let script = Script::of(idle())
+        .then(warm([PRESENT, PRESENT, pulling()], by_sets))
+        .then(warm([PRESENT, PRESENT, waits()], complete.clone()))
+        .then(warm([PRESENT, waits(), waits()], complete))
+        .then(idle());
+    let output = script.run(&format!("{V2} --method statefulset")).await;
+    assert_eq!(output.code, 0, "{} {}", output.text, output.error);
+    assert!(!output.text.contains("cancelled"), "{}", output.text);
+    let cleaned = "pre-warming complete, being cleaned up: all 3 nodes have the images";
+    assert_eq!(output.text.matches(cleaned).count(), 1, "{}", output.text);
+    assert!(
+        output.text.contains("nothing is being pre-warmed any more: all 3 nodes have the images"),
+        "{}",
+        output.text
+    );
+}
+
+#[tokio::test]
+async fn who_cancelled_it_is_named_at_its_end() {
+    let cancelled = Prewarm { cancelled: Some(By { by: "eve@b/1".into(), at: at(600) }), ..asked() };
+    let script = Script::of(idle())
+        .then(warm([pulling(), waiting(), waiting()], asked()))
+        .then(warm([waiting(), waiting(), waiting()], cancelled))
+        .then(idle());
+    let output = script.run(V2).await;
+    assert_eq!(output.code, 3);
+    let why = "Error: not followed any longer: nothing is being pre-warmed any more: it was cancelled by eve@b";
+    assert_eq!(output.error, why);
+    assert!(output.text.contains("pre-warming cancelled by eve@b, being cleaned up"), "{}", output.text);
+    assert!(output.text.contains("nothing is being pre-warmed any more: cancelled by eve@b"), "{}", output.text);
+}
+
 #[tokio::test]
 async fn a_cancellation_lasts_until_all_is_gone() {
     let cancelled = Prewarm { cancelled: Some(by()), ..asked() };
@@ -257,7 +297,7 @@ async fn a_cancellation_lasts_until_all_is_gone() {
     let output = script.run("prewarm ds/agent --cancel").await;
     assert_eq!(output.code, 0, "{}", output.text);
     assert_eq!(script.asked()[0], Command::Prewarm(PrewarmCommand::Cancel));
-    assert!(output.text.contains("pre-warming cancelled, being cleaned up"), "{}", output.text);
+    assert!(output.text.contains("pre-warming cancelled by ada@bastion-1, being cleaned up"), "{}", output.text);
 }
 
 #[tokio::test]

@@ -76,6 +76,7 @@ impl ObservedLease {
         let prewarm = self.fact.prewarm.as_ref().ok()?.as_ref()?;
         let prewarm = Some(prewarm).filter(|prewarm| prewarm.daemonset_uid == daemonset.uid)?;
         Some(match (&prewarm.cancelled, &prewarm.paused) {
+            (Some(_), _) if prewarm.complete.is_some() => FleetPrewarm::Done,
             (Some(_), _) => FleetPrewarm::Cancelled,
             (None, Some(_)) => FleetPrewarm::Paused,
             // A StatefulSet continues without a driver.

@@ -94,6 +94,7 @@ impl Engine {
             stateful_sets: false,
             paused: None,
             cancelled: None,
+            complete: None,
             retried: None,
             handover: None,
             failures: BTreeMap::new(),

@@ -12,11 +12,13 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::engine::lease::edit::{Edit, PrewarmEdit};
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::effect::{Done, Effect, EffectError, EffectErrorKind, EffectId, Outcome};
 use crate::engine::model::facts::WarmSetFact;
 use crate::engine::model::prewarm::{PREWARM_SET_NODES, Prewarm, PrewarmMethod, PrewarmState};
+use crate::engine::model::record::{By, OURSELVES};
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind, Visibility};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::WarmPodOwner;
@@ -35,7 +37,8 @@ impl Engine {
         if done && job.request.by == asked.by && self.edits.is_empty() {
             let nodes = u32::try_from(job.states.iter().flatten().count()).unwrap_or(u32::MAX);
             self.happened(RolloutEventKind::PrewarmComplete { nodes }, Visibility::Cluster);
-            self.cancel_by_ourselves(now);
+            let by = By { by: OURSELVES.into(), at: now };
+            self.edit(None, Edit::Prewarm(PrewarmEdit::Complete { by, nodes }));
         }
     }
 

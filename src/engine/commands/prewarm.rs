@@ -60,8 +60,6 @@ impl Engine {
         let (edit, says, drive) = match asked {
             PrewarmCommand::Start { source, nodes, limits, method } => {
                 let template = self.template_to_prewarm(source).map_err(|why| Refusal::Invalid(why.to_string()))?;
-                let count = template.images().len();
-                let says = format!("pre-warming {count} image{}", if count == 1 { "" } else { "s" });
                 self.check_prewarm_nodes(nodes)?;
                 self.check_site_label(limits)?;
                 self.check_prewarm_method(*method, nodes, limits)?;
@@ -76,6 +74,7 @@ impl Engine {
                     stateful_sets: *method == PrewarmMethod::StatefulSet,
                     paused: None,
                     cancelled: None,
+                    complete: None,
                     retried: None,
                     handover: None,
                     failures: BTreeMap::new(),
@@ -89,6 +88,12 @@ impl Engine {
                         PREWARM_LIMIT / 2
                     )));
                 }
+                let most = self.prewarm_limit(&prewarm, &Limits::of(&self.view, &self.intent(), &self.assessment));
+                let says = format!(
+                    "pre-warming {} on {}, at most {most} pulling",
+                    first_names(template.images().iter().map(|image| &**image)),
+                    counted(self.meant(nodes).count())
+                );
                 (PrewarmEdit::Start(Box::new(prewarm)), says, true)
             }
             PrewarmCommand::Pause | PrewarmCommand::Resume if self.warms_by_sets() => {
@@ -216,8 +221,12 @@ impl Engine {
             PrewarmNodes::Node(name) => Err(Refusal::NotThere(format!("no node {name} that runs this DaemonSet"))),
             PrewarmNodes::Selector(selector) => {
                 let matches = |labels| selector.matches(labels);
-                let any = fleet().any(|entry| entry.fact.as_ref().is_some_and(|fact| matches(&fact.labels)));
-                if any { Ok(()) } else { Err(Refusal::Invalid(format!("no node matches {selector}"))) }
+                let labels = fleet().filter_map(|entry| entry.fact.as_ref()).map(|fact| &fact.labels);
+                if labels.clone().any(matches) {
+                    return Ok(());
+                }
+                let meant = selector.meant(&labels);
+                Err(Refusal::Invalid(meant.unwrap_or_else(|| format!("no node matches {selector}"))))
             }
         }
     }
@@ -514,9 +523,11 @@ impl Engine {
                 | PrewarmWait::RateLimited { .. }
                 | PrewarmWait::ViewStale(_) => true,
                 PrewarmWait::Unobtainable(_) => renews,
-                PrewarmWait::Paused | PrewarmWait::Cancelled | PrewarmWait::NodeDown | PrewarmWait::Pressure(_) => {
-                    false
-                }
+                PrewarmWait::Paused
+                | PrewarmWait::Cancelled
+                | PrewarmWait::Complete
+                | PrewarmWait::NodeDown
+                | PrewarmWait::Pressure(_) => false,
                 // A node whose own pod pulls other images has its turn once that pod is there.
                 PrewarmWait::Updating => !self.own_pod_brings(node, job),
             },

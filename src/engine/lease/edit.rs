@@ -80,6 +80,13 @@ pub(crate) enum PrewarmEdit {
     Retry(By),
     /// Delete the pods for pre-warming, and end.
     Cancel(By),
+    /// By itself: end it, as this many nodes, which are all, have the images.
+    Complete {
+        /// rolldeck itself, and when.
+        by: By,
+        /// How many nodes.
+        nodes: u32,
+    },
     /// Ask the holder to hand over the Lease, if no rollout is recorded.
     Handover(By),
     /// By itself: remove a cancelled request, because its pods are cleaned up.
@@ -113,6 +120,7 @@ impl Edit {
                 | PrewarmEdit::Resume
                 | PrewarmEdit::Retry(_)
                 | PrewarmEdit::Cancel(_)
+                | PrewarmEdit::Complete { .. }
                 | PrewarmEdit::End,
             )
             | Self::End => true,
@@ -169,6 +177,12 @@ impl Edit {
             }
             (PrewarmEdit::Cancel(by), Some(known)) => {
                 known.to_mut().cancelled.get_or_insert_with(|| by.clone());
+            }
+            // Somebody may have cancelled it in the meantime: then that is why it ends.
+            (PrewarmEdit::Complete { .. }, Some(known)) if known.cancelled.is_some() => {}
+            (PrewarmEdit::Complete { by, nodes }, Some(known)) => {
+                let known = known.to_mut();
+                (known.cancelled, known.complete) = (Some(by.clone()), Some(*nodes));
             }
             (PrewarmEdit::Handover(by), Some(known)) => known.to_mut().handover = Some(by.clone()),
         }

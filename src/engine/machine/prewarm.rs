@@ -196,6 +196,7 @@ impl Engine {
             stateful_sets: self.view.warm.has_those_of_sets(),
             paused: None,
             cancelled: None,
+            complete: None,
             retried: None,
             handover: None,
             failures: BTreeMap::new(),
@@ -314,6 +315,9 @@ impl Engine {
 
     /// The reason why pre-warming as a whole stands still, if it does.
     fn prewarming_stands(&self, asked: &Prewarm) -> Option<PrewarmWait> {
+        if asked.complete.is_some() {
+            return Some(PrewarmWait::Complete);
+        }
         if asked.cancelled.is_some() {
             return Some(PrewarmWait::Cancelled);
         }

@@ -64,6 +64,10 @@ pub struct Prewarm {
     /// Who cancelled it; set once it is to end. Its pods are deleted, then this request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<By>,
+    /// On how many nodes the images were when all had them, if that is why it ends: nobody cancelled it then. [`Self::cancelled`] is set as
+    /// well, so that its pods are deleted. Their number on the nodes falls meanwhile, and tells nothing any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete: Option<u32>,
     /// The last request to try again what failed. A driver that sees it change deletes the pods that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried: Option<By>,
@@ -246,6 +250,8 @@ pub enum PrewarmWait {
     Paused,
     /// It was cancelled, and is being cleaned up.
     Cancelled,
+    /// Every node has the images, and it is being cleaned up.
+    Complete,
     /// The node is down, or takes no pods at the moment.
     NodeDown,
     /// Its kubelet reports this pressure: no StatefulSet brings the images there.

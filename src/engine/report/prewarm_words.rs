@@ -9,10 +9,12 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::node::NodeState;
+use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{
-    PrewarmCounts, PrewarmLeftover, PrewarmMethod, PrewarmState, PrewarmView, PrewarmWait, StuckSet, StuckWhy,
+    Prewarm, PrewarmCounts, PrewarmLeftover, PrewarmMethod, PrewarmState, PrewarmView, PrewarmWait, StuckSet, StuckWhy,
     Unobtainable,
 };
+use crate::engine::model::record::By;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::recognise::{TextSource, recognise};
 
@@ -98,6 +100,7 @@ impl fmt::Display for PrewarmWait {
             Self::RateLimited { node, again_at: Some(_) } => write!(f, "registry rate limit ({node})"),
             Self::Paused => f.write_str("pre-warming is paused"),
             Self::Cancelled => f.write_str("cancelled"),
+            Self::Complete => f.write_str("pre-warming is complete"),
             Self::NodeDown => f.write_str("the node is down"),
             Self::Pressure(what) => write!(f, "its kubelet reports {what}"),
             Self::Updating => f.write_str("its update pulls"),
@@ -124,8 +127,12 @@ impl fmt::Display for PrewarmCounts {
 /// One line on the whole: `pre-warming: 12 of 120 present, 2 pulling (2 may), 106 waiting`.
 impl fmt::Display for PrewarmView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // While it is cleaned up, fewer and fewer nodes count as having the images.
+        if let Some(nodes) = self.request.complete {
+            return write!(f, "pre-warming complete, being cleaned up: {}", all_have_the_images(nodes));
+        }
         let name = match (&self.request.cancelled, &self.request.paused) {
-            (Some(_), _) => "pre-warming cancelled, being cleaned up",
+            (Some(cancelled), _) => &*format!("pre-warming cancelled{}, being cleaned up", who_cancelled(cancelled)),
             (None, Some(_)) => "pre-warming paused",
             (None, None) => "pre-warming",
         };
@@ -143,6 +150,24 @@ impl fmt::Display for PrewarmView {
                 }
             }
         }
+    }
+}
+
+/// `all 20 nodes have the images`.
+fn all_have_the_images(nodes: u32) -> String {
+    if nodes == 1 { "its node has the images".to_owned() } else { format!("all {nodes} nodes have the images") }
+}
+
+/// ` by ben@bastion`; with a release ` by rolldeck itself`.
+fn who_cancelled(cancelled: &By) -> String {
+    if cancelled.is_rolldeck() { " by rolldeck itself".to_owned() } else { format!(" by {}", person_of(&cancelled.by)) }
+}
+
+impl Prewarm {
+    /// Why it ends or has ended, as far as it says so: `all 20 nodes have the images`, `cancelled by ben@bastion`.
+    pub fn why_it_ends(&self) -> Option<String> {
+        let cancelled = || self.cancelled.as_ref().map(|by| format!("cancelled{}", who_cancelled(by)));
+        self.complete.map(all_have_the_images).or_else(cancelled)
     }
 }
 

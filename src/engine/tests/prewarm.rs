@@ -331,7 +331,7 @@ fn it_can_be_about_some_nodes_only() {
     assert_eq!(fake.warm_nodes(), ["n7"], "the others are not meant any more");
     let nowhere = PrewarmNodes::Selector("zone=moon".parse().unwrap());
     let refused = console.engine.command(start(image("v2"), nowhere, 1), fake.now).unwrap_err();
-    assert_eq!(refused.to_string(), "no node matches zone=moon");
+    assert_eq!(refused.to_string(), "no node has zone=moon: the values of that label are canary, rest");
     let unknown = PrewarmSource::Images([("side".to_owned(), "x:1".parse().unwrap())].into());
     let refused = console.engine.command(start(unknown, PrewarmNodes::All, 1), fake.now).unwrap_err();
     assert!(refused.to_string().contains("no container `side`"), "{refused}");

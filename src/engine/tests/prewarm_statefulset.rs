@@ -67,7 +67,21 @@ fn one_statefulset_comes_to_every_node_with_nobody_driving_and_is_deleted_at_the
     assert_eq!(fake.sets.len(), 1, "who looks deletes nothing");
     assert!(view(&mut next, &fake).has_all());
     next.engine.command(Command::Drive(Takeover::IfFree), fake.now).unwrap();
+    let mut said = std::collections::BTreeSet::new();
+    for _ in 0..30 {
+        fake.wait(1);
+        next.hear(&fake);
+        for (id, effect) in next.engine.decide(fake.now) {
+            let ends = next.engine.snapshot(fake.now).prewarm.filter(|view| view.request.cancelled.is_some());
+            said.extend(ends.map(|view| view.to_string()));
+            let answer = fake.apply(effect);
+            next.engine.outcome(id, answer, fake.now);
+        }
+    }
     next.run_for(&mut fake, 30);
+    // Nobody cancelled it; the number of nodes with its pods falls meanwhile.
+    let complete = "pre-warming complete, being cleaned up: all 20 nodes have the images";
+    assert_eq!(said.into_iter().collect::<Vec<_>>(), [complete]);
     assert!(fake.sets.is_empty() && fake.warm.is_empty(), "{:?}", fake.warm_nodes());
     assert!(next.snapshot(&fake).prewarm.is_none());
     assert_eq!(fake.sets_made, 1);

@@ -191,6 +191,7 @@ fn prewarm_says(model: &Model, refuse: impl Fn(&PrewarmView) -> Option<&'static 
     let snapshot = model.rollout().and_then(|page| page.snapshot());
     let refused = match snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()) {
         None => Some("nothing is being pre-warmed: W begins it"),
+        Some(view) if view.request.complete.is_some() => Some("it is complete: its pods are being deleted"),
         Some(view) if view.request.cancelled.is_some() => Some("it is cancelled: its pods are being deleted"),
         Some(view) => refuse(view),
     };

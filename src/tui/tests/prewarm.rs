@@ -49,6 +49,7 @@ fn asked() -> Prewarm {
         stateful_sets: false,
         paused: None,
         cancelled: None,
+        complete: None,
         retried: None,
         handover: None,
         failures: std::collections::BTreeMap::new(),

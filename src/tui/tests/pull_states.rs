@@ -98,6 +98,7 @@ fn snapshot() -> Snapshot {
             stateful_sets: false,
             paused: None,
             cancelled: None,
+            complete: None,
             retried: None,
             handover: None,
             failures: std::collections::BTreeMap::new(),

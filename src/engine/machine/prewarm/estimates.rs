@@ -90,7 +90,8 @@ impl Engine {
             match state {
                 Some(PrewarmState::Pulling { since }) => left.pulling.push(now.since(*since)),
                 Some(PrewarmState::Queued) => left.pulling.push(Duration::ZERO),
-                Some(PrewarmState::Waiting(PrewarmWait::NodeDown | PrewarmWait::Cancelled)) => {}
+                Some(PrewarmState::Waiting(PrewarmWait::NodeDown | PrewarmWait::Cancelled | PrewarmWait::Complete)) => {
+                }
                 Some(PrewarmState::Waiting(_) | PrewarmState::Failed { again_at: Some(_), .. }) => left.waiting += 1,
                 Some(PrewarmState::Failed { again_at: None, .. } | PrewarmState::Present) | None => {}
             }

@@ -101,6 +101,37 @@ fn who_drives_no_more_says_why() {
     assert_eq!(last(&console), "ops: drives no more, gave the lease back: rolled back by ops@bastion and handed back");
 }
 
+/// An earlier rollout was rolled back and released: that is not why a process that only pre-warms gives the lease back.
+#[test]
+fn how_an_earlier_rollout_ended_is_not_why_a_later_driver_drives_no_more() {
+    let mut fake = FakeCluster::rolling(5, 2);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 5);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 60);
+    let last = |console: &FakeConsole| said(console).last().cloned().unwrap();
+    assert_eq!(last(&console), "ops: drives no more, gave the lease back: rolled back by ops@bastion and handed back");
+    let image = [("agent".to_owned(), "agent:v3".parse().unwrap())].into();
+    let start = PrewarmCommand::Start {
+        source: PrewarmSource::Images(image),
+        nodes: PrewarmNodes::All,
+        limits: PrewarmLimits::default(),
+        method: PrewarmMethod::Pods,
+    };
+    console.ask(&mut fake, Command::Prewarm(start.clone())).unwrap();
+    console.run_for(&mut fake, 5);
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(last(&console), "ops: drives no more, gave the lease back: stopped by its operator or with its process");
+    console.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    console.ask(&mut fake, Command::Prewarm(PrewarmCommand::Cancel)).unwrap();
+    console.run_for(&mut fake, 30);
+    let told = last(&console);
+    assert!(told.starts_with("ops: drives no more, gave the lease back") && !told.contains("rolled back"), "{told}");
+}
+
 #[test]
 fn a_driver_that_ends_without_a_word_is_told_on_the_timeline_of_who_looks_on() {
     let mut fake = FakeCluster::rolling(20, 1);
@@ -521,6 +552,8 @@ fn who_drives_a_pre_warming_only_is_not_said_to_drive_a_rollout() {
     console.run_for(&mut fake, 2);
     let told: Vec<String> = console.happened.iter().map(ToString::to_string).collect();
     assert!(told.contains(&"drives the pre-warm now".to_owned()), "{told:?}");
+    let which = "pre-warming agent:v2 on 5 nodes, at most 1 pulling";
+    assert!(told.contains(&which.to_owned()), "which image, where and how fast: {told:?}");
     assert!(!told.iter().any(|line| line.contains("drives the rollout")), "{told:?}");
 
     console.set_image(&mut fake, "agent:v2");

@@ -19,6 +19,7 @@ pub(super) fn part(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Span<
     let view = snapshot.prewarm.as_ref()?;
     let counts = &view.counts;
     let mut words = match view.request.cancelled {
+        Some(_) if view.request.complete.is_some() => "pre-warm complete".to_owned(),
         Some(_) => "pre-warm cancelled".to_owned(),
         None => format!("pre-warm {}/{}", counts.present, counts.nodes),
     };
@@ -71,8 +72,11 @@ fn words(
     let offered = snapshot.guidance().is_some_and(|guidance| guidance.remedies.contains(&Remedy::Drive));
     if let Some(cancelled) = &view.request.cancelled {
         let what = if nobody { "its pods are deleted once somebody drives" } else { "its pods are being deleted" };
-        let who = person_of(&cancelled.by);
-        let words = format!("pre-warm cancelled by {who} {} ago: {what}", ctx.age(shown, cancelled.at));
+        let why = match view.request.complete {
+            Some(_) => "complete".to_owned(),
+            None => format!("cancelled by {}", person_of(&cancelled.by)),
+        };
+        let words = format!("pre-warm {why} {} ago: {what}", ctx.age(shown, cancelled.at));
         return Some((words, if nobody { format!("{drive} drive") } else { String::new() }));
     }
     if let Some(why) = view.error.as_ref().filter(|_| view.request.by.is_rolldeck()) {
