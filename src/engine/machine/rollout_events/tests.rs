@@ -120,7 +120,7 @@ fn how_an_earlier_rollout_ended_is_not_why_a_later_driver_drives_no_more() {
         limits: PrewarmLimits::default(),
         method: PrewarmMethod::Pods,
     };
-    console.ask(&mut fake, Command::Prewarm(start.clone())).unwrap();
+    console.ask(&mut fake, Command::Prewarm(start)).unwrap();
     console.run_for(&mut fake, 5);
     console.ask(&mut fake, Command::StopDriving).unwrap();
     console.run_for(&mut fake, 5);
