@@ -39,7 +39,7 @@ impl Snapshot {
             held || (node.hold.is_none() && matches!(node.state, NodeState::NodeDown | NodeState::Failed))
         };
         let mut left = self.nodes.iter().filter(may_go).peekable();
-        let any = self.nodes.iter().filter(may_go).any(|node| waits(node));
+        let any = self.nodes.iter().filter(may_go).any(waits);
         self.phase == Phase::Running && left.peek().is_some() && any && left.all(|node| waits(node) || is_out(node))
     }
 
