@@ -58,7 +58,9 @@ fn last_about_the_lease(snapshot: &Snapshot) -> Option<&RolloutEvent> {
 
 /// When somebody deleted the Lease by which this console drove, as long as there is no other record and nobody drives.
 pub(crate) fn lease_deleted(snapshot: &Snapshot) -> Option<Timestamp> {
-    let nobody = snapshot.driver == DriverView::Nobody && snapshot.started_at.is_none();
+    // A record that was begun anew has no driver yet who dates its beginning.
+    let is_recorded = snapshot.started_at.is_some() || snapshot.begun_anew.is_some();
+    let nobody = snapshot.driver == DriverView::Nobody && !is_recorded;
     let last = last_about_the_lease(snapshot).filter(|_| nobody)?;
     (last.kind == RolloutEventKind::RecordDeleted).then_some(last.at)
 }

@@ -146,6 +146,23 @@ fn a_roll_back_is_counted_from_what_is_known_to_have_begun() {
     }
 }
 
+/// No node was updated yet: no snapshot shows that it leads back, to whoever looks on.
+#[test]
+fn a_roll_back_that_is_complete_at_once_is_not_told_as_a_complete_rollout() {
+    let before = Snapshot { started_at: Some(ago(60)), ..running() };
+    let handed_back = Snapshot { started_at: None, phase: Phase::Idle, adopted: false, from: None, ..before.clone() };
+    for (to, words) in [
+        (before.from.clone(), "rolled back, 1m after the rollout began: all 120 nodes are back at v1.8.2"),
+        (before.to.clone(), "the rollout is complete, 1m after it began: all 120 nodes are updated"),
+    ] {
+        let mut after = Snapshot { to, ..handed_back.clone() };
+        (after.counts.updated, after.counts.nodes) = (120, 120);
+        let mut console = TestConsole::on(before.clone(), 120, 40);
+        console.see(after);
+        assert!(in_one_line(&console.screen()).contains(words), "{words}: {}", console.screen());
+    }
+}
+
 /// Its update had begun: it has the pod of an earlier target.
 #[test]
 fn a_pod_of_an_earlier_target_is_none_that_was_untouched() {

@@ -70,6 +70,22 @@ fn a_console_that_drove_tells_that_its_lease_was_deleted() {
     assert!(!screen.contains("Lease deleted"), "{screen}");
 }
 
+/// Once the limits are set as the alarm advises, there is a record again: what is left to do is to drive, not to begin a new rollout.
+#[test]
+fn a_console_that_has_begun_a_new_record_is_told_to_drive() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 4);
+    fake.lease = None;
+    console.engine.observe(Event::LeaseGone(None), fake.now);
+    console.run_for(&mut fake, 2);
+    console.ask(&mut fake, Command::Tune(Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() })).unwrap();
+    let screen = TestConsole::on(console.snapshot(&fake), 120, 40).typed("A").screen();
+    assert!(screen.contains("D drives it"), "{screen}");
+    assert!(!screen.contains("Lease deleted") && !screen.contains("I begins a new rollout"), "{screen}");
+}
+
 #[test]
 fn settings_of_a_record_that_is_not_there_are_not_shown_as_in_force() {
     let [gone, _] = recorded_anew();

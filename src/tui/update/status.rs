@@ -9,7 +9,7 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::record::Direction;
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::ShortDuration;
-use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::snapshot::{Phase, RevisionView, Snapshot};
 use crate::engine::report::words::VersionWords;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::{Model, RolloutPage};
@@ -55,11 +55,21 @@ fn is_worse(before: Option<&Snapshot>, after: &Snapshot) -> bool {
         || (after.not_sent().is_some() && before.is_none_or(|before| before.not_sent().is_none()))
 }
 
+/// Whether a rollout forward was rolled back before its first node, so that no snapshot shows it on the way back: the template is again that of the
+/// revision that the nodes came from.
+fn went_back_at_once(before: &Snapshot, after: &Snapshot) -> bool {
+    let hash = |revision: &Option<RevisionView>| revision.as_ref().map(|revision| revision.hash.clone());
+    let from = hash(&before.from);
+    before.direction == Direction::Forward && from.is_some() && from == hash(&after.to) && from != hash(&before.to)
+}
+
 /// The text of the status line if the rollout has ended between two snapshots, whoever drives.
 pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
     let began = before.started_at.filter(|_| after.daemonset == Presence::Present)?;
     let counts = after.counts;
-    let (back, to) = (before.direction == Direction::Back, before.to.as_ref());
+    let at_once = went_back_at_once(before, after);
+    let back = before.direction == Direction::Back || at_once;
+    let to = if at_once { after.to.as_ref() } else { before.to.as_ref() };
     let revision = to.map_or_else(|| "the revision".to_owned(), |to| VersionWords(to).to_string());
     let are = if counts.updated == 1 { "is" } else { "are" };
     let how_far = match (counts.updated == counts.nodes, back) {
@@ -72,7 +82,7 @@ pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
     // One instant is by the API server's clock, the other by the driver's. If the record begins with the roll back, the
     // DaemonSet's own controller rolled before, and the beginning of that is not recorded.
     let came_before = before.retargeted_at.is_some_and(|at| at.since(began) > Duration::from_secs(1));
-    let whose = match (back, came_before) {
+    let whose = match (back, came_before || at_once) {
         (true, true) => "the rollout",
         (true, false) => "the roll back",
         (false, _) => "it",
