@@ -104,6 +104,25 @@ fn after_kubectl_rollout_undo_a_roll_back_goes_the_same_way() {
     assert_eq!(same, 3, "only the pods that had left it are replaced");
 }
 
+/// Somebody rolls back before any node was updated: all nodes are at the revision at once, and no status may have shown that it led back. The driver, of
+/// which a script may wait, does not end as if the image were on every node.
+#[test]
+fn a_roll_back_before_the_first_node_is_no_success_of_the_driver() {
+    let Some(made) = PlayedNodes::new("others-undo-first", 4) else { return };
+    made.operator.ok(&["set-image", DS, &format!("agent={V2}"), "--yes"]);
+    let mut driver = made.drive();
+    driver.until("held");
+    made.operator.ok(&["undo", DS, "--yes"]);
+    let (code, errors) = (driver.end().code(), driver.errors());
+    println!("{}{errors}", driver.seen());
+    assert_eq!(code, Some(4), "{}", driver.seen());
+    assert!(errors.contains("rolled back") && !driver.seen().contains("complete and handed back"), "{errors}");
+    let status = made.until_status("nothing is recorded any more", |status| status["phase"] == json!("idle"));
+    println!("{}", made.said(&["status", DS]));
+    assert_eq!(status["lastRollout"]["ended"], json!("rolledBack"), "{}", status["lastRollout"]);
+    assert_eq!(made.kubelet.count(V1), 4);
+}
+
 /// The driver's user loses its rights in the middle of a rollout, and gets them again. Meanwhile the driver says which right is missing and starts
 /// nothing; afterwards it goes on by itself.
 #[test]
