@@ -12,11 +12,10 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Refusal, Takeover};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::Right;
-use crate::engine::model::facts::Severity;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmLeftover, PrewarmView};
-use crate::engine::model::record::{By, Direction, Halt, HaltingGate, OURSELVES, Paused};
+use crate::engine::model::record::{Direction, Halt, HaltingGate, OURSELVES, Paused};
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::settings::Finish;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
@@ -383,84 +382,6 @@ async fn a_drive_that_would_end_at_once_writes_no_limits_first() {
         matches!(script.asked().first().map(Command::inner), Some(Command::SetImage(_))),
         "another image lifts the halt"
     );
-}
-
-/// Whoever started it in a script reads on standard error why it ended with this code.
-#[tokio::test]
-async fn what_ends_because_it_halted_says_so_as_every_error_does() {
-    let mut halted = script::driving();
-    halted.phase = Phase::Halted;
-    let why = "image not found on 1 node";
-    halted.halt = Some(Halt::new(1, HaltingGate::default(), at(0), why.into()).on(vec!["ipc-017".into()]));
-    let begun = || Script::of(script::held_by_nobody()).then(script::driving());
-    let output = begun().then(halted.clone()).run("drive ds/agent").await;
-    assert_eq!(output.code, 4);
-    assert_snapshot!(output.error, @r#"
-    Error: driving ends: halted at revision 15: image not found on 1 node
-    Hint: failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back, `rolldeck resume --context prod-eu -n edge ds/agent` goes on past it
-    "#);
-    let watched = Script::of(halted).run("status ds/agent --watch").await;
-    assert_eq!(watched.code, 4);
-    assert_snapshot!(watched.error, @r#"
-    Error: halted at revision 15: image not found on 1 node
-    Hint: failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back, `rolldeck resume --context prod-eu -n edge ds/agent` goes on past it
-    "#);
-    let mut failed = script::driving();
-    (failed.phase, failed.counts.failed) = (Phase::Running, 2);
-    let watched = Script::of(failed).run("status ds/agent --watch").await;
-    assert_eq!((watched.code, &*watched.error), (4, "Error: 2 nodes failed: running"));
-    let mut back = script::driving();
-    back.direction = Direction::Back;
-    let idle = Snapshot { phase: Phase::Idle, started_at: None, ..script::driving() };
-    let output = begun().then(back.clone()).then(idle.clone()).run("drive ds/agent").await;
-    assert_snapshot!(output.error, @"Error: driving ends: it was rolled back meanwhile; now idle");
-    let event = |kind: RolloutEventKind| RolloutEvent {
-        at: at(605),
-        by: None,
-        kind,
-        outcome: EventOutcome::Done,
-        command: None,
-        said: None,
-        visibility: Visibility::Cluster,
-    };
-    let nodes = vec!["ipc-017".into(), "ipc-018".into()];
-    let loops = RolloutEventKind::Halted { number: 1, revision: Some(15), why: "crash loop on 2 nodes".into(), nodes };
-    let timeline = [event(loops), event(RolloutEventKind::RollingBack { to: "14".into() })].into();
-    let gates = Snapshot { at: at(610), timeline, ..idle.clone() };
-    let output = begun().then(back.clone()).then(gates).run("drive ds/agent").await;
-    assert_eq!(output.code, 4);
-    assert_snapshot!(output.error, @"Error: driving ends: it was rolled back by rolldeck itself: crash loop on 2 nodes (ipc-017, ipc-018); now idle");
-    // Where a person asked for it, it is no error, and the code still says that the image is not on every node.
-    let undone = RolloutEvent {
-        at: at(610),
-        by: None,
-        kind: RolloutEventKind::Reported {
-            reason: "RolloutUndone".into(),
-            identity: "ada@bastion-3/1f00c3a9".into(),
-            event: "agent.18".into(),
-            severity: Severity::Normal,
-        },
-        outcome: EventOutcome::Done,
-        command: None,
-        said: Some("roll back: template is that of revision 16".into()),
-        visibility: Visibility::Timeline,
-    };
-    let mut back = script::driving();
-    (back.direction, back.timeline) = (Direction::Back, [undone].into());
-    let idle = Snapshot { phase: Phase::Idle, started_at: None, ..back.clone() };
-    let output = begun().then(back).then(idle).run("drive ds/agent").await;
-    assert_eq!((output.code, &*output.error), (4, "Ended: it was rolled back by ada@bastion-3 meanwhile; now idle"));
-    let native = Snapshot { phase: Phase::Native, ..script::driving() };
-    let output = begun().then(native).run("drive ds/agent").await;
-    assert_eq!(output.code, 3);
-    assert_snapshot!(output.error, @"Error: driving ends: it was released before its end; now rolled by its controller");
-    let releasing = Phase::Releasing(By { by: "ada@bastion-3".into(), at: at(600) });
-    let releasing = Snapshot { phase: releasing, ..script::driving() };
-    let native = Snapshot { phase: Phase::Native, ..script::driving() };
-    let output = begun().then(releasing).then(native).run("drive ds/agent").await;
-    assert_eq!(output.code, 3);
-    let why = "Ended: it was released by ada@bastion-3 before its end; now rolled by its controller";
-    assert_eq!(output.error, why);
 }
 
 /// When it halts, others may have the same trouble, and count as failed a moment later.

@@ -118,6 +118,24 @@ mod tests {
         (fake, joe)
     }
 
+    /// Ada brings the rollout to its end.
+    fn complete(fake: &mut FakeCluster) {
+        let mut ada = FakeConsole::open(fake, "ada");
+        ada.run_for(fake, 20);
+        ada.ask(fake, Command::Drive(Takeover::Ask)).unwrap();
+        ada.partition(fake, 0);
+        ada.run_for(fake, 200);
+        assert!(ada.snapshot(fake).started_at.is_none(), "it is over");
+    }
+
+    /// Eve begins another rollout by one-shot commands, so that nobody drives it.
+    fn begin_the_next(fake: &mut FakeCluster) {
+        let mut eve = FakeConsole::open_as(fake, "eve", Role::OneShot);
+        eve.set_image(fake, "agent:v3");
+        eve.run_for(fake, 20);
+        eve.partition(fake, 10);
+    }
+
     /// Ada drove while Joe's process stood still, and stopped on purpose.
     #[test]
     fn a_driver_that_stood_still_does_not_drive_again_where_another_has_driven_and_stopped() {
@@ -151,19 +169,9 @@ mod tests {
     /// Ada brought the rollout to its end while Joe's process stood still. What begins later is nothing that anybody has asked Joe's process to drive.
     #[test]
     fn a_driver_that_stood_still_until_the_rollout_was_over_does_not_drive_the_next_one() {
-        let (mut fake, mut joe) = suspended(|fake| {
-            let mut ada = FakeConsole::open(fake, "ada");
-            ada.run_for(fake, 20);
-            ada.ask(fake, Command::Drive(Takeover::Ask)).unwrap();
-            ada.partition(fake, 0);
-            ada.run_for(fake, 200);
-            assert!(ada.snapshot(fake).started_at.is_none(), "it is over");
-        });
+        let (mut fake, mut joe) = suspended(complete);
         joe.run_for(&mut fake, 20);
-        let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
-        eve.set_image(&mut fake, "agent:v3");
-        eve.run_for(&mut fake, 20);
-        eve.partition(&mut fake, 10);
+        begin_the_next(&mut fake);
         let deleted = fake.deleted.len();
         joe.run_for(&mut fake, 60);
         assert_eq!(fake.deleted.len(), deleted, "nobody drives");
@@ -174,15 +182,8 @@ mod tests {
     #[test]
     fn a_driver_that_stood_still_does_not_drive_a_rollout_that_began_meanwhile() {
         let (mut fake, mut joe) = suspended(|fake| {
-            let mut ada = FakeConsole::open(fake, "ada");
-            ada.run_for(fake, 20);
-            ada.ask(fake, Command::Drive(Takeover::Ask)).unwrap();
-            ada.partition(fake, 0);
-            ada.run_for(fake, 200);
-            let mut eve = FakeConsole::open_as(fake, "eve", Role::OneShot);
-            eve.set_image(fake, "agent:v3");
-            eve.run_for(fake, 20);
-            eve.partition(fake, 10);
+            complete(fake);
+            begin_the_next(fake);
         });
         let deleted = fake.deleted.len();
         joe.run_for(&mut fake, 60);
