@@ -73,6 +73,8 @@ pub(crate) fn earlier_numbers<'a>(
 ) -> BTreeMap<i64, Vec<i64>> {
     let mut known: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
     let mut last: Option<(Renumbering, Timestamp)> = None;
+    // What was asked for, and the number that the change before the answer led to. The answer may be told before the change that it is about.
+    let mut asked: Option<(i64, i64, Timestamp)> = None;
     let with = |number: i64| revisions.iter().find(|revision| revision.number == number);
     let created_by = |number: i64, at: Timestamp| with(number)?.created_at.map(|created| created <= at);
     let mut note = |was: i64, now: i64, at: Timestamp| {
@@ -95,12 +97,18 @@ pub(crate) fn earlier_numbers<'a>(
         } else if let Some(was) = event.rolled_back_to() {
             if let Some((Renumbering { from, back_to: None, to: Some(now) }, _)) = last
                 && now > from
+                && was != from
             {
-                note(was, now, event.at);
+                asked = Some((was, now, event.at));
             }
         } else if let Some(change) = event.renumbering()
             && last.is_none_or(|(last, _)| last != change)
         {
+            if let Some((was, now, at)) = asked.take()
+                && change.back_to != Some(was)
+            {
+                note(was, now, at);
+            }
             if let Some((Renumbering { from, back_to: Some(was), .. }, at)) = last
                 && change.from > from
             {
@@ -108,6 +116,9 @@ pub(crate) fn earlier_numbers<'a>(
             }
             last = Some((change, event.at));
         }
+    }
+    if let Some((was, now, at)) = asked {
+        note(was, now, at);
     }
     // The controller gives out the next number above that of the revision that was rolled back from. Later changes, by whomever, get
     // higher ones. Until it has seen the template, there is no new number.
@@ -238,7 +249,13 @@ mod tests {
         let asked = RolloutEvent { kind: RolloutEventKind::Adopted, ..asked };
         assert_eq!(numbers(&[changed(3, 4), asked.clone()], 4), [(4, vec![2])]);
         assert_eq!(numbers(&[changed(3, 2), asked.clone()], 4), [(4, vec![2])], "it says the same");
-        assert_eq!(numbers(&[asked], 4), [], "what it became is not known");
+        assert_eq!(numbers(std::slice::from_ref(&asked), 4), [], "what it became is not known");
+        let told_first = [changed(2, 3), asked, changed(3, 2)];
+        assert_eq!(numbers(&told_first, 4), [(4, vec![2])], "the answer is told before its change");
+        assert_eq!(numbers(&told_first[..2], 3), [], "revision 3 is what came after 2");
+        let further_back =
+            RolloutEvent { said: Some(format!("{ROLLED_BACK}1; nodes").into()), ..told_first[1].clone() };
+        assert_eq!(numbers(&[changed(2, 3), further_back, changed(3, 1)], 4), [(4, vec![1])]);
     }
 
     #[test]
