@@ -52,23 +52,21 @@ impl Engine {
         let down = Limits::of(&self.view, &intent, &self.assessment).max_unavailable;
         let soak = Duration::from_secs(intent.soak_secs().into());
         let soak = if soaks { format!(", a soak time of {}", ShortDuration(soak)) } else { String::new() };
-        let nothing = match nothing {
-            NothingRecorded::OfThisDaemonSet => {
+        let known = self.lost_record().filter(|_| nothing == NothingRecorded::AnyMore);
+        let nothing = match (nothing, known) {
+            (NothingRecorded::OfThisDaemonSet, _) => {
                 "The rollout that is recorded was of an earlier DaemonSet of this name: its limits do not count."
+                    .to_owned()
             }
-            NothingRecorded::AtAll | NothingRecorded::AnyMore => {
+            (_, Some(known)) => {
+                format!(
+                    "No record is left of the rollout; {known}. Whether it was halted or paused since is not known."
+                )
+            }
+            (NothingRecorded::AtAll | NothingRecorded::AnyMore, None) => {
                 "No record is left of the rollout: its limits, its selector, a pause and a halt are not known."
+                    .to_owned()
             }
-        };
-        let known = match self.lost_record() {
-            Some(known) => format!(
-                "No record is left of the rollout; {known}. Whether it was halted or paused since is not known."
-            ),
-            None => nothing.to_owned(),
-        };
-        let nothing = match self.nothing_recorded() {
-            NothingRecorded::AnyMore => known,
-            NothingRecorded::OfThisDaemonSet | NothingRecorded::AtAll => nothing.to_owned(),
         };
         Some(format!(
             "{nothing} A new one begins, with at most {down} down{soak}, no selector and the other defaults: where it had others, set them \
@@ -112,8 +110,8 @@ impl Engine {
         let wait = if waiting == 1 { "1 node waits" } else { &format!("{waiting} nodes wait") };
         (waiting > 0).then(|| {
             format!(
-                "What {by} pre-warms now does not bring the images of this rollout: {wait} for them until that is cancelled \
-                 (`prewarm --cancel`) or replaced (`prewarm --next-step`)."
+                "What {by} pre-warms now does not bring the images of this rollout: {wait} for them until that is cancelled, \
+                 or replaced by a request for these images."
             )
         })
     }
