@@ -22,8 +22,14 @@ impl Engine {
         self.stop_where_another_drove(now);
         self.watch_the_lease(now);
         self.brake_for_pauses();
+        let unsaved = self.edits.iter().count();
         self.drop_stale_answers();
         self.refuse_overtaken();
+        if self.edits.iter().count() < unsaved {
+            // The assessment was made as if the dropped edits held: with their partition, their selector and their limits.
+            self.freshness.touch();
+            self.refresh(now);
+        }
         self.steer(now);
         self.steer_prewarming(now);
         self.fit_progress(now);

@@ -168,3 +168,26 @@ fn a_write_of_ours_whose_answer_was_lost_is_not_held_against_us() {
     assert!(result.is_ok(), "it was made before Bob's: {result:?}");
     assert_eq!(intent(&fake).partition, IntOrPercent::Int(9));
 }
+
+/// The plan was made as if the step held. Once it is refused, nothing of that plan is done, not even images are brought.
+#[test]
+fn no_images_are_brought_by_limits_that_were_overtaken() {
+    let mut consoles = two_consoles();
+    {
+        let (fake, ada, _) = &mut consoles;
+        let tuning = Tuning { require_image: Some(true), max_pulling: Some("1".parse().unwrap()), ..Tuning::default() };
+        ada.ask(fake, Command::Tune(tuning)).unwrap();
+        ada.run_for(fake, 5);
+    }
+    let pulling = Tuning { max_pulling: Some("5".parse().unwrap()), ..Tuning::default() };
+    let first = Command::Tuned { tuning: pulling, command: Box::new(keep(0)) };
+    let (fake, ada, bob) = &mut consoles;
+    ada.hear(fake);
+    ada.engine.command(first, fake.now).unwrap();
+    bob.hear(fake);
+    bob.engine.command(keep(10), fake.now).unwrap();
+    bob.run(fake);
+    ada.run(fake);
+    assert!(ada.settled.iter().any(|(_, result)| result.is_err()), "{:?}", ada.settled);
+    assert_eq!(fake.warm.len(), 1, "the limit is still one node");
+}

@@ -2,7 +2,6 @@
 //! images before its update has them; and nothing of pre-warming is left behind.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use super::context::{Broken, DeletionContext, listed};
 use super::state::at_target;
@@ -286,14 +285,13 @@ impl Observer {
         // An existing pod needs the images of its own template, not those of the present template.
         let lacking = |node: &Str| {
             let pods = world.store().list_in(Kind::Pod, &self.namespace);
-            // No console can know yet of a pod that was made a moment ago, perhaps from a template already replaced.
-            let known = |pod: &&Arc<Object>| {
-                self.pods.get(&pod.meta.uid).is_some_and(|known| known.fact.created_at + self.slack < at)
-            };
-            let ours = pods.filter(|pod| self.is_ours(pod) && !pod.meta.is_deleting()).filter(known);
-            let mut here = ours.filter_map(|pod| pod.pod());
-            let own = here.find(|pod| pod.node.as_ref() == Some(node)).map(|pod| &pod.template);
-            lacks_any(own.unwrap_or(&next), node, world)
+            let ours = pods.filter(|pod| self.is_ours(pod) && !pod.meta.is_deleting());
+            let mut here = ours.filter(|pod| pod.pod().is_some_and(|pod| pod.node.as_ref() == Some(node)));
+            let Some(own) = here.next() else { return lacks_any(&next, node, world) };
+            // Of a pod that was made a moment ago, perhaps from a template already replaced, a console may know or not.
+            let known = self.pods.get(&own.meta.uid).is_some_and(|known| known.fact.created_at + self.slack < at);
+            let lacks_its_own = own.pod().is_some_and(|pod| lacks_any(&pod.template, node, world));
+            lacks_its_own && (known || lacks_any(&next, node, world))
         };
         // A node does not pull for an update if its pod has all images or an image of it is refused.
         let has = |node: &Str| {
