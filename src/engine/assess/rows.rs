@@ -267,9 +267,13 @@ impl<'a> Assessor<'a> {
         }
         let fact = entry.fact.as_ref();
         let down = fact.is_some_and(|fact| fact.ready != ConditionStatus::True);
+        // A pod of the target is being deleted only if that was decided while another revision was the target. The deletion may never have arrived: the
+        // node counts as not available, and if the pod fails, that counts as well.
+        let to_be_replaced = pods.live.is_none_or(|pod| pods.being_deleted && !self.is_at_target(pod));
         let replaced = pods.being_deleted || pods.live.is_none();
-        let at_target = !replaced && pods.live.is_some_and(|pod| self.is_at_target(pod));
-        let available = !down && !replaced && pods.live.is_some_and(|pod| self.is_available(pod, at_target, clock));
+        let at_target = !to_be_replaced && pods.live.is_some_and(|pod| self.is_at_target(pod));
+        let serves = !down && !to_be_replaced && pods.live.is_some_and(|pod| self.is_available(pod, at_target, clock));
+        let available = serves && !replaced;
         // While a new pod starts beside the old one that serves, state and cause are those of the new one.
         let shown = OnNode { live: pods.coming.or(pods.live), ..pods };
         let shown_at_target = at_target || pods.coming.is_some();
@@ -298,7 +302,7 @@ impl<'a> Assessor<'a> {
         let restarted = if at_target && !down { self.restarted(pods.live, put_there, clock) } else { None };
         let state = watched_state(state, restarted);
         let looping = pods.live.filter(|_| at_target && !down);
-        let crash_loop = looping.and_then(|pod| self.crash_loop(pod, available, restarted, clock));
+        let crash_loop = looping.and_then(|pod| self.crash_loop(pod, serves, restarted, clock));
         let back = self.question.intent.direction() == Direction::Back;
         let may_prove = back && in_fleet && at_target && available && restarted.is_none();
         let proves = pods.live.is_some_and(|pod| may_prove && self.proves_on_the_way_back(pod, put_there, clock));

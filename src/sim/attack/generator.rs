@@ -18,6 +18,7 @@ mod quota;
 mod rare;
 mod refusals;
 mod sites;
+mod stood_still;
 mod surging;
 mod suspects;
 mod template;
@@ -72,6 +73,7 @@ impl Case {
         generator.rolling_only(seed, &mut scenario, &mut acts);
         generator.injected(seed, &mut scenario, &mut acts);
         generator.vary_by_table(&mut acts);
+        generator.stood_still(seed, nodes.len(), &mut acts);
         Self {
             found: String::new(),
             seed,

@@ -226,3 +226,28 @@ fn a_deletion_without_an_answer_says_so_on_its_row() {
     let (state, why) = console.state(&fake, "n1");
     assert_eq!((state, why.as_str()), (NodeState::Terminating, "the answer to its deletion was lost"));
 }
+
+/// A deletion that was decided on the way back never arrived, and the same bad image is set again: what fails there counts, while the deletion may still
+/// arrive.
+#[test]
+fn a_pod_of_the_target_whose_deletion_may_never_arrive_holds_the_rollout_when_it_crashes() {
+    let mut fake = FakeCluster::rolling(5, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 4);
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.deleted.len(), 1);
+    let uid = fake.pods.values().find(|pod| pod.revision.as_deref() == Some("hash2")).unwrap().uid.clone();
+    console.engine.deletions.unknown(&uid, fake.now);
+    for _ in 0..2 {
+        fake.crash("n1");
+        console.run_for(&mut fake, 2);
+        fake.restart("n1");
+        console.run_for(&mut fake, 2);
+        assert_eq!(console.state(&fake, "n1").0, NodeState::Terminating, "it may be gone in a moment");
+    }
+    fake.crash("n1");
+    console.ask(&mut fake, all()).unwrap();
+    console.run_for(&mut fake, 10);
+    assert_eq!(fake.deleted.len(), 1, "no serving pod goes while the target crashes: {:?}", console.state(&fake, "n2"));
+}

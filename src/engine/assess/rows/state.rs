@@ -21,7 +21,7 @@ impl Assessor<'_> {
         match pods.live {
             _ if !in_fleet => NodeState::Ineligible,
             _ if down => NodeState::NodeDown,
-            Some(_) if pods.being_deleted => NodeState::Terminating,
+            Some(_) if pods.being_deleted && !(at_target && failed) => NodeState::Terminating,
             None if pods.going.is_some() => NodeState::Terminating,
             None => NodeState::Creating,
             Some(_) if !at_target => NodeState::Outdated,

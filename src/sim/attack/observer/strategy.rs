@@ -43,8 +43,18 @@ impl Observer {
         let is_left_alone = |fact: &DaemonSetFact| {
             fact.strategy.kind == StrategyKind::RollingUpdate && was().as_ref() == Some(&fact.strategy.raw)
         };
+        // A DaemonSet of an adopted rollout was found with `OnDelete` and without the annotation: somebody removed the annotation, or set `OnDelete`
+        // after a release that was called off. The record knows which strategy the rollout began with.
+        let is_recorded = |original: &serde_json::Value| {
+            let recorded = |record: &Option<Record>| {
+                let text = record.as_ref().and_then(|record| record.progress.original_strategy.as_deref());
+                text.and_then(|text| serde_json::from_str(text).ok())
+            };
+            let was_on_delete = was().is_some_and(|was| was["type"] == "OnDelete");
+            was_on_delete && self.records.values().any(|record| recorded(record).as_ref() == Some(original))
+        };
         match (before.and_then(saved), saved(&change.object)) {
-            (None, Some(original)) if was().as_ref() != Some(&original) => {
+            (None, Some(original)) if was().as_ref() != Some(&original) && !is_recorded(&original) => {
                 let what = format!("saved {original} as the original strategy, which was {:?}", was());
                 self.report_violation("P9", change.at, what);
             }
