@@ -193,7 +193,7 @@ impl Engine {
         self.freshness.touch();
         let edit = edit.with_short_reasons();
         let intent = command.and_then(|_| self.recorded_intent()).map(Cow::into_owned);
-        self.edits.add(command, edit, intent, self.now);
+        self.edits.add(command, edit, (intent, self.lock.record().is_some()), self.now);
     }
 
     pub(crate) fn say(&mut self, notice: Notice) {

@@ -33,17 +33,36 @@ pub(super) enum RequestedUnder {
     NotRequested,
     /// No rollout was recorded.
     NoRecord,
+    /// No rollout was recorded; earlier edits of this process, which are not saved yet, begin one with this intent.
+    OwnRecord(Box<Intent>),
     /// The operator saw this intent.
     Intent(Box<Intent>),
 }
 
+impl RequestedUnder {
+    /// The record that this process begins is saved now.
+    fn is_recorded(&mut self) {
+        if let Self::OwnRecord(intent) = self {
+            *self = Self::Intent(std::mem::take(intent));
+        }
+    }
+}
+
 impl Edits {
-    /// Adds an edit that was made under this intent; `None`: no rollout is recorded.
-    pub(crate) fn add(&mut self, command: Option<CommandId>, edit: Edit, intent: Option<Intent>, now: Timestamp) {
+    /// Adds an edit that was made under this intent, which includes the edits that are not saved yet; `None`: no rollout is recorded, nor begun by
+    /// one of them. `recorded`: a rollout is recorded.
+    pub(crate) fn add(
+        &mut self,
+        command: Option<CommandId>,
+        edit: Edit,
+        (intent, recorded): (Option<Intent>, bool),
+        now: Timestamp,
+    ) {
         let requested_under = match (command, intent) {
             (None, _) => RequestedUnder::NotRequested,
             (Some(_), None) => RequestedUnder::NoRecord,
-            (Some(_), Some(intent)) => RequestedUnder::Intent(Box::new(intent)),
+            (Some(_), Some(intent)) if recorded => RequestedUnder::Intent(Box::new(intent)),
+            (Some(_), Some(intent)) => RequestedUnder::OwnRecord(Box::new(intent)),
         };
         self.unsaved.push(Unsaved { serial: self.next_serial, command, edit, made_at: now, requested_under });
         self.next_serial += 1;
@@ -75,6 +94,10 @@ impl Edits {
     /// Takes in that a write took effect which carried every edit below `serial`.
     pub(crate) fn saved_below(&mut self, serial: u64) {
         self.unsaved.retain(|unsaved| unsaved.serial >= serial);
+        let begins = |unsaved: &Unsaved| matches!(unsaved.requested_under, RequestedUnder::NoRecord);
+        if !self.unsaved.iter().any(begins) {
+            self.unsaved.iter_mut().for_each(|unsaved| unsaved.requested_under.is_recorded());
+        }
     }
 
     /// Drops the edits of a command that failed.

@@ -28,12 +28,13 @@ impl Edits {
             // For the driver's own edits, `Edit::apply` checks whether they still hold.
             let before = match &unsaved.requested_under {
                 RequestedUnder::NotRequested | RequestedUnder::NoRecord => None,
-                RequestedUnder::Intent(before) => Some(&**before),
+                RequestedUnder::Intent(before) | RequestedUnder::OwnRecord(before) => Some(&**before),
             };
-            let why = unsaved.command.and_then(|command| {
-                let begun = saved.is_some() && self.found_no_record(command);
-                Some((command, changed_since(&unsaved.edit, before, intent.as_deref(), begun)?))
-            });
+            let begun = saved.is_some()
+                && matches!(unsaved.requested_under, RequestedUnder::NoRecord | RequestedUnder::OwnRecord(_));
+            let why = unsaved
+                .command
+                .and_then(|command| Some((command, changed_since(&unsaved.edit, before, intent.as_deref(), begun)?)));
             match why {
                 Some(why) => found.push(why),
                 None => unsaved.edit.apply(&mut intent),
@@ -41,13 +42,6 @@ impl Edits {
         }
         found.dedup_by_key(|(command, _)| *command);
         found
-    }
-
-    /// Whether no rollout was recorded when this command was asked for. Only its first edit shows that: a later edit finds the record that
-    /// the first one begins.
-    fn found_no_record(&self, command: CommandId) -> bool {
-        let first = self.iter().find(|unsaved| unsaved.command == Some(command));
-        first.is_some_and(|first| matches!(first.requested_under, RequestedUnder::NoRecord))
     }
 }
 

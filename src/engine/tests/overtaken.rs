@@ -191,3 +191,44 @@ fn no_images_are_brought_by_limits_that_were_overtaken() {
     assert!(ada.settled.iter().any(|(_, result)| result.is_err()), "{:?}", ada.settled);
     assert_eq!(fake.warm.len(), 1, "the limit is still one node");
 }
+
+/// A DaemonSet under `OnDelete` whose pods are those of an earlier template, and a console; no rollout is recorded.
+fn without_record() -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(20, 2);
+    fake.set_strategy(json!({"type": "OnDelete"}));
+    fake.set_template(template("agent:v2"));
+    fake.reconcile();
+    let ada = FakeConsole::open(&fake, "ada");
+    (fake, ada)
+}
+
+/// Both were asked for where no rollout was recorded; the second was not asked for under the rollout that somebody else begins meanwhile.
+#[test]
+fn two_steps_without_a_record_are_both_refused_once_somebody_else_has_begun() {
+    let (mut fake, mut ada) = without_record();
+    let mut bob = FakeConsole::open(&fake, "bob");
+    let ids = [keep(10), keep(15)].map(|command| ada.engine.command(command, fake.now).unwrap());
+    bob.ask(&mut fake, keep(10)).unwrap();
+    ada.run(&mut fake);
+    let result = |id| ada.settled.iter().find(|(settled, _)| *settled == id).unwrap().1.clone();
+    let why = "a rollout was begun since this was asked for: look, and ask again if it is still wanted".to_owned();
+    assert_eq!(ids.map(result), [Err(why.clone()), Err(why)]);
+    assert_eq!(intent(&fake).partition, IntOrPercent::Int(10));
+}
+
+/// The second step is asked for while the write is on its way that begins the rollout.
+#[test]
+fn a_step_after_the_one_that_began_the_rollout_is_made_although_its_record_is_there_now() {
+    let (mut fake, mut ada) = without_record();
+    let first = ada.engine.command(keep(15), fake.now).unwrap();
+    let mut effects = ada.engine.decide(fake.now);
+    let second = ada.engine.command(keep(10), fake.now).unwrap();
+    let (id, effect) = effects.pop().unwrap();
+    let outcome = fake.apply(effect);
+    ada.engine.outcome(id, outcome, fake.now);
+    ada.run(&mut fake);
+    for id in [first, second] {
+        assert!(ada.settled.iter().any(|(settled, result)| *settled == id && result.is_ok()), "{:?}", ada.settled);
+    }
+    assert_eq!(intent(&fake).partition, IntOrPercent::Int(10));
+}

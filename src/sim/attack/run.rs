@@ -516,7 +516,11 @@ impl<'a> Run<'a> {
         let recorded = lease.and_then(|lease| lease.lease_fact()).is_some_and(|lease| lease.record != Ok(None));
         let Some(fact) = daemon_set.daemon_set_fact() else { return true };
         let counters = fact.counters;
-        let warm = lease.and_then(|lease| lease.lease_fact()).is_some_and(|lease| lease.prewarm != Ok(None));
+        // What was asked for of a DaemonSet that was deleted says nothing about this one, and no console shows it.
+        let warm = lease.and_then(|lease| lease.lease_fact()).is_some_and(|lease| match lease.prewarm {
+            Ok(asked) => asked.is_some_and(|asked| asked.daemonset_uid == fact.uid),
+            Err(_) => true,
+        });
         !recorded
             && !warm
             && !self.observer.sees_warm_pods()
