@@ -165,7 +165,7 @@ impl Handover {
         // audit log or of the Events counts as the beginning.
         let first_told = audited.iter().chain(&reported).map(|line| line.at).min();
         let began = snapshot.started_at.or(first_told);
-        // A record that was begun anew is of the same rollout: what went wrong before it belongs to that.
+        // A record that replaced a lost one continues the same rollout, so moments from before it are kept.
         let of_it =
             |moment: &&NodeMoment| snapshot.begun_anew.is_some() || began.is_none_or(|began| moment.at >= began);
         let moments = story.moments().filter(of_it).map(StoryLine::of_node);

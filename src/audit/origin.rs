@@ -92,7 +92,7 @@ impl Origin {
     }
 }
 
-/// A name without characters that do not belong in a log; `None` if nothing is left.
+/// The printable ASCII characters of a name, without spaces, at most 128; `None` if there are none.
 fn name(text: &str) -> Option<Str> {
     let kept: String = text.chars().filter(char::is_ascii_graphic).take(128).collect();
     (!kept.is_empty()).then(|| kept.into())

@@ -49,7 +49,7 @@ use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 
 /// The hint if somebody else holds the Lease.
-const HELD_BY_OTHER: &str = "`--take-over` asks them to hand over, and takes the lease of one that is gone";
+const HELD_BY_OTHER: &str = "`--take-over` asks them to hand over, and takes the lease once it has run out";
 
 /// Drives the rollout of the DaemonSet `name` until it ends.
 pub(crate) async fn run(
@@ -268,7 +268,7 @@ async fn proof_of_life(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Re
             told = true;
             let within = runs_out_within(&snapshot);
             let text = format!(
-                "waits until {holder} renews its lease, or that runs out: {within}; --take-over asks it to hand over at once"
+                "waits until {holder} renews its lease or the lease runs out, at most {within}; --take-over asks it to hand over at once"
             );
             foreground.say(Topic::Driver, text)?;
         }

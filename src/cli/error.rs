@@ -235,7 +235,7 @@ impl From<Refusal> for CliError {
             Refusal::NotLoaded(_) | Refusal::Stale(_) => Self::new(CliErrorKind::Refused, message),
             Refusal::NotPermitted(_) => Self::new(CliErrorKind::Failed, message),
             Refusal::DrivenBy { .. } => Self::new(CliErrorKind::DrivenByOther, message)
-                .hinted("`rolldeck drive --take-over` asks them to hand over, and takes the lease of one that is gone"),
+                .hinted("`rolldeck drive --take-over` asks them to hand over, and takes the lease once it has run out"),
             Refusal::NotThere(_) => Self::new(CliErrorKind::NotFound, message),
             Refusal::NotNow(_) | Refusal::Invalid(_) => Self::new(CliErrorKind::Refused, message),
         }

@@ -33,10 +33,11 @@ use crate::process::signals::{self, Listener};
 
 /// How long stopping may take after a signal: the process ends after [`signals::LEAVE_WITHIN`].
 const LEAVE_WITHIN: Duration = Duration::from_secs(4);
-/// How long a complete view may take to load; a driver may be started before its cluster's link is up.
+/// How long a complete view may take to load if no `--timeout` is given. It is generous because a driver may be started before the link of its cluster
+/// is up.
 const LOAD_WITHIN: Duration = Duration::from_secs(120);
 
-/// A snapshot that is younger than this gives its time to sentences about the present.
+/// If the last snapshot is younger than this, sentences about the present have its time; otherwise that of the clock.
 const SAME_TIME: Duration = Duration::from_secs(1);
 
 /// The text between a command and the reason of its refusal, in the engine's words.

@@ -154,12 +154,12 @@ async fn saying_what_it_waits_for<T>(
     settling.await
 }
 
-/// `waits until ada@bastion renews its lease, or that runs out: 15s`.
+/// `waits until ada@bastion renews its lease or the lease runs out, at most 15s`.
 fn waits_for_driver(driver: &DriverView) -> Option<String> {
     match driver {
         DriverView::Unconfirmed { holder, .. } => {
             let within = ShortDuration(Timing::default().lease);
-            Some(format!("waits until {holder} renews its lease, or that runs out: {within}"))
+            Some(format!("waits until {holder} renews its lease or the lease runs out, at most {within}"))
         }
         DriverView::Other { holder, .. } => Some(format!("waits for {holder}, who drives, to carry it out")),
         DriverView::Unknown
@@ -519,7 +519,7 @@ mod tests {
     async fn a_command_that_is_not_done_at_once_says_once_what_it_waits_for() {
         let gone = DriverView::Unconfirmed { holder: "ada@bastion/1".into(), renewed_at: None };
         let alive = DriverView::Other { holder: "ada@bastion/1".into(), renewal_observed_at: Timestamp::default() };
-        let until = Some("waits until ada@bastion/1 renews its lease, or that runs out: 15s");
+        let until = Some("waits until ada@bastion/1 renews its lease or the lease runs out, at most 15s");
         let for_them = Some("waits for ada@bastion/1, who drives, to carry it out");
         for (driver, takes_secs, want) in
             [(&gone, 14, until), (&gone, 0, None), (&alive, 2, for_them), (&DriverView::Nobody, 14, None)]

@@ -341,7 +341,7 @@ fn course(snapshot: &Snapshot, command: &PrewarmCommand) -> PrewarmEnd {
         return PrewarmEnd::Replaced(format!("{} asked for something else meanwhile", person_of(&asked.by.by)));
     }
     match &prewarm.error {
-        Some(why) => PrewarmEnd::Over(Err(CliError::failed(format!("it cannot be pre-warmed: {why}")))),
+        Some(why) => PrewarmEnd::Over(Err(CliError::failed(format!("pre-warming is not possible: {why}")))),
         None if asked.cancelled.is_some() || !prewarm.is_done() => PrewarmEnd::GoesOn,
         // The StatefulSets' leftovers are deleted first.
         None if asked.method == PrewarmMethod::StatefulSet && prewarm.has_all() => PrewarmEnd::GoesOn,

@@ -290,7 +290,8 @@ pub(crate) fn prewarm_command(asked: &Prewarm, revisions: &[RevisionView]) -> Op
     Some(words.join(" "))
 }
 
-/// The same within a sentence, with the DaemonSet if that is safe.
+/// The command of [`prewarm_command`] for use within a sentence, with its DaemonSet if that can be quoted safely. If a name in the request cannot,
+/// words that describe the command.
 pub(crate) fn prewarm_named(target: CommandTarget<'_>, asked: &Prewarm, revisions: &[RevisionView]) -> String {
     match prewarm_command(asked, revisions) {
         Some(words) => target.named(&words),

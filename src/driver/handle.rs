@@ -270,8 +270,8 @@ pub struct FleetRow {
     pub template_of_others: bool,
     /// The images that its pods and its pre-warming pods wait for; `None`: not known.
     pub pulls: Option<FleetPulls>,
-    /// The failing nodes, as the driver writes them to the Lease; `None`: not known, or nobody drives. Without the time of the report, because a
-    /// report that says the same again is no news.
+    /// The failing nodes, as the driver writes them to the Lease; `None`: not known, or nobody drives. The time of the report
+    /// is left out, so that a report that is only repeated leaves the row unchanged.
     pub failing: Option<FailingNodes>,
     /// The nodes that failed at the target as last reported, while pods are unavailable and no driver is known to look at them.
     pub last_failing: Option<LastFailing>,

@@ -158,7 +158,7 @@ impl Engine {
         };
         let mut after = self.intent();
         after.tune(tuning);
-        // As with a step: nodes would go to a revision of which nothing is known yet.
+        // As for a step: while no node is updated and well yet, a change that lets further nodes be updated at once is `Serious`.
         let goes_unproven = self.unproven_in_words().is_some() && !self.more_go_at_once(&after, self.now).is_empty();
         let danger = self.tuning_danger(tuning).max(if goes_unproven { Danger::Serious } else { Danger::Bounded });
         let resolved = Resolved::new(vec![Edit::Tune { tuning: tuning.clone(), by }], Needs::Saved, says, danger);

@@ -137,7 +137,7 @@ impl Timeline {
     pub(crate) fn see(&mut self, snapshot: &Snapshot, story: &Story, pauses: &LiftedPauses) {
         let earlier = snapshot.all_earlier_numbers();
         let times = snapshot.timeline.iter().map(|event| event.at).collect();
-        let made_of = (times, story.told(), earlier.clone(), pauses.lifted.len());
+        let made_of = (times, story.moments_so_far(), earlier.clone(), pauses.lifted.len());
         if self.made_of != made_of || self.entries.is_empty() {
             self.made_of = made_of;
             // As in `rolldeck status`: a roll back gives a revision another number.

@@ -26,6 +26,7 @@ mod judge;
 mod kept;
 mod logs;
 mod membership;
+mod mirrored;
 mod mutating;
 mod others;
 mod outage;

@@ -1,11 +1,11 @@
-//! What a command line says that its parts, each valid by itself, cannot mean together.
+//! Refuses command lines whose parts are each valid but contradict each other.
 
 use clap::error::ErrorKind;
 
 use super::{Cli, CliCommand, DaemonSetName, OnCluster, OneShot, OutputShape};
 
 impl Cli {
-    /// Refuses what its parts cannot mean together. The usage that the error shows is that of the command that was typed. `-A` before the
+    /// Refuses a command line whose parts contradict each other, or from which one is missing. The usage that the error shows is that of the command that was typed. `-A` before the
     /// command is taken for the command's own.
     ///
     /// # Errors

@@ -213,7 +213,7 @@ async fn a_refusal_says_that_nothing_happened() {
     assert_eq!(output.code, 7);
     assert_snapshot!(output.error, @r#"
     Error: ops@bastion-2/7 drives this rollout; take over first
-    Hint: `rolldeck drive --take-over` asks them to hand over, and takes the lease of one that is gone
+    Hint: `rolldeck drive --take-over` asks them to hand over, and takes the lease once it has run out
     "#);
 }
 

@@ -31,7 +31,8 @@ fn reported(outcome: &Outcome) -> (EventOutcome, Option<Str>) {
 }
 
 impl Engine {
-    /// Takes in the outcome of an effect.
+    /// Takes in the outcome of the effect `id`. An id that is unknown or was answered before is ignored. The engine's time never goes back: a `now`
+    /// before its own counts for the effect only.
     pub fn outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
         self.now = self.now.max(now);
         self.freshness.touch();

@@ -357,7 +357,7 @@ impl<'a> Assessor<'a> {
                 .view
                 .warm
                 .on(&entry.name)
-                .any(|warm| warm.fact.images == self.target_images && self.view.warm_state(warm).takes_a_slot()),
+                .any(|warm| warm.fact.images == self.target_images && self.view.still_pulls(warm)),
             is_warm: self.view.is_warm(&entry.name, &self.target_images),
             failure: !acknowledged_failures && state == NodeState::Failed,
             unreplaced: !acknowledged_failures && unreplaced,

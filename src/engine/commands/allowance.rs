@@ -49,7 +49,7 @@ impl Engine {
                 match steps.rev().find(|total| *total < allowed) {
                     Some(total) => IntOrPercent::Int(fleet - total),
                     None if allowed > 0 => IntOrPercent::Percent(100),
-                    None => return Err(Refusal::NotNow("this is before the first step: every node is held".into())),
+                    None => return Err(Refusal::NotNow("there is no step to go back to: no node may be updated yet".into())),
                 }
             }
         };
@@ -205,7 +205,7 @@ impl Engine {
                 after.allowed,
                 counted_are(nodes)
             )],
-            0 => vec![format!("No node goes by it yet; {} may be updated in total then, {pace}.", after.allowed)],
+            0 => vec![format!("No node is updated by it yet; {} may be updated in total then, {pace}.", after.allowed)],
             _ => vec![format!("{} more may be updated ({} in total), {pace}.", counted(frees as usize), after.allowed)],
         };
         if frees > 0 && self.plan.in_line > 0 {
@@ -240,14 +240,14 @@ impl Engine {
         let left_out: Vec<String> = intent.steps.iter().filter(between).map(ToString::to_string).collect();
         let (left_out, by) = match left_out.as_slice() {
             [] => return None,
-            [one] => (format!("Leaves out step {one} of the plan"), "it"),
-            [more @ .., last] => (format!("Leaves out the steps {} and {last} of the plan", more.join(", ")), "them"),
+            [one] => (format!("Leaves out step {one} of the plan"), "it allows"),
+            [more @ .., last] => (format!("Leaves out the steps {} and {last} of the plan", more.join(", ")), "they allow"),
         };
         // The next step is the first that moves something: pods may have come with the new template by themselves.
         let why = (step == Step::Next).then(|| match self.updated_or_on_the_way() {
-            0 => format!(": no node could go by {by}"),
+            0 => format!(": {by} no node to be updated"),
             updated => {
-                format!(": {} already or on the way, so that no other could go by {by}", counted_updated(updated))
+                format!(": {} already or on the way, so {by} no further node to be updated", counted_updated(updated))
             }
         });
         Some(format!("{left_out}{}.", why.unwrap_or_default()))

@@ -338,8 +338,8 @@ impl Engine {
                     let why = paused.why.map(|why| format!(": {why}")).unwrap_or_default();
                     let by = person_of(&paused.by);
                     lines.push(match lines.is_empty() {
-                        true => format!("It was paused by {by} at {at}{why}. That ends."),
-                        false => format!("It was paused by {by} at {at} as well{why}. That ends, too."),
+                        true => format!("Lifts the pause by {by} at {at}{why}."),
+                        false => format!("Also lifts the pause by {by} at {at}{why}."),
                     });
                 }
                 lines.extend(

@@ -236,7 +236,7 @@ impl Engine {
     fn check_prewarm_retry(&self) -> Result<(), Refusal> {
         let Some(job) = &self.warming.job else { return Ok(()) };
         if let Err(why) = &job.template {
-            return Err(Refusal::NotNow(format!("it cannot be pre-warmed: {why}")));
+            return Err(Refusal::NotNow(format!("pre-warming is not possible: {why}")));
         }
         if self.prewarming_has_failed(job) || self.lock.living_other(self.now).is_some() {
             return Ok(());
@@ -271,7 +271,7 @@ impl Engine {
                     PrewarmNodes::Node(name) => format!("on {name}"),
                 };
                 if self.recorded_prewarm().is_some_and(|known| known.source != *source || known.nodes != *nodes) {
-                    lines.push("It takes the place of what is pre-warmed now, whose pods are deleted where they are not needed.".into());
+                    lines.push("Replaces the present pre-warming. Pods of it that are not needed any more are deleted.".into());
                 }
                 lines.push(format!("One pod per node, {where_}; that replaces no pod of the DaemonSet."));
                 lines.extend(limits.site_label.as_ref().and_then(|label| self.sites_in_words(label)));

@@ -164,7 +164,8 @@ impl MustStay<'_> {
 }
 
 impl DaemonSetPatch {
-    /// The part that has to stay; `None`: the answer to this patch itself shows whether it took effect.
+    /// The part that admission must leave as it is; a dry run checks it before the patch is written. `None`: the patch is written without a dry run,
+    /// and its answer shows whether it took effect.
     pub fn must_stay(&self) -> Option<MustStay<'_>> {
         match self {
             Self::Release { expected_template: Some(template), .. } => Some(MustStay::Template(template)),

@@ -158,8 +158,8 @@ impl Selector {
     /// Reads a Kubernetes `LabelSelector` (`matchLabels` and `matchExpressions`).
     ///
     /// # Errors
-    /// The text names the operator that Kubernetes does not have, or the bound of `Gt` or `Lt` that is not an integer. A missing key or
-    /// value counts as empty.
+    /// If an operator is missing or not one of Kubernetes, or if the first value of `Gt` or `Lt` is missing or not an integer; the text names it. A
+    /// missing key is read as empty, missing values of `In` and `NotIn` as none; values that are not strings are skipped.
     pub fn from_label_selector(value: &Value) -> Result<Self, String> {
         let mut requirements: Vec<Requirement> = Labels::from_json(&value["matchLabels"])
             .iter()

@@ -81,7 +81,7 @@ pub enum PaceReason {
         /// What comes over the link.
         throughput: Throughput,
     },
-    /// A higher limit was tried lately and did not pay.
+    /// The next higher limit was too high when it was tried lately, and is not tried again yet.
     Full {
         /// The number of pulls that was too high.
         tried: u32,
@@ -202,7 +202,7 @@ impl fmt::Display for PaceReason {
             Self::Begins => f.write_str("begins with one"),
             Self::Raised { finished, throughput } => write!(f, "raised: {finished} finished, {throughput}"),
             Self::AtMost { throughput } => write!(f, "as many as are allowed, {throughput}"),
-            Self::Full { tried, throughput } => write!(f, "{tried} at once did not pay, {throughput}"),
+            Self::Full { tried, throughput } => write!(f, "{tried} at once were too many, {throughput}"),
             Self::NoFaster { tried, throughput } => write!(f, "halved: {tried} at once are no faster, {throughput}"),
             Self::Slower { tenths } => {
                 write!(f, "halved: pulls take {}.{} times as long", tenths / 10, tenths % 10)

@@ -397,7 +397,7 @@ pub struct Progress {
     /// went down lately, oldest first. At most [`SITES_LIMIT`] sites, each with at most one entry per two minutes of the last ten.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub others_down: BTreeMap<Str, Vec<Fell>>,
-    /// Clocks and marks of gates.
+    /// Instants and counts that gates keep from one driver to the next.
     #[serde(skip_serializing_if = "GateMarks::is_empty")]
     pub marks: GateMarks,
     /// The identity of the process that drives or drove last; one-shot commands, which hold the Lease only for their own write, are not named.

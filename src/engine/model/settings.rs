@@ -223,7 +223,7 @@ settings! {
         #[serde(default, skip_serializing_if = "PrewarmAhead::is_default")]
         Prewarm => prewarm: PrewarmAhead = PrewarmAhead::Off, About {
             flag: "prewarm",
-            meaning: Meaning::Choices(&["nothing is pre-warmed ahead", "one step ahead", "all nodes at once"]),
+            meaning: Meaning::Choices(&["nothing is pre-warmed ahead", "one step ahead", "all nodes, whatever the steps"]),
             refuse_zero: None,
             danger: Danger::Bounded,
             role: SettingRole::Decides,
@@ -288,7 +288,7 @@ impl Gates {
 /// What is to be known of a setting beside its type and its default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct About {
-    /// What it is called: the flag without its dashes. In sentences the dashes inside are spaces.
+    /// Its name: the flag without the leading `--`. In sentences the remaining dashes are written as spaces.
     pub flag: &'static str,
     /// What a value comes to, in a few words beside it.
     pub meaning: Meaning,
@@ -310,7 +310,7 @@ pub enum SettingRole {
     Halts(HaltingGate),
     /// A node counts as failed.
     FailsANode,
-    /// A node that may be updated is not, perhaps for ever.
+    /// It keeps nodes from being updated although the partition allows them, without a time limit.
     Holds,
     /// A node that is updated does not count as such yet.
     Delays,

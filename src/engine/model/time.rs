@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn humane_durations_keep_one_unit() {
+    fn short_durations_keep_one_unit() {
         for (secs, want) in [(0, "0s"), (59, "59s"), (61, "1m"), (3_599, "59m"), (7_200, "2h"), (172_800, "2d")] {
             assert_eq!(ShortDuration(Duration::from_secs(secs)).to_string(), want);
         }

@@ -295,7 +295,7 @@ impl fmt::Display for StuckSet {
             StuckWhy::Failed(cause) => write!(f, "{cause}"),
             StuckWhy::NotRunning(said) => write!(f, "its images are there, but it cannot run `sleep` ({said})"),
             StuckWhy::NodeDown => f.write_str("the node is down"),
-            StuckWhy::Unschedulable(said) => write!(f, "no node takes it ({said})"),
+            StuckWhy::Unschedulable(said) => write!(f, "it cannot be scheduled ({said})"),
             StuckWhy::Refused(said) => f.write_str(said),
         }
     }

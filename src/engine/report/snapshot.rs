@@ -445,7 +445,8 @@ impl Snapshot {
         self.alarms.iter().any(|alarm| matches!(alarm, Alarm::ReleaseWaits { .. }))
     }
 
-    /// The request that keeps failing to be sent; a pause comes before all others.
+    /// The request to show among those that have been unsaved for [`LATE`](crate::engine::model::unsent::LATE) or longer: a pause first, then by the
+    /// order of the kinds, the oldest first. `None` if there is none.
     pub fn not_sent(&self) -> Option<&Unsent> {
         self.unsent.iter().filter(|unsent| unsent.late).min_by_key(|unsent| (unsent.kind, unsent.since))
     }

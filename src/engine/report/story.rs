@@ -372,7 +372,7 @@ impl Story {
     }
 
     /// The number of moments so far, dropped ones included.
-    pub fn told(&self) -> u64 {
+    pub fn moments_so_far(&self) -> u64 {
         self.dropped + self.moments.len() as u64 + self.controllers.len() as u64
     }
 

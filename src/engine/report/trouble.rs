@@ -40,7 +40,7 @@ pub enum TroubleKind {
     Struggling(CauseKind),
 }
 
-/// What is asked of a node to tell its trouble: of a row of the assessment, or of the node as it is shown.
+/// The facts by which the trouble of a node is judged. They are taken from a row of the assessment, or from a [`NodeView`].
 pub(super) struct Symptoms {
     pub(super) state: NodeState,
     pub(super) blame: Option<Blame>,

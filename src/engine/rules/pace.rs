@@ -8,8 +8,8 @@
 //!   a node of the site goes down, or a pod on one, while others pull      ──▶ half of them, at once
 //! ```
 //!
-//! What is measured is the rate of single pulls: so many at once bring so many times the middle one. A pull counts for the limit
-//! under which most of it ran. Of pulls that were halved the next measure is taken once so few run.
+//! The rates of single pulls are measured: the throughput of N pulls at once is taken as N times their median. A pull counts if at least half of it
+//! ran under the present limit. After a halving, measuring begins again once no more nodes pull than the new limit allows.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const QUICK: Duration = Duration::from_secs(2);
 const HELD_TENTHS: u64 = 9;
 /// Pulls count as clearly slower if they have less than this many tenths of the earlier rate.
 const SLOWER_TENTHS: u64 = 6;
-/// For this many rounds a limit that did not pay is not tried again; for twice as many after each further failure.
+/// The number of rounds for which a halved limit is not tried again. It doubles each time the same limit is halved again.
 const PATIENCE: u32 = 8;
 const MOST_PATIENCE: u32 = 64;
 
@@ -52,7 +52,8 @@ pub(crate) struct SitePace {
     quick: u32,
     /// The size of the largest image pulled so far: smaller images do not fill the link.
     largest: u64,
-    /// The last round, since it was halved last.
+    /// The last round in which the limit was fully used and most pulls took at least [`QUICK`]; `None` if there was none since the limit was last
+    /// halved, or lowered by operators.
     before: Option<Round>,
     /// The highest rate of a single pull, by the medians of the rounds since the limit was halved last.
     fastest: u64,
@@ -66,12 +67,13 @@ struct Round {
     each: Throughput,
 }
 
-/// A limit that did not pay.
+/// A limit that was halved: pulls got slower or no faster, or a node flapped ([`Flap`]).
 #[derive(Clone, Copy, Debug)]
 struct TooMany {
     limit: u32,
     /// For how many rounds the limit is not tried.
     rounds: u32,
+    /// The number of rounds that `rounds` started with; doubled, up to [`MOST_PATIENCE`], when this limit is halved again.
     patience: u32,
 }
 

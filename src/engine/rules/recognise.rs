@@ -31,9 +31,9 @@ pub(crate) enum TextSource {
 struct TextEntry {
     source: TextSource,
     cause: CauseKind,
-    /// The reason is one of these; any, where there are none.
+    /// The reason is one of these; an empty list matches every reason.
     reasons: &'static [&'static str],
-    /// And the message contains one of these, in upper or lower case; whatever it says, where there are none.
+    /// The message contains one of these texts, which are in lower case; the message may be in any case. An empty list matches every message.
     says: &'static [&'static str],
 }
 

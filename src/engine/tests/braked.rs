@@ -174,7 +174,7 @@ fn a_second_pause_keeps_the_first_unless_it_has_a_reason_and_then_what_it_said()
     );
     assert_eq!(preview.effects[0], known);
     let preview = console.engine.preview(&Command::Resume, fake.now).unwrap();
-    assert_eq!(preview.effects[0], format!("It was paused by ops@bastion at {at}: lunch; then: link down. That ends."));
+    assert_eq!(preview.effects[0], format!("Lifts the pause by ops@bastion at {at}: lunch; then: link down."));
     assert!(at.to_string().ends_with(" UTC") && !at.to_string().contains('-'), "{at}");
     let long_ago = UtcTime { at: first.0, now: fake.now + Duration::from_secs(86_400) }.to_string();
     assert!(long_ago.starts_with("20") && long_ago.contains('-'), "{long_ago}");

@@ -313,7 +313,7 @@ fn it_keeps_no_more_than_it_has_room_for() {
     }
     assert_eq!(story.moments().count() as u64 + story.dropped(), 19_999);
     assert!(story.moments().count() <= 4_096 && story.progress().len() <= 2_048);
-    assert_eq!(story.told(), 19_999);
+    assert_eq!(story.moments_so_far(), 19_999);
     let last = calm.at + std::time::Duration::from_secs(19_999);
     assert_eq!(story.moments().last().unwrap().at, last, "the newest stay");
     assert_eq!(story.progress().last().unwrap().at, last);

@@ -95,7 +95,8 @@ pub(crate) struct ServedSpan {
 }
 
 impl ServedSpan {
-    /// Longer spans need not be told apart.
+    /// A span of at least this length replaces the known one, even a longer one; a shorter span replaces only one that is not longer. A pod that is
+    /// first seen unready counts as having served only from this length on.
     const LONG: Duration = Duration::from_secs(60);
 
     /// The span of a pod as it is now.

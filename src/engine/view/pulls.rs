@@ -35,7 +35,7 @@ const IMAGES: usize = 32;
 const FINISHED: usize = 2_048;
 /// How many slow pulls are named.
 const SLOW: usize = 10;
-/// How many failed images are kept for one node.
+/// How many images that could not be pulled are kept for one node.
 const ABSENT: usize = 8;
 
 /// The facts from events about pulls.

@@ -258,6 +258,12 @@ impl View {
         }
     }
 
+    /// Whether the pod pulls or will pull again, so that an update of its node adds no pull. A pod that its kubelet ended, such as an evicted one, will
+    /// not; what it had begun to pull may come for a while still, and takes a slot until the pod is gone.
+    pub(crate) fn still_pulls(&self, warm: &WarmPod) -> bool {
+        warm.fact.pod.phase != PodPhase::Failed && self.warm_state(warm).takes_a_slot()
+    }
+
     /// Whether a pod that was made for pre-warming has brought these images to a node and is still there, so that they are not
     /// collected as garbage.
     pub(crate) fn is_warm(&self, node: &str, images: &str) -> bool {

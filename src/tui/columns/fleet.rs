@@ -253,9 +253,10 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
     }
 }
 
-/// Whether the DaemonSet has failures that nobody accepted, as far as its driver, its counters and its starting Pods tell:
-/// nodes fail, images cannot be pulled, or no Pod is available and none is on its way. If a driver judges the rollout but
-/// does not report failures, failing pulls do not count: its gates halt the rollout, and until then a pull is retried.
+/// Whether the DaemonSet has failures that nobody accepted.
+///
+/// If a driver reports failing nodes, only its report counts. Otherwise, if the pulls are known: images cannot be pulled and no driver judges the
+/// rollout (a driver's gates would halt it), or no Pod is available and none pulls or starts. If neither is known, `false`.
 fn fails(row: &FleetRow) -> bool {
     if let Some(failing) = &row.failing {
         return failing.unaccepted() > 0;

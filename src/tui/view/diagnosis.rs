@@ -147,7 +147,8 @@ fn indented(text: &str, cells: usize) -> impl Iterator<Item = String> {
     wrap(text, cells.saturating_sub(2)).map(|line| format!("  {line}"))
 }
 
-/// The keys for what a remedy asks for, where it can be done now: `I`. While the console is read-only that key says what arms it.
+/// The keys of what a remedy asks for, such as `I`; `None` if it cannot be done now. They are shown while the console is read-only, too: the key then
+/// answers which key arms the console.
 fn keys_of_act(ctx: &RenderContext<'_>, snapshot: &Snapshot, act: RemedyAct) -> Option<String> {
     let (id, is_possible) = match act {
         RemedyAct::SetImage => (ActionId::Image, true),

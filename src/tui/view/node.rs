@@ -317,9 +317,9 @@ fn in_words(blame: Blame, committed: bool, replaced_by: Replacer) -> &'static st
         Blame::Rollout if replaced_by == Replacer::Controller => "by its controller",
         Blame::Rollout if replaced_by == Replacer::Unrecorded => "not recorded by whom: charged to the budget",
         Blame::Rollout if replaced_by == Replacer::Both => "by the rollout or its controller: charged to the budget",
-        Blame::Suspect if replaced_by == Replacer::Controller => "since after its controller had given it a new pod",
+        Blame::Suspect if replaced_by == Replacer::Controller => "went down after its controller gave it a new pod",
         Blame::Rollout => "by the rollout: charged to the budget",
-        Blame::Suspect => "since after its update: charged to the budget",
+        Blame::Suspect => "went down after its update: charged to the budget",
         Blame::Node => "with its node, not by the rollout",
         Blame::PreExisting => "since before the rollout, or by its old pod",
     }

@@ -30,7 +30,7 @@ impl Halt {
         Self { number, gate, at, why, nodes: Vec::new() }
     }
 
-    /// The same halt, which names these nodes.
+    /// The same halt with these nodes in place of its own. They are not cut: the caller passes at most [`EXCEPTIONS_LIMIT`](super::EXCEPTIONS_LIMIT).
     pub fn on(self, nodes: Vec<Str>) -> Self {
         Self { nodes, ..self }
     }

@@ -44,8 +44,8 @@ impl fmt::Display for Gating<'_> {
         }
         f.write_str(match prewarm {
             PrewarmAhead::Off => "",
-            PrewarmAhead::Step => "; images are brought one step ahead",
-            PrewarmAhead::All => "; images are brought to all nodes at once",
+            PrewarmAhead::Step => "; images are pre-warmed one step ahead",
+            PrewarmAhead::All => "; images are pre-warmed on all nodes, whatever the steps",
         })?;
         if gates.soak_secs > Secs(0) {
             write!(f, "; soaks {}", gates.soak_secs)?;

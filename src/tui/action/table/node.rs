@@ -119,7 +119,7 @@ pub(super) const ON_NODES: &[Action] = &[
         name: "find-next",
         keys: &[char('n')],
         label: "next",
-        help: "the next line with what / searches for",
+        help: "the next line that contains the text searched for with /",
         footer: Some(26),
         when: searches,
         ..on_node(ActionId::FindNext)
@@ -127,7 +127,7 @@ pub(super) const ON_NODES: &[Action] = &[
     Action {
         name: "find-previous",
         keys: &[char('N'), char('b')],
-        help: "the line before with what / searches for",
+        help: "the previous line that contains the text searched for with /",
         when: searches,
         ..on_node(ActionId::FindPrevious)
     },

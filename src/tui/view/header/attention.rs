@@ -218,11 +218,11 @@ pub(in crate::tui::view) fn keys_in_words(
     keys(ctx, remedies, does).join("   ")
 }
 
-/// The same, key by key.
+/// The same, one text for each remedy.
 ///
-/// In the dialog of a roll back the target of the rollout is one of the revisions to choose from, so that its key is shown once.
+/// Two remedies are left out, because another remedy that is offered with them has the same key: `BackToTarget` (the dialog of a roll back lists the
+/// target among its revisions) and `CancelPrewarm` (the pre-warming screen also cancels).
 fn keys(ctx: &RenderContext<'_>, remedies: &[Remedy], does: impl Fn(Remedy) -> String) -> Vec<String> {
-    // So is the key that cancels pre-warming on the screen that pre-warms something else.
     let shown = |remedy: &&Remedy| !matches!(remedy, Remedy::BackToTarget { .. } | Remedy::CancelPrewarm);
     let remedies: Vec<Remedy> = remedies.iter().filter(shown).copied().collect();
     let read_only = ctx.model.armed_for().is_none();

@@ -14,7 +14,7 @@ fn a_plan_brings_images_one_step_ahead_and_a_node_is_down_for_a_restart_only() {
     let plan = ["--steps", "3,50%,100%", "--prewarm", "step", "--max-pulling", "3", "--require-image"];
     operator.ok(&[&["set-image", DS, &image, "--yes"], &plan[..]].concat());
     let status = operator.ok_or_not(&["status", DS]);
-    assert!(status.contains("images are brought one step ahead"), "{status}");
+    assert!(status.contains("images are pre-warmed one step ahead"), "{status}");
 
     let driver = DriverHere::of(&operator, &fixture);
     driver.drive_on();

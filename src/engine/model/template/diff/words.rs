@@ -25,8 +25,9 @@ impl FieldChange {
         self.what_within(2 * WORDS)
     }
 
-    /// The path and the edit, in no more than `most` characters if possible. Of two long values that begin alike, the part in which
-    /// they differ is shown.
+    /// The path and the edit. `most` is the intended number of characters: of two long values that begin alike, the part in which they differ is
+    /// shown. It is exceeded if the path is long, if less than [`SHORTEST`] characters per value would be left, and for added and removed fields,
+    /// which are cut to [`WORDS`] characters whatever `most` is.
     pub fn within(&self, most: usize) -> String {
         let left = most.saturating_sub(self.path.chars().count() + 2);
         format!("{}: {}", self.path, self.what_within(left))
