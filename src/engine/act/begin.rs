@@ -8,18 +8,28 @@ use crate::engine::model::node::{NodeIx, NodeState};
 use crate::engine::model::record::{EXCEPTIONS_LIMIT, Progress};
 use crate::engine::model::time::Timestamp;
 
+/// Where a rollout that begins leads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Leads {
+    /// To another revision than the rollout before it, or it is the first under its record.
+    Elsewhere,
+    /// To the target that the rollout had already. Somebody else's template lay between, and no pod was updated to that.
+    ToTheSameTarget,
+}
+
 impl Engine {
-    /// Starts a rollout: earlier halts do not count any more. The first rollout under a record also notes which nodes are down before it. A
+    /// Starts a rollout: earlier halts do not count any more. What was seen of nodes at the target stays known if that target is led to again. The first rollout under a record also notes which nodes are down before it. A
     /// later rollout under the same record keeps that list, and nodes that an earlier rollout took down stay blamed on the rollout.
-    pub(super) fn begin(&mut self, now: Timestamp) {
+    pub(super) fn begin(&mut self, leads: Leads, now: Timestamp) {
         let Progress {
             // Reset by every rollout.
             acknowledged_failures,
             halt,
+            completed,
+            // Reset by a rollout that leads elsewhere.
             suspects,
             others_down,
             marks,
-            completed,
             // Set below, and only by the first rollout under the record.
             started_at: _,
             origin: _,
@@ -38,10 +48,12 @@ impl Engine {
         } = &mut self.progress;
         acknowledged_failures.clear();
         *halt = None;
-        suspects.clear();
-        others_down.clear();
         *completed = None;
-        marks.begin(self.view.server_time(now));
+        if leads == Leads::Elsewhere {
+            suspects.clear();
+            others_down.clear();
+            marks.begin(self.view.server_time(now));
+        }
         if self.progress.started_at.is_some() {
             return;
         }

@@ -10,6 +10,7 @@
 //! Until a change is made, target, partition, selector and a halt stay as they were. Otherwise a roll back that cannot be written
 //! would let the new revision go on without partition, selector and halt.
 
+use super::begin::Leads;
 use crate::engine::lease::edit::Edit;
 use crate::engine::lease::lock::KnownLease;
 use crate::engine::machine::Engine;
@@ -77,8 +78,9 @@ impl Engine {
             self.daemonset.written = None;
             self.tell_template_changed(intent, &current);
             let halt = self.progress.halt.as_ref().map_or(0, |halt| halt.number);
+            let same = intent.target.as_ref() == Some(&current);
             self.edit(None, Edit::Target { target: current, made: Some(request), acknowledged: halt });
-            self.begin(now);
+            self.begin(if same { Leads::ToTheSameTarget } else { Leads::Elsewhere }, now);
         } else if in_force == InForce::Overwritten {
             if !self.daemonset.is_patching() {
                 self.tell_template_changed_by_others(intent, TemplateResponse::Paused);

@@ -1,5 +1,6 @@
 //! Replaces pods: starts the deletions that the plan puts next.
 
+use super::begin::Leads;
 use crate::engine::assess::plan::RolloutHold;
 use crate::engine::lease::lock::Want;
 use crate::engine::machine::Engine;
@@ -18,7 +19,7 @@ impl Engine {
             return Vec::new();
         }
         if self.progress.started_at.is_none() {
-            self.begin(now);
+            self.begin(Leads::Elsewhere, now);
             return self.write_lease(now).into_iter().collect();
         }
         if !self.saved_progress_began() {

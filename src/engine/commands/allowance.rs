@@ -49,7 +49,11 @@ impl Engine {
                 match steps.rev().find(|total| *total < allowed) {
                     Some(total) => IntOrPercent::Int(fleet - total),
                     None if allowed > 0 => IntOrPercent::Percent(100),
-                    None => return Err(Refusal::NotNow("there is no step to go back to: no node may be updated yet".into())),
+                    None => {
+                        return Err(Refusal::NotNow(
+                            "there is no step to go back to: no node may be updated yet".into(),
+                        ));
+                    }
                 }
             }
         };
@@ -241,7 +245,9 @@ impl Engine {
         let (left_out, by) = match left_out.as_slice() {
             [] => return None,
             [one] => (format!("Leaves out step {one} of the plan"), "it allows"),
-            [more @ .., last] => (format!("Leaves out the steps {} and {last} of the plan", more.join(", ")), "they allow"),
+            [more @ .., last] => {
+                (format!("Leaves out the steps {} and {last} of the plan", more.join(", ")), "they allow")
+            }
         };
         // The next step is the first that moves something: pods may have come with the new template by themselves.
         let why = (step == Step::Next).then(|| match self.updated_or_on_the_way() {

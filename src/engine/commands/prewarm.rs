@@ -271,7 +271,9 @@ impl Engine {
                     PrewarmNodes::Node(name) => format!("on {name}"),
                 };
                 if self.recorded_prewarm().is_some_and(|known| known.source != *source || known.nodes != *nodes) {
-                    lines.push("Replaces the present pre-warming. Pods of it that are not needed any more are deleted.".into());
+                    lines.push(
+                        "Replaces the present pre-warming. Pods of it that are not needed any more are deleted.".into(),
+                    );
                 }
                 lines.push(format!("One pod per node, {where_}; that replaces no pod of the DaemonSet."));
                 lines.extend(limits.site_label.as_ref().and_then(|label| self.sites_in_words(label)));

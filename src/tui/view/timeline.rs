@@ -247,7 +247,12 @@ fn lines(
     say("When", &format!("{}, {} ago", entry.at(), ctx.age(shown, entry.at())));
     let TimelineEntry::Rollout(event, _) = entry else { return lines };
     if let Some(claimed) = event.reported_by() {
-        say("From", &format!("an Event that names {claimed} as its author; anybody who may create Events can write such an Event"));
+        say(
+            "From",
+            &format!(
+                "an Event that names {claimed} as its author; anybody who may create Events can write such an Event"
+            ),
+        );
     }
     // A halt of the whole rollout, such as one by time, names no node.
     if let RolloutEventKind::Halted { nodes, .. } = &event.kind

@@ -1,6 +1,6 @@
 //! Nodes that go down after their update: what each of them comes to.
 
-use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Takeover};
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ConditionStatus, NodeFact};
@@ -220,6 +220,26 @@ fn a_clock_that_is_set_does_not_move_an_update_before_a_fall() {
     console.engine.observe(Event::Skew(3_600_000), fake.now);
     let snapshot = console.snapshot(&fake);
     assert_eq!((snapshot.comparisons.len(), snapshot.halt), (0, None), "they went down as old ones");
+}
+
+/// Somebody else's template lies between the two falls, and no node was updated to that: the falls are those of the same target.
+#[test]
+fn a_node_that_goes_down_again_halts_though_the_same_image_was_set_again_meanwhile() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = rollout(&mut fake, 8, 8);
+    ready(&mut fake, &["n2"], false);
+    console.run_for(&mut fake, 20);
+    ready(&mut fake, &["n2"], true);
+    console.run_for(&mut fake, 5);
+    fake.set_template(template("agent:v3"));
+    fake.reconcile();
+    console.run_for(&mut fake, 5);
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 30);
+    ready(&mut fake, &["n2"], false);
+    console.run_for(&mut fake, 35);
+    let halt = console.snapshot(&fake).halt.expect("it is halted");
+    assert!(halt.why.starts_with("node went down again with the new pod on "), "{}", halt.why);
 }
 
 /// Where nodes flap they do so all day: that one goes down again a while later says nothing.
