@@ -16,6 +16,7 @@ use super::model::event::{Event, Permission, Right, WatchHealth, Watched};
 use super::model::facts::{DaemonSetFact, NodeFact, RevisionFact};
 use super::model::gitops_owner::GitOpsOwner;
 use super::model::image::normalized;
+use super::model::name_index::NameIndex;
 use super::model::node::NodeIx;
 use super::model::presence::Presence;
 use super::model::site::SiteLabel;
@@ -40,6 +41,7 @@ mod warm;
 pub(super) mod watch_states;
 
 use self::ended::EndedPods;
+use self::pods::PodsOnNode;
 use self::start_notes::StartNotes;
 pub(crate) use creation::{Creation, IDLE_AFTER};
 pub(crate) use observed_at::ObservedAt;
@@ -66,7 +68,7 @@ pub(crate) struct NodeEntry {
     /// The node's site, kept when the node is gone.
     pub(crate) site: Str,
     readiness: Readiness,
-    pods: Vec<PodIx>,
+    pods: PodsOnNode,
     listed: bool,
     touched: bool,
 }
@@ -99,10 +101,11 @@ pub(crate) struct View {
     pub(crate) creation: Creation,
     /// The label by which nodes are told apart into sites.
     site_label: SiteLabel,
-    node_index: HashMap<Str, NodeIx>,
+    node_index: NameIndex,
     natural: Vec<u32>,
     pods: Vec<Option<PodEntry>>,
-    pod_index: HashMap<Str, PodIx>,
+    /// By uid. A pod that is in it is there.
+    pod_index: NameIndex,
     free: Vec<PodIx>,
     /// The newest resource versions that were seen.
     newest_daemonset: Option<u64>,
@@ -152,10 +155,10 @@ impl Default for View {
             replaced_unready: 0,
             creation: Creation::default(),
             site_label: SiteLabel::default(),
-            node_index: HashMap::new(),
+            node_index: NameIndex::default(),
             natural: Vec::new(),
             pods: Vec::new(),
-            pod_index: HashMap::new(),
+            pod_index: NameIndex::default(),
             free: Vec::new(),
             newest_daemonset: None,
             newest_pod: None,
@@ -214,7 +217,7 @@ impl View {
             }
             Event::Node(fact) => self.node_is(*fact, now),
             Event::NodeGone(name) => {
-                if let Some(&ix) = self.node_index.get(&name) {
+                if let Some(ix) = self.node(&name) {
                     self.forget_node(ix, now);
                 }
             }
@@ -222,7 +225,7 @@ impl View {
             Event::PodGone(uid, version) => self.pod_gone(&uid, version),
             Event::WarmPod(fact) => self.warm_pod_is(*fact, now),
             Event::WarmPodGone(uid, version) => self.warm_pod_gone(&uid, version),
-            Event::Cluster(event) => self.cluster_event(&event, now),
+            Event::Cluster(event) => self.cluster_event(*event, now),
             Event::Listing(watched) => self.begin_listing(watched),
             Event::Listed(watched, version) => self.end_listing(watched, version, now),
             Event::Watch(watched, health) => {
@@ -268,7 +271,7 @@ impl View {
 
     /// A node's index by name.
     pub(crate) fn node(&self, name: &str) -> Option<NodeIx> {
-        self.node_index.get(name).copied()
+        self.node_index.find(name, |ix| &self.nodes[ix].name)
     }
 
     /// The revision with this hash that belongs to the DaemonSet.
@@ -396,7 +399,7 @@ impl View {
     }
 
     fn node_slot(&mut self, name: &Str) -> NodeIx {
-        if let Some(&known) = self.node_index.get(name) {
+        if let Some(known) = self.node(name) {
             return known;
         }
         let ix = self.nodes.len();
@@ -409,11 +412,11 @@ impl View {
             missing_since: None,
             site: Str::default(),
             readiness: Readiness::default(),
-            pods: Vec::new(),
+            pods: PodsOnNode::default(),
             listed: false,
             touched: false,
         });
-        self.node_index.insert(name.clone(), ix);
+        self.node_index.add(ix, |ix| &self.nodes[ix].name);
         ix
     }
 

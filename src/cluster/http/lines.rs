@@ -10,8 +10,8 @@ use kube::client::Body;
 use super::traffic::Traffic;
 use crate::cluster::failure::Failure;
 
-/// The size of the buffer that stays allocated after a long line.
-const KEPT: usize = 256 * 1024;
+/// The size of the buffer that stays allocated after a list or a long line: watches are many, and their changes a few kilobytes each.
+const KEPT: usize = 32 * 1024;
 /// The longest line, in bytes. API servers store objects of up to 1.5 MiB, so only another kind of server sends longer lines.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
@@ -51,10 +51,11 @@ impl Lines {
                 let what = format!("a line of the watch of {}", self.path);
                 return Err(Failure::TooLong { what, limit: LONGEST_LINE });
             }
+            // Before the wait, which may be long: a listing leaves a large buffer.
+            self.forget_taken();
             match tokio::time::timeout(silence, self.body.next()).await {
                 Ok(Some(Ok(chunk))) => {
                     self.traffic.received(chunk.len());
-                    self.forget_taken();
                     self.buffer.extend_from_slice(&chunk);
                 }
                 Ok(Some(Err(error))) => return Err(Failure::broken(&error)),

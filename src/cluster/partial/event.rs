@@ -81,7 +81,8 @@ impl EventWire<'_> {
         let series = self.series.as_ref();
         ClusterEvent {
             version: self.metadata.version().parse().ok(),
-            object: interner.intern(self.about()),
+            // Of thousands of pods each has its own uid, which the view shares with the pod: it is not interned.
+            object: self.about().into(),
             node: self.node().map(|node| interner.intern(&clip_name(node))),
             container: container(text(&self.involved_object.field_path)).map(|name| interner.intern(name)),
             reason: interner.words(text(&self.reason), NAME),

@@ -1,6 +1,5 @@
 //! Objects of which there are thousands: pods, nodes, Events. They are read partially, in place.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use super::super::watch::{NotUnderstood, OnUnreadable, Subject};
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::facts::NodeFact;
+use crate::engine::model::name_map::NameMap;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::clock_skew;
 use crate::engine::rules::warm_set::set_names_begin;
@@ -99,7 +99,7 @@ impl Subject for WatchedWarmPods {
 pub(crate) struct Nodes {
     wanted: watch::Receiver<Arc<Wanted>>,
     interner: Interner,
-    last_sent: HashMap<Str, LastSent>,
+    last_sent: NameMap<LastSent>,
     server_now: ServerNow,
     /// During a listing, objects show the state of nodes and no recent change.
     listing: bool,
@@ -117,7 +117,7 @@ pub(crate) type ServerNow = Box<dyn Fn() -> Option<Timestamp> + Send>;
 
 impl Nodes {
     pub(crate) fn new(wanted: watch::Receiver<Arc<Wanted>>, server_now: ServerNow) -> Self {
-        Self { wanted, interner: Interner::default(), last_sent: HashMap::new(), server_now, listing: false }
+        Self { wanted, interner: Interner::default(), last_sent: NameMap::default(), server_now, listing: false }
     }
 
     /// The deviation of the node's clock, from the time in `managedFields` of the write that brought its heartbeat. Without
@@ -174,7 +174,7 @@ impl Subject for Nodes {
 
     fn listing(&mut self) -> Option<Event> {
         // During a listing everything is sent, also unchanged facts, because a node that is not named is gone.
-        self.last_sent.clear();
+        self.last_sent = NameMap::default();
         self.listing = true;
         Some(Event::Listing(Watched::Nodes))
     }

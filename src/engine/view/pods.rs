@@ -33,6 +33,48 @@ pub(crate) struct PodEntry {
     pub(super) listed: bool,
 }
 
+/// The pods of a node. Nearly all nodes have one, which takes no allocation.
+#[derive(Debug)]
+pub(super) enum PodsOnNode {
+    AtMostOne(Option<PodIx>),
+    Several(Vec<PodIx>),
+}
+
+impl Default for PodsOnNode {
+    fn default() -> Self {
+        Self::AtMostOne(None)
+    }
+}
+
+impl PodsOnNode {
+    pub(super) fn as_slice(&self) -> &[PodIx] {
+        match self {
+            Self::AtMostOne(pod) => pod.as_slice(),
+            Self::Several(pods) => pods,
+        }
+    }
+
+    pub(super) fn add(&mut self, pod: PodIx) {
+        match self {
+            Self::AtMostOne(first @ None) => *first = Some(pod),
+            Self::AtMostOne(Some(first)) => *self = Self::Several(vec![*first, pod]),
+            Self::Several(pods) => pods.push(pod),
+        }
+    }
+
+    pub(super) fn remove(&mut self, pod: PodIx) {
+        match self {
+            Self::AtMostOne(first) => *first = first.filter(|first| *first != pod),
+            Self::Several(pods) => {
+                pods.retain(|candidate| *candidate != pod);
+                if let [] | [_] = pods[..] {
+                    *self = Self::AtMostOne(pods.first().copied());
+                }
+            }
+        }
+    }
+}
+
 /// The trouble of a pod, and since when it is in any that speaks against its revision.
 #[derive(Clone, Debug)]
 pub(crate) struct PodTrouble {
@@ -123,12 +165,17 @@ impl ServedSpan {
 impl View {
     /// Whether the pod with this uid is there, as far as known.
     pub(crate) fn has_pod(&self, uid: &str) -> bool {
-        self.pod_index.contains_key(uid)
+        self.pod_ix(uid).is_some()
+    }
+
+    /// The index of the pod with this uid.
+    fn pod_ix(&self, uid: &str) -> Option<PodIx> {
+        self.pod_index.find(uid, |ix| uid_at(&self.pods, ix))
     }
 
     /// The pod with this uid, where it is the DaemonSet's own and bound to a node.
     pub(crate) fn own_pod(&self, uid: &str) -> Option<(NodeIx, &PodEntry)> {
-        let pod = self.pods.get(*self.pod_index.get(uid)?)?.as_ref()?;
+        let pod = self.pod(self.pod_ix(uid)?)?;
         let node = pod.node?;
         self.pods_on(node).any(|(_, own)| own.fact.uid == pod.fact.uid).then_some((node, pod))
     }
@@ -157,7 +204,7 @@ impl View {
 
     /// Marks the node of the pod with this uid for another assessment.
     pub(crate) fn touch_pod(&mut self, uid: &str) {
-        let node = self.pod_index.get(uid).and_then(|ix| self.pods[*ix].as_ref()?.node);
+        let node = self.pod_ix(uid).and_then(|ix| self.pod(ix)?.node);
         self.touch(node);
     }
 
@@ -165,7 +212,7 @@ impl View {
         if self.ended.is_late(&fact.uid, fact.resource_version.parse().ok()) {
             return;
         }
-        let known = self.pod_index.get(&fact.uid).copied();
+        let known = self.pod_ix(&fact.uid);
         if let Some(known) = known.and_then(|ix| self.pods[ix].as_mut())
             && is_older(&fact.resource_version, &known.fact.resource_version)
         {
@@ -173,17 +220,18 @@ impl View {
             return;
         }
         self.newest_pod = self.newest_pod.max(fact.resource_version.parse().ok());
+        if let Some(uid) = self.pulls.uid_of(&fact.uid) {
+            fact.uid = uid.clone();
+        }
         let observed = self.observed_now(Watched::Pods, now);
         let node = fact.node.as_ref().map(|name| self.node_slot(name));
         // Texts that stay the same are kept once, however often the pod changes.
         fact.node = node.map(|node| self.nodes[node].name.clone());
         let ix = known.unwrap_or_else(|| {
-            let ix = self.free.pop().unwrap_or_else(|| {
+            self.free.pop().unwrap_or_else(|| {
                 self.pods.push(None);
                 self.pods.len() - 1
-            });
-            self.pod_index.insert(fact.uid.clone(), ix);
-            ix
+            })
         });
         let before = self.pods[ix].take();
         if let Some(before) = &before {
@@ -201,18 +249,16 @@ impl View {
         if was_on != node {
             self.leave_node(was_on, ix);
             if let Some(node) = node {
-                let pods = &mut self.nodes[node].pods;
-                // Most nodes have one pod, and a list that grows takes room for four at once.
-                if pods.is_empty() {
-                    pods.reserve_exact(1);
-                }
-                pods.push(ix);
+                self.nodes[node].pods.add(ix);
             }
         }
         let server_now = self.server_time(now);
         let note = self.start_note(&fact.uid);
         let entry = PodEntry::next(before.as_ref(), fact, node, note, observed, (now, server_now));
         self.pods[ix] = Some(entry);
+        if known.is_none() {
+            self.pod_index.add(ix, |ix| uid_at(&self.pods, ix));
+        }
     }
 
     /// Counts an old pod that was deleted while it was unready under RollingUpdate: the cascade consists of such deletions.
@@ -230,13 +276,13 @@ impl View {
     fn leave_node(&mut self, node: Option<NodeIx>, pod: PodIx) {
         if let Some(node) = node {
             let entry = &mut self.nodes[node];
-            entry.pods.retain(|candidate| *candidate != pod);
+            entry.pods.remove(pod);
         }
     }
 
     pub(super) fn pod_gone(&mut self, uid: &Str, version: Option<u64>) {
         // A newer state of the pod was seen since: the pod is not gone.
-        let known = self.pod_index.get(uid).and_then(|ix| self.pods[*ix].as_ref());
+        let known = self.pod_ix(uid).and_then(|ix| self.pod(ix));
         let newest = known.and_then(|known| known.fact.resource_version.parse().ok());
         if version.zip(newest).is_some_and(|(gone_at, newest)| gone_at < newest) {
             return;
@@ -250,7 +296,7 @@ impl View {
     pub(super) fn forget_pod(&mut self, uid: &Str) {
         let pulls = self.pulls.forget_pod(uid);
         self.start_notes.forget_pod(uid);
-        if let Some(ix) = self.pod_index.remove(uid) {
+        if let Some(ix) = self.pod_index.remove(uid, |ix| uid_at(&self.pods, ix)) {
             let node = self.pods[ix].take().and_then(|entry| entry.node);
             self.pulls.note_absent(node.map(|node| &self.nodes[node].name), &pulls);
             self.touch(node);
@@ -259,7 +305,11 @@ impl View {
         }
     }
 
-    pub(super) fn cluster_event(&mut self, event: &ClusterEvent, now: Timestamp) {
+    pub(super) fn cluster_event(&mut self, mut event: ClusterEvent, now: Timestamp) {
+        if let Some(pod) = self.pod_ix(&event.object).and_then(|ix| self.pod(ix)) {
+            event.object = pod.fact.uid.clone();
+        }
+        let event = &event;
         let of_daemonset = self.daemonset.as_ref().is_none_or(|daemonset| daemonset.uid == event.object);
         if of_daemonset {
             self.controller_says(event, now);
@@ -267,7 +317,8 @@ impl View {
         if of_daemonset && self.daemonset.is_some() {
             return;
         }
-        let is_there = |uid: &str| self.pod_index.contains_key(uid) || self.warm.get(uid).is_some();
+        let is_own = |uid: &str| self.pod_index.find(uid, |ix| uid_at(&self.pods, ix)).is_some();
+        let is_there = |uid: &str| is_own(uid) || self.warm.get(uid).is_some();
         if !self.ended.contains(&event.object) && self.pulls.take_in(event, is_there) {
             self.touch_pod(&event.object);
             let warm = self.warm.get(&event.object).and_then(|warm| warm.fact.pod.node.clone());
@@ -281,7 +332,7 @@ impl View {
     /// Diagnoses a pod again after an Event about it.
     pub(super) fn judge_pod_again(&mut self, uid: &str, now: Timestamp) {
         let server_now = self.server_time(now);
-        let Some(&ix) = self.pod_index.get(uid) else { return };
+        let Some(ix) = self.pod_ix(uid) else { return };
         let Some(entry) = &self.pods[ix] else { return };
         let trouble = PodTrouble::next(entry.trouble.as_deref(), &entry.fact, self.start_note(uid), (now, server_now));
         if let Some(entry) = &mut self.pods[ix] {
@@ -289,6 +340,11 @@ impl View {
         }
         self.touch_pod(uid);
     }
+}
+
+/// The uid of a pod that is in the index of pods.
+pub(super) fn uid_at(pods: &[Option<PodEntry>], ix: PodIx) -> &str {
+    pods.get(ix).and_then(Option::as_ref).map_or("", |pod| &pod.fact.uid)
 }
 
 impl PodEntry {

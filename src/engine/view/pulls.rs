@@ -17,6 +17,7 @@ use super::{NodeEntry, View};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ClusterEvent, ListedImage, PodFact};
 use crate::engine::model::image::{normalized, repository_of};
+use crate::engine::model::name_map::NameMap;
 use crate::engine::model::pull::{
     FinishedPull, ImageSummary, NodePull, PeerScope, PrewarmPulls, PullFailure, PullSummary, SlowPull,
 };
@@ -42,7 +43,7 @@ const ABSENT: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct PullLedger {
     /// By the pod's uid.
-    pods: HashMap<Str, Vec<ContainerPullEvents>>,
+    pods: NameMap<Vec<ContainerPullEvents>>,
     /// So many pods are known that no further ones are noted.
     full: bool,
     /// The images that events named; equal texts are shared.
@@ -236,10 +237,10 @@ impl PullLedger {
         if container.is_none() && named.is_none() {
             return false;
         }
-        if !self.pods.contains_key(&event.object) {
+        if self.pods.get(&event.object).is_none() {
             if !self.full && self.pods.len() >= PODS {
                 // Events are kept for an hour, including those of pods that went before we looked.
-                self.pods.retain(|uid, _| is_there(uid));
+                self.pods.retain(|uid| is_there(uid));
                 self.full = self.pods.len() >= PODS;
             }
             if self.full {
@@ -247,7 +248,7 @@ impl PullLedger {
             }
         }
         let image = named.map(|image| self.shared(image));
-        let containers = self.pods.entry(event.object.clone()).or_default();
+        let containers = self.pods.get_or_default(&event.object);
         let is_it = |events: &ContainerPullEvents| match container {
             Some(container) => events.container.as_ref() == Some(container),
             None => events.container.is_none() && events.image == image,
@@ -296,6 +297,11 @@ impl PullLedger {
         let told = self.pods.get(uid)?.iter();
         let told = told.flat_map(|events| [events.pulling, events.pulled.map(|(written, _)| written)]).flatten();
         told.reduce(|one, other| if one.is_before(other) { other } else { one })
+    }
+
+    /// The uid of a pod as it is kept here, so that the pod shares it. Events mostly come before it.
+    pub(super) fn uid_of(&self, uid: &str) -> Option<&Str> {
+        self.pods.name(uid)
     }
 
     /// Forgets a pod that is gone; returns what was known of it.

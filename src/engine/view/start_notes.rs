@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use super::View;
+use super::pods::uid_at;
 use super::pulls::EventStamp;
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
@@ -85,7 +86,7 @@ impl View {
 
     /// Takes in an Event about a pod that is not gone, and what follows from it for the pod.
     pub(super) fn note_start(&mut self, event: &ClusterEvent, now: Timestamp) {
-        let is_there = |uid: &str| self.pod_index.contains_key(uid);
+        let is_there = |uid: &str| self.pod_index.find(uid, |ix| uid_at(&self.pods, ix)).is_some();
         if self.start_notes.take_in(event, is_there) || self.start_notes.pods.contains_key(&event.object) {
             self.judge_pod_again(&event.object, now);
         }

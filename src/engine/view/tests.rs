@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::engine::model::facts::{ConditionStatus, PodFact};
+use crate::engine::model::facts::{ClusterEvent, ConditionStatus, PodFact};
 use crate::engine::model::template::Template;
 
 const NOW: Timestamp = Timestamp::from_millis(0);
@@ -72,13 +72,53 @@ fn texts_that_stay_the_same_are_kept_once_however_often_something_changes() {
     view.observe(node(ConditionStatus::False), NOW);
     let (pod, node) = (&view.pods[0].as_ref().unwrap().fact, view.nodes[0].fact.as_ref().unwrap());
     assert_eq!((&*pod.resource_version, node.ready), ("2", ConditionStatus::False), "both changed");
-    let key = view.pod_index.keys().next().unwrap();
-    assert!(Arc::ptr_eq(&pod.uid, key) && Arc::ptr_eq(&pod.name, &before.0.name));
+    assert!(Arc::ptr_eq(&pod.uid, &before.0.uid) && Arc::ptr_eq(&pod.name, &before.0.name));
     assert!(
         Arc::ptr_eq(pod.node.as_ref().unwrap(), &view.nodes[0].name) && Arc::ptr_eq(&node.name, &view.nodes[0].name)
     );
     let label = |fact: &NodeFact| fact.labels.get("host").unwrap().clone();
     assert!(Arc::ptr_eq(&label(node), &label(&before.1)));
+}
+
+/// An Event tells the uid of its pod anew, too, and comes before the pod or after it.
+#[test]
+fn a_pods_uid_is_kept_once_with_what_events_tell_of_its_pulls() {
+    let pod = || {
+        let (uid, resource_version, node) = (Str::from("uid"), Str::from("1"), Some(Str::from("n1")));
+        Event::Pod(Box::new(PodFact { uid, resource_version, node, ..PodFact::default() }))
+    };
+    let pulling = || {
+        let (object, container, reason) = (Str::from("uid"), Some(Str::from("agent")), Str::from("Pulling"));
+        Event::Cluster(Box::new(ClusterEvent { object, container, reason, ..ClusterEvent::default() }))
+    };
+    for events in [[pod(), pulling()], [pulling(), pod()]] {
+        let mut view = View::default();
+        view.observe(daemonset(1, "agent:v1"), NOW);
+        events.into_iter().for_each(|event| view.observe(event, NOW));
+        let kept = &view.pods[0].as_ref().unwrap().fact.uid;
+        assert!(Arc::ptr_eq(kept, view.pulls.uid_of("uid").unwrap()));
+    }
+}
+
+#[test]
+fn a_node_keeps_its_pods_however_they_come_and_go() {
+    let mut pods = PodsOnNode::default();
+    for (pod, comes, left) in [
+        (1, true, &[1][..]),
+        (2, true, &[1, 2]),
+        (3, true, &[1, 2, 3]),
+        (2, false, &[1, 3]),
+        (1, false, &[3]),
+        (3, false, &[]),
+    ] {
+        if comes {
+            pods.add(pod)
+        } else {
+            pods.remove(pod)
+        }
+        assert_eq!(pods.as_slice(), left);
+    }
+    assert!(matches!(pods, PodsOnNode::AtMostOne(None)));
 }
 
 /// Only bookmarks come on the watch of revisions: what was just left is never taken for what is there now.

@@ -26,6 +26,8 @@ use crate::tui::words::{count, fit, fit_middle, width};
 
 /// The number of rows below the map about the selected node, the rule above them included.
 const ABOUT: u16 = 3;
+/// The same with a side pane, which tells its state: the rule names it, and the nodes that share its cell.
+const NAMED: u16 = 1;
 /// A site's name is cut down to this many cells before the numbers beside it are shortened.
 const LONG_NAME: usize = 10;
 /// The most cells of a site's bar.
@@ -33,7 +35,8 @@ const BAR: usize = 30;
 
 /// The part of the screen for the cells.
 pub(super) fn cells_area(parts: &ScreenParts) -> Rect {
-    let height = parts.list.height.saturating_sub(if parts.list.height > 2 * ABOUT { ABOUT } else { 0 });
+    let about = if parts.side.is_some() { NAMED } else { ABOUT };
+    let height = parts.list.height.saturating_sub(if parts.list.height > 2 * ABOUT { about } else { 0 });
     Rect { x: parts.list.x + 1, width: parts.list.width.saturating_sub(2), height, ..parts.list }
 }
 
@@ -51,7 +54,9 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
     draw_about(ctx, page, shown, &layout, below, buffer);
     if let Some(side) = parts.side {
         let side = node::open_side(ctx, side, buffer);
-        let bars = bars(ctx, page, shown, usize::from(side.width), usize::from(side.height / 2));
+        // By the height of the screen, so that a line more or less above moves bars and node as one, with the map: the terminal moves rows cheaply.
+        let most = (buffer.area.height * 2 / 5).min(side.height / 2);
+        let bars = bars(ctx, page, shown, usize::from(side.width), usize::from(most));
         let below = u16::try_from(bars.len()).unwrap_or(u16::MAX).saturating_add(1);
         put_lines(buffer, side, &bars);
         let rest = Rect { y: side.y + below, height: side.height.saturating_sub(below), ..side }.intersection(side);
