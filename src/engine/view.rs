@@ -13,7 +13,7 @@ use readiness::Readiness;
 use self::watch_states::WatchStates;
 use super::model::Str;
 use super::model::event::{Event, Permission, Right, WatchHealth, Watched};
-use super::model::facts::{DaemonSetFact, NodeFact, RevisionFact};
+use super::model::facts::{DaemonSetFact, ListedImage, NodeFact, RevisionFact};
 use super::model::gitops_owner::GitOpsOwner;
 use super::model::image::normalized;
 use super::model::name_index::NameIndex;
@@ -102,6 +102,8 @@ pub(crate) struct View {
     /// The label by which nodes are told apart into sites.
     site_label: SiteLabel,
     node_index: NameIndex,
+    /// The images that a node listed last: most nodes list the same ones, and share them.
+    listed_images: Arc<[ListedImage]>,
     natural: Vec<u32>,
     pods: Vec<Option<PodEntry>>,
     /// By uid. A pod that is in it is there.
@@ -156,6 +158,7 @@ impl Default for View {
             creation: Creation::default(),
             site_label: SiteLabel::default(),
             node_index: NameIndex::default(),
+            listed_images: Arc::default(),
             natural: Vec::new(),
             pods: Vec::new(),
             pod_index: NameIndex::default(),
@@ -426,6 +429,10 @@ impl View {
         fact.name = entry.name.clone();
         if let Some(known) = entry.fact.as_ref().filter(|known| known.labels == fact.labels) {
             fact.labels = known.labels.clone();
+        }
+        match fact.images == self.listed_images {
+            true => fact.images = Arc::clone(&self.listed_images),
+            false => self.listed_images = Arc::clone(&fact.images),
         }
         let gone = entry.fact.is_none();
         if let (Some(known), Some(received)) = (entry.version, fact.version)

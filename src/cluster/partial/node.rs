@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -305,7 +306,7 @@ impl Status<'_> {
         self.conditions.iter().flatten().find(|condition| text(&condition.kind) == kind)
     }
 
-    fn images(&self, wanted: &Wanted, interner: &mut Interner) -> Vec<ListedImage> {
+    fn images(&self, wanted: &Wanted, interner: &mut Interner) -> Arc<[ListedImage]> {
         let bytes = |image: &NodeImageWire<'_>| image.size_bytes.unwrap_or_default().0;
         let listed = self.images.iter().flatten();
         let named = listed.flat_map(|image| image.names.iter().flatten().map(move |name| (name, bytes(image))));
@@ -315,9 +316,7 @@ impl Status<'_> {
             .collect();
         // A kubelet lists images by size, and the sizes of the same images differ between reports.
         kept.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        // Only one or two of fifty images are kept, and there are as many of these vectors as nodes.
-        kept.shrink_to_fit();
-        kept
+        kept.into()
     }
 }
 

@@ -30,6 +30,10 @@ const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
 /// The same for all answers of a connection. The window is so large that an unread watch delays no other. A console has a dozen watches.
 const CONNECTION_WINDOW: u32 = 64 * 1024 * 1024;
 
+/// How much of an answer is read at once, over HTTP/1.1. A connection keeps a buffer of the largest read for as long as its watch is open, and would
+/// read 400 KiB at once while it lists.
+const READ_AT_ONCE: usize = 64 * 1024;
+
 /// The known protocol of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -69,7 +73,7 @@ where
             .http2_keep_alive_interval(KEEPALIVE_EVERY)
             .http2_keep_alive_timeout(KEEPALIVE_EVERY * 2)
             .build(http2);
-        let http1 = legacy::Client::builder(TokioExecutor::new()).build(http1);
+        let http1 = legacy::Client::builder(TokioExecutor::new()).http1_max_buf_size(READ_AT_ONCE).build(http1);
         Self { http1, http2, speaks: Arc::new(AtomicU8::new(Speaks::Unknown as u8)) }
     }
 

@@ -73,7 +73,7 @@ pub struct NodeFact {
     /// Images that the kubelet reported (`status.images`), as far as the cluster adapter kept them. An image in the list is on the
     /// node. An image outside the list may be on the node all the same, because kubelets report only the 50 largest
     /// (docs/kubernetes.md, *Image pulls*).
-    pub images: Vec<ListedImage>,
+    pub images: Arc<[ListedImage]>,
     /// Whether the kubelet reported fewer images than [`REPORTED_IMAGES`]. In that case, an image of a kept repository that is not in
     /// the list is not on the node.
     pub lists_all_images: bool,

@@ -72,7 +72,7 @@ fn say(console: &mut FakeConsole, fake: &FakeCluster, node: &str, reason: &str, 
 
 fn lists(fake: &mut FakeCluster, console: &mut FakeConsole, node: &str, image: &Str) {
     let listed = [ListedImage { name: AGENT.into(), bytes: 1 }, ListedImage { name: image.clone(), bytes: 1 }];
-    let fact = NodeFact { images: listed.to_vec(), ..fake.nodes[node].clone() };
+    let fact = NodeFact { images: listed.into(), ..fake.nodes[node].clone() };
     fake.nodes.insert(node.into(), fact.clone());
     console.engine.observe(Event::Node(Box::new(fact)), fake.now);
 }

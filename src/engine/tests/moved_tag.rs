@@ -23,7 +23,7 @@ fn changed(image: &str, policy: &str) -> (FakeCluster, FakeConsole) {
     fake.set_template(template_of(image, policy, "1"));
     fake.reconcile();
     fake.add_nodes((1..=6).map(|nth| format!("n{nth}").into()));
-    let reported = NodeFact { images: vec![listed(image)], ..fake.nodes["n5"].clone() };
+    let reported = NodeFact { images: [listed(image)].into(), ..fake.nodes["n5"].clone() };
     fake.nodes.insert("n5".into(), reported);
     let mut console = FakeConsole::open(&fake, "ops");
     console.ask(&mut fake, Command::Adopt).unwrap();

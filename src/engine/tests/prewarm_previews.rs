@@ -406,7 +406,7 @@ fn a_slot_that_a_roll_back_leaves_taken_is_named() {
     let nodes: Vec<_> = fake.nodes.keys().cloned().collect();
     for node in &nodes {
         fake.change_pod(node, |pod| pod.containers[0].image_present = true);
-        fake.change_node(node, |node| node.images = vec![ListedImage { name: "agent:v1".into(), bytes: 1 }]);
+        fake.change_node(node, |node| node.images = [ListedImage { name: "agent:v1".into(), bytes: 1 }].into());
     }
     fake.slow = true;
     console.set_image(&mut fake, "agent:v2");

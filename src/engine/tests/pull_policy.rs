@@ -27,7 +27,7 @@ fn the_pod_that_was_made_last_tells_what_admission_does() {
     fake.set_strategy(serde_json::json!({"type": "OnDelete"}));
     fake.set_template(template("agent:v2"));
     fake.reconcile();
-    fake.change_node("n3", |node| node.images = vec![ListedImage { name: "agent:v2".into(), bytes: 1 }]);
+    fake.change_node("n3", |node| node.images = [ListedImage { name: "agent:v2".into(), bytes: 1 }].into());
     console.run(&mut fake);
     assert_eq!(image_of(&mut console, &fake, "n3"), (ImageState::Present, false), "its kubelet lists the image");
 

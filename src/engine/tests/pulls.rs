@@ -270,7 +270,7 @@ fn how_an_image_is_known_to_be_there() {
     let there = PullState::Present { by: Evidence::AlreadyPresent, pull: None };
     assert_eq!(known(&mut console, &fake, "n2"), there);
     let listed = ListedImage { name: IMAGE.into(), bytes: 400_000_000 };
-    let node = NodeFact { images: vec![listed], ..fake.nodes["n3"].clone() };
+    let node = NodeFact { images: [listed].into(), ..fake.nodes["n3"].clone() };
     console.engine.observe(Event::Node(Box::new(node)), fake.now);
     assert_eq!(known(&mut console, &fake, "n3"), PullState::Present { by: Evidence::NodeStatus, pull: None });
     let agent = console.snapshot(&fake).pulls.images[1].clone();

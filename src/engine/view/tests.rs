@@ -207,3 +207,17 @@ fn a_guess_is_checked_against_what_the_controller_made_and_counts() {
     view.guess_current(NOW);
     assert_eq!(view.current, None, "a pod made from the template has another one");
 }
+
+/// Nodes that list the same images share the list; one that comes to list others has its own.
+#[test]
+fn nodes_that_list_the_same_images_share_the_list() {
+    let mut view = View::default();
+    let node = |name: &str, bytes| {
+        let images = [ListedImage { name: "agent:v1".into(), bytes }].into();
+        Event::Node(Box::new(NodeFact { name: name.into(), images, ..NodeFact::default() }))
+    };
+    [node("n1", 7), node("n2", 7), node("n3", 8)].into_iter().for_each(|event| view.observe(event, NOW));
+    let images = |ix: usize| &view.nodes[ix].fact.as_ref().unwrap().images;
+    assert!(Arc::ptr_eq(images(0), images(1)) && !Arc::ptr_eq(images(1), images(2)));
+    assert_eq!((images(1)[0].bytes, images(2)[0].bytes), (7, 8));
+}

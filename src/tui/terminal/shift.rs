@@ -35,7 +35,8 @@ pub(crate) fn shift(before: &Buffer, after: &Buffer, out: &mut Vec<u8>) -> Optio
     // The region also has the rows that go: those above the ones that move down, or below the ones that move up.
     let region = if down { rows.start - by..rows.end } else { rows.start..rows.end + by };
     let (top, bottom, change) = (region.start + 1, region.end, if down { 'L' } else { 'M' });
-    write!(out, "\x1b[{top};{bottom}r\x1b[{top}H\x1b[{by}{change}\x1b[r").ok()?;
+    let by_more = if by > 1 { by.to_string() } else { String::new() };
+    write!(out, "\x1b[{top};{bottom}r\x1b[{top}H\x1b[{by_more}{change}\x1b[r").ok()?;
     let mut shown = before.clone();
     let moved = &mut shown.content[region.start * width..region.end * width];
     let blank = by * width;

@@ -155,7 +155,7 @@ impl<'a> Assessor<'a> {
         if same.is_some_and(has_it) {
             return present(Evidence::ImageId, None);
         }
-        let images = entry.fact.as_ref().map(|fact| fact.images.as_slice()).unwrap_or_default();
+        let images = entry.fact.as_ref().map(|fact| &fact.images[..]).unwrap_or_default();
         let listed = || {
             let long = (!images.is_empty()).then(|| normalized(&needed.image));
             long.is_some_and(|long| images.iter().any(|image| normalized(&image.name) == long))
