@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::console::{TestConsole, text_of};
-use super::fixtures::{held, idle, running, target, updated};
+use super::fixtures::{failed, held, idle, running, target, updated};
+use crate::engine::model::cause::CauseKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{NodeState, RestartsView};
 use crate::engine::report::snapshot::{Counts, NodeView, Snapshot};
@@ -115,6 +116,36 @@ fn a_line_more_above_the_map_does_not_write_the_map_again() {
             println!("{width}x{height}: {cost} bytes");
             assert!(cost <= 600, "{width}x{height}: {cost} bytes");
         }
+    }
+}
+
+/// The first node that fails makes a line above the map. With a side pane the same node is told there, too. Map and pane move as one, so that written
+/// is only what was nowhere on the screen before, and not what the pane told of the node already.
+#[test]
+fn the_first_node_that_fails_with_the_map_open_writes_what_is_new() {
+    let node = |number: u32| {
+        let site = format!("site-{:02}", number / 100);
+        NodeView { site: site.as_str().into(), restarts: 2, ..updated(&format!("ipc-{number:05}"), 180) }
+    };
+    let nodes: Vec<_> = (0..15_000).map(node).collect();
+    let mut bad = failed("ipc-00000", CauseKind::CrashLoop, "3 restarts, more than 2", 180);
+    (bad.site, bad.restarts, bad.image) = (nodes[0].site.clone(), 3, nodes[0].image);
+    // Its pod serves meanwhile: nothing is down.
+    bad.blame = None;
+    let all = |first: &NodeView| std::iter::once(first.clone()).chain(nodes[1..].iter().cloned()).collect();
+    let counts = Counts { updated: 15_000, nodes: 15_000, available: 15_000, ..idle().counts };
+    for (width, height) in [(200, 50), (200, 51), (200, 52)] {
+        let mut screen = Screen::new(Vec::new());
+        screen.set_synchronized(2);
+        let snapshot = |first| Snapshot { nodes: all(first), counts, ..idle() };
+        let mut console = TestConsole::on(snapshot(&nodes[0]), width, height).typed("m");
+        show(&mut screen, &console);
+        screen.take_written();
+        console.see(snapshot(&bad));
+        let cost = show(&mut screen, &console);
+        println!("{width}x{height}: {cost} bytes: {:?}", String::from_utf8_lossy(&screen.take_written()));
+        assert!(console.screen().contains("1 crash loop (ipc-00000"), "{}", console.screen());
+        assert!(cost <= 280, "{width}x{height}: {cost} bytes");
     }
 }
 
