@@ -134,7 +134,7 @@ fn the_first_node_that_fails_with_the_map_open_writes_what_is_new() {
     bad.blame = None;
     let all = |first: &NodeView| std::iter::once(first.clone()).chain(nodes[1..].iter().cloned()).collect();
     let counts = Counts { updated: 15_000, nodes: 15_000, available: 15_000, ..idle().counts };
-    for (width, height) in [(200, 50), (200, 51), (200, 52)] {
+    for (width, height) in [(200, 50), (200, 51)] {
         let mut screen = Screen::new(Vec::new());
         screen.set_synchronized(2);
         let snapshot = |first| Snapshot { nodes: all(first), counts, ..idle() };
