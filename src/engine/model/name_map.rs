@@ -100,11 +100,16 @@ mod tests {
 
     #[test]
     fn does_what_a_hash_map_does() {
-        let mut dice = fastrand::Rng::with_seed(3);
+        let mut state = 3_u64;
+        // Throws dice: a number below `most`.
+        let mut dice = |most: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % most
+        };
         let (mut map, mut wanted) = (NameMap::<u32>::default(), HashMap::<Str, u32>::new());
         for turn in 0..10_000 {
-            let name = Str::from(format!("node-{}", dice.u32(..300)));
-            match dice.u32(..4) {
+            let name = Str::from(format!("node-{}", dice(300)));
+            match dice(4) {
                 0 => {
                     map.insert(name.clone(), turn);
                     wanted.insert(name, turn);

@@ -112,9 +112,9 @@ fn a_node_keeps_its_pods_however_they_come_and_go() {
         (3, false, &[]),
     ] {
         if comes {
-            pods.add(pod)
+            pods.add(pod);
         } else {
-            pods.remove(pod)
+            pods.remove(pod);
         }
         assert_eq!(pods.as_slice(), left);
     }

@@ -32,8 +32,10 @@ type Facts = BTreeMap<(Watched, String), String>;
 
 /// The adapter keeps only those of a node's images that are in the DaemonSet's repositories.
 fn of_node(mut node: NodeFact, wanted: &BTreeSet<String>) -> String {
-    node.images = node.images.iter().filter(|image| wanted.contains(repository_of(&image.name))).cloned().collect();
-    node.images.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut images: Vec<_> =
+        node.images.iter().filter(|image| wanted.contains(repository_of(&image.name))).cloned().collect();
+    images.sort_by(|a, b| a.name.cmp(&b.name));
+    node.images = images.into();
     format!("{node:#?}")
 }
 
