@@ -38,6 +38,7 @@ impl<T> NameMap<T> {
     }
 
     /// The value of a name, to be changed.
+    #[cfg(any(test, feature = "console"))]
     pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut T> {
         let place = self.place(name)?;
         Some(&mut self.entries[place].1)
@@ -53,6 +54,7 @@ impl<T> NameMap<T> {
     }
 
     /// Sets the value of a name.
+    #[cfg(any(test, feature = "console"))]
     pub(crate) fn insert(&mut self, name: Str, value: T) {
         match self.get_mut(&name) {
             Some(known) => *known = value,
