@@ -38,7 +38,6 @@ pub mod inspection;
 pub mod kubectl_command;
 pub mod labels;
 pub(crate) mod name_index;
-pub(crate) mod name_map;
 pub mod node;
 pub mod node_details;
 pub mod notice;

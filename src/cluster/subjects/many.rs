@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use tokio::sync::watch;
 
 use super::super::partial::{EventWire, Interner, NodeWire, PodWire, Wanted, text};
@@ -10,7 +11,6 @@ use super::super::watch::{NotUnderstood, OnUnreadable, Subject};
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::facts::NodeFact;
-use crate::engine::model::name_map::NameMap;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::clock_skew;
 use crate::engine::rules::warm_set::set_names_begin;
@@ -99,7 +99,7 @@ impl Subject for WatchedWarmPods {
 pub(crate) struct Nodes {
     wanted: watch::Receiver<Arc<Wanted>>,
     interner: Interner,
-    last_sent: NameMap<LastSent>,
+    last_sent: IndexMap<Str, LastSent>,
     server_now: ServerNow,
     /// During a listing, objects show the state of nodes and no recent change.
     listing: bool,
@@ -117,7 +117,7 @@ pub(crate) type ServerNow = Box<dyn Fn() -> Option<Timestamp> + Send>;
 
 impl Nodes {
     pub(crate) fn new(wanted: watch::Receiver<Arc<Wanted>>, server_now: ServerNow) -> Self {
-        Self { wanted, interner: Interner::default(), last_sent: NameMap::default(), server_now, listing: false }
+        Self { wanted, interner: Interner::default(), last_sent: IndexMap::default(), server_now, listing: false }
     }
 
     /// The deviation of the node's clock, from the time in `managedFields` of the write that brought its heartbeat. Without
@@ -168,13 +168,13 @@ impl Subject for Nodes {
 
     fn deleted(&mut self, wire: NodeWire<'_>) -> Option<Event> {
         let name = text(&wire.metadata.name);
-        self.last_sent.remove(name);
+        self.last_sent.swap_remove(name);
         Some(Event::NodeGone(name.into()))
     }
 
     fn listing(&mut self) -> Option<Event> {
         // During a listing everything is sent, also unchanged facts, because a node that is not named is gone.
-        self.last_sent = NameMap::default();
+        self.last_sent = IndexMap::default();
         self.listing = true;
         Some(Event::Listing(Watched::Nodes))
     }

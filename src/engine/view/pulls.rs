@@ -13,11 +13,12 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use indexmap::IndexMap;
+
 use super::{NodeEntry, View};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ClusterEvent, ListedImage, PodFact};
 use crate::engine::model::image::{normalized, repository_of};
-use crate::engine::model::name_map::NameMap;
 use crate::engine::model::pull::{
     FinishedPull, ImageSummary, NodePull, PeerScope, PrewarmPulls, PullFailure, PullSummary, SlowPull,
 };
@@ -43,7 +44,7 @@ const ABSENT: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct PullLedger {
     /// By the pod's uid.
-    pods: NameMap<Vec<ContainerPullEvents>>,
+    pods: IndexMap<Str, Vec<ContainerPullEvents>>,
     /// So many pods are known that no further ones are noted.
     full: bool,
     /// The images that events named; equal texts are shared.
@@ -237,10 +238,10 @@ impl PullLedger {
         if container.is_none() && named.is_none() {
             return false;
         }
-        if self.pods.get(&event.object).is_none() {
+        if !self.pods.contains_key(&event.object) {
             if !self.full && self.pods.len() >= PODS {
                 // Events are kept for an hour, including those of pods that went before we looked.
-                self.pods.retain(|uid| is_there(uid));
+                self.pods.retain(|uid, _| is_there(uid));
                 self.full = self.pods.len() >= PODS;
             }
             if self.full {
@@ -248,7 +249,7 @@ impl PullLedger {
             }
         }
         let image = named.map(|image| self.shared(image));
-        let containers = self.pods.get_or_default(&event.object);
+        let containers = self.pods.entry(event.object.clone()).or_default();
         let is_it = |events: &ContainerPullEvents| match container {
             Some(container) => events.container.as_ref() == Some(container),
             None => events.container.is_none() && events.image == image,
@@ -301,12 +302,12 @@ impl PullLedger {
 
     /// The uid of a pod as it is kept here, so that the pod shares it. Events mostly come before it.
     pub(super) fn uid_of(&self, uid: &str) -> Option<&Str> {
-        self.pods.name(uid)
+        Some(self.pods.get_key_value(uid)?.0)
     }
 
     /// Forgets a pod that is gone; returns what was known of it.
     pub(super) fn forget_pod(&mut self, uid: &str) -> Vec<ContainerPullEvents> {
-        let known = self.pods.remove(uid);
+        let known = self.pods.swap_remove(uid);
         self.full &= known.is_none();
         known.unwrap_or_default()
     }
