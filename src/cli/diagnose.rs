@@ -20,12 +20,13 @@ use super::json;
 use super::load;
 use super::output::Output;
 use super::status::{standing, with_all_watches};
-use super::suggested_commands::{CommandPlace, says_roll_back, suggested_commands, undo_command};
+use super::suggested_commands::{CommandPlace, command_of, suggested_commands};
 use crate::driver::Session;
 use crate::engine::model::Str;
 use crate::engine::model::inspection::{Inspection, Reading};
 use crate::engine::model::occupancy::NodeOccupancy;
 use crate::engine::model::time::ShortDuration;
+use crate::engine::report::advice::Advice;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingSign, OfferedCommand};
 use crate::engine::report::guidance::Guidance;
 use crate::engine::report::snapshot::Snapshot;
@@ -88,7 +89,6 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
         None if findings.is_empty() => lines.push("nothing is wrong, and nothing waits".to_owned()),
         None => {}
     }
-    let undo = undo_command(place, snapshot);
     let suggested: Vec<String> =
         suggested_commands(place, snapshot).iter().map(|way| format!("    → {}", way.line())).collect();
     lines.extend(suggested.iter().filter(|_| waits_for.is_none()).cloned());
@@ -98,7 +98,7 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
         lines.extend(suggested.iter().filter(|_| waits_for == Some(nth)).cloned());
         lines.extend(finding.evidence.iter().map(|evidence| format!("    {evidence}")));
         lines.extend(finding.held.iter().map(|held| format!("    {held}")));
-        lines.extend(finding.remedies.iter().map(|remedy| format!("    → {}", with_command(remedy, undo.as_deref()))));
+        lines.extend(finding.remedies.iter().map(|remedy| format!("    → {}", with_command(remedy, place, snapshot))));
         let command = |OfferedCommand { text, command }: &OfferedCommand| {
             Some(format!("    → {text}: {}", command.line(&place.flags()?)?))
         };
@@ -108,10 +108,10 @@ fn lines(place: &CommandPlace, snapshot: &Snapshot, diagnosis: &Diagnosis) -> Ve
 }
 
 /// A remedy, with its command if that is known.
-fn with_command(remedy: &str, undo: Option<&str>) -> String {
-    match undo.filter(|_| says_roll_back(remedy)) {
-        Some(undo) => format!("{remedy}: {undo}"),
-        None => remedy.to_owned(),
+fn with_command(remedy: &Advice, place: &CommandPlace, snapshot: &Snapshot) -> String {
+    match remedy.acts().find_map(|act| command_of(act, place, snapshot)) {
+        Some(command) => format!("{remedy}: {command}"),
+        None => remedy.to_string(),
     }
 }
 

@@ -304,8 +304,7 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
         }
         not_arrived(snapshot)
             .into_iter()
-            .chain(prewarm.refused())
-            .chain(prewarm.stuck_in_words())
+            .chain(prewarm.refused().into_iter().chain(prewarm.stuck_in_words()).map(|advice| advice.to_string()))
             .for_each(|line| say("", line));
     }
     say("view", snapshot.freshness().to_string());

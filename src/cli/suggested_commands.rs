@@ -8,6 +8,7 @@ use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource,
 };
 use crate::engine::model::shell::{shell_flag, shell_word, shell_words};
+use crate::engine::report::advice::RemedyAct;
 use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
@@ -183,14 +184,20 @@ fn another_image(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedC
     })
 }
 
-/// The command that rolls back, if the rollout leads forward and a roll back is possible.
-pub(crate) fn undo_command(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
-    snapshot.undo_is_free().then(|| CommandTarget::new(place, snapshot).command("undo")).flatten()
-}
-
-/// Whether the remedy mentions a roll back.
-pub(crate) fn says_roll_back(remedy: &str) -> bool {
-    remedy.starts_with("roll back") || remedy.ends_with("roll back")
+/// The command for what an advice asks for. `None` where it would be refused, where it needs a value that only the operator knows, and for what
+/// stands among the [`suggested_commands`] as soon as it helps.
+pub(crate) fn command_of(act: RemedyAct, place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
+    let words = match act {
+        // The rollout leads forward, and there is a revision to go back to.
+        RemedyAct::RollBack => snapshot.undo_is_free().then_some("undo")?,
+        RemedyAct::SetImage | RemedyAct::LimitPulls | RemedyAct::RaiseDeadline | RemedyAct::Prewarm => return None,
+        RemedyAct::Drive
+        | RemedyAct::LetGo
+        | RemedyAct::Resume
+        | RemedyAct::RetryPrewarm
+        | RemedyAct::CancelPrewarm => return None,
+    };
+    CommandTarget::new(place, snapshot).command(words)
 }
 
 /// The command that uncordons the remaining cordoned nodes.

@@ -1,6 +1,7 @@
 //! Makes the snapshot: puts the assessment and the plan into plain values for a front end.
 
 mod absent_images;
+pub mod advice;
 mod alarms;
 mod budget;
 pub mod clocks;

@@ -63,7 +63,7 @@ impl Handover {
                     @if !finding.nodes.is_empty() { p.names { (clean(&finding.nodes.join(" "))) } }
                     @for evidence in &finding.evidence { pre { (clean(&evidence.to_string())) } }
                     @for held in &finding.held { p { (clean(held)) } }
-                    @for remedy in &finding.remedies { p { "→ " (clean(remedy)) } }
+                    @for remedy in &finding.remedies { p { "→ " (clean(&remedy.to_string())) } }
                 }
             }
         }

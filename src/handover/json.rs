@@ -127,7 +127,7 @@ impl Handover {
             since: finding.since,
             evidence: finding.evidence.iter().map(|evidence| clean(&evidence.text)).collect(),
             held: finding.held.iter().map(|held| clean(held)).collect(),
-            remedies: finding.remedies.iter().map(|remedy| clean(remedy)).collect(),
+            remedies: finding.remedies.iter().map(|remedy| clean(&remedy.to_string())).collect(),
         };
         let line = |line: &'_ StoryLine| (line.who.as_deref().map(clean), line.node.as_deref().map(clean));
         ReportJson {

@@ -39,7 +39,7 @@ impl Handover {
             }
             finding.evidence.iter().for_each(|evidence| line(&format!("      {}", clean(&evidence.to_string()))));
             finding.held.iter().for_each(|held| line(&format!("      {}", clean(held))));
-            finding.remedies.iter().for_each(|remedy| line(&format!("      → {}", clean(remedy))));
+            finding.remedies.iter().for_each(|remedy| line(&format!("      → {}", clean(&remedy.to_string()))));
         }
         if wrong().next().is_none() {
             line(&format!("  {}", self.nothing_wrong()));

@@ -9,6 +9,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::prewarm::{Prewarm, PrewarmState, PrewarmView, PrewarmWait};
 use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
 use crate::engine::model::time::Timestamp;
+use crate::engine::report::advice::Advice;
 use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 
@@ -28,7 +29,7 @@ impl Telling<'_> {
         {
             self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {refused}"));
         }
-        let stuck = |prewarm: Option<&PrewarmView>| -> Vec<String> {
+        let stuck = |prewarm: Option<&PrewarmView>| -> Vec<Advice> {
             prewarm.into_iter().flat_map(PrewarmView::stuck_in_words).collect()
         };
         let known = stuck(was);

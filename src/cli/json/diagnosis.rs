@@ -1,9 +1,11 @@
 //! `diagnose`: the findings, one per cause.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::TypeMeta;
-use crate::cli::suggested_commands::{CommandPlace, says_roll_back, undo_command};
+use crate::cli::suggested_commands::{CommandPlace, command_of};
 use crate::engine::model::Str;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::shell::shell_words;
@@ -46,7 +48,7 @@ struct FindingJson<'a> {
     /// The resources that pods hold, of those that the nodes lack, if they were read.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     held: &'a [String],
-    remedies: &'a [String],
+    remedies: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     commands: Vec<CommandJson<'a>>,
 }
@@ -54,7 +56,7 @@ struct FindingJson<'a> {
 #[derive(Serialize)]
 struct CommandJson<'a> {
     /// The purpose of the command.
-    text: &'a str,
+    text: Cow<'a, str>,
     command: String,
     /// The words into which a shell splits the command, for programs.
     argv: Vec<String>,
@@ -69,7 +71,6 @@ struct EvidenceJson<'a> {
 impl<'a> DiagnosisJson<'a> {
     pub(crate) fn new(place: &'a CommandPlace, snapshot: &'a Snapshot, diagnosis: &'a Diagnosis) -> Self {
         let Diagnosis { findings, nodes, at_goal, updated } = diagnosis;
-        let undo = undo_command(place, snapshot);
         Self {
             meta: TypeMeta::new("Diagnosis"),
             at: snapshot.at,
@@ -79,20 +80,19 @@ impl<'a> DiagnosisJson<'a> {
             nodes: *nodes,
             at_goal: *at_goal,
             updated: *updated,
-            findings: findings.iter().map(|finding| FindingJson::of(finding, place, undo.as_deref())).collect(),
+            findings: findings.iter().map(|finding| FindingJson::of(finding, place, snapshot)).collect(),
         }
     }
 }
 
 impl<'a> CommandJson<'a> {
-    fn new(text: &'a str, command: String) -> Option<Self> {
-        Some(Self { text, argv: shell_words(&command)?, command })
+    fn new(text: impl Into<Cow<'a, str>>, command: String) -> Option<Self> {
+        Some(Self { text: text.into(), argv: shell_words(&command)?, command })
     }
 }
 
 impl<'a> FindingJson<'a> {
-    /// `undo`: the command that rolls back, where that leads anywhere.
-    fn of(finding: &'a Finding, place: &CommandPlace, undo: Option<&str>) -> Self {
+    fn of(finding: &'a Finding, place: &CommandPlace, snapshot: &Snapshot) -> Self {
         let Finding { kind, title, severity, nodes, since, evidence, remedies, commands, held, fails, tries_again: _ } =
             finding;
         let fails = *fails;
@@ -108,9 +108,12 @@ impl<'a> FindingJson<'a> {
         let command = |OfferedCommand { text, command }: &'a OfferedCommand| {
             CommandJson::new(text, command.line(&place.flags()?)?)
         };
-        let undo = remedies.iter().find(|remedy| says_roll_back(remedy)).zip(undo);
-        let undo = undo.and_then(|(remedy, undo)| CommandJson::new(remedy, undo.to_owned()));
-        let commands = undo.into_iter().chain(commands.iter().filter_map(command)).collect();
+        let of_act = remedies.iter().find_map(|remedy| {
+            let command = remedy.acts().find_map(|act| command_of(act, place, snapshot))?;
+            CommandJson::new(remedy.to_string(), command)
+        });
+        let commands = of_act.into_iter().chain(commands.iter().filter_map(command)).collect();
+        let remedies = remedies.iter().map(ToString::to_string).collect();
         Self { kind, cause, wrong, fails, title, nodes, since: *since, evidence, held, remedies, commands }
     }
 }

@@ -164,7 +164,11 @@ impl<'a> PrewarmJson<'a> {
             bytes_per_second: *throughput,
             refusal: refusal.as_ref().map(|(node, message)| RefusedWarmPod { node, message }),
             unobtainable: unobtainable.map(|why| why.to_string()),
-            stuck: stuck.iter().zip(prewarm.stuck_in_words()).map(StuckSetJson::new).collect(),
+            stuck: stuck
+                .iter()
+                .zip(prewarm.stuck_in_words().map(|advice| advice.to_string()))
+                .map(StuckSetJson::new)
+                .collect(),
             pulls: (!pulls.images.is_empty()).then(|| PrewarmPullsJson::new(pulls)),
             left_over: *left_over,
             deletion_refusal: deletion_refusal.as_ref().map(|(node, message)| RefusedWarmPod { node, message }),

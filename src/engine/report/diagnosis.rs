@@ -10,13 +10,13 @@
 //! The cause of a node is the one that the engine judges by (docs/kubernetes.md, *Why a pod is not healthy*). A hundred nodes with the same cause are
 //! one finding.
 
-pub mod acts;
 mod ages;
 mod remedies;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use super::advice::{Advice, RemedyAct};
 use super::snapshot::pull_words::PullEstimate;
 use super::snapshot::words::Why;
 use super::snapshot::{Alarm, NodeView, Phase, RevisionView, Snapshot};
@@ -99,7 +99,7 @@ pub struct Finding {
     /// The texts of the cluster about it, word by word; equal texts once.
     pub evidence: Vec<FindingEvidence>,
     /// What an operator can do, most fitting remedy first.
-    pub remedies: Vec<String>,
+    pub remedies: Vec<Advice>,
     /// Commands for the remedies, for the first of the nodes.
     pub commands: Vec<OfferedCommand>,
     /// The pods that hold a resource that others lack, where that was read.
@@ -169,8 +169,9 @@ impl Diagnosis {
         // The holds of nodes were computed as if the silent driver were alive.
         let silent = snapshot.silent_driver().filter(|_| snapshot.phase == Phase::Running);
         findings.extend(silent.map(|words| {
-            let what = ["drive it: whoever is to drive waits until that is clear, 15 s at most"];
-            Finding::new(FindingKind::Waits, words, Severity::Normal).do_this(&what)
+            let wait = Advice::says(": whoever is to drive waits until that is clear, 15 s at most");
+            let what = [Advice::asks("drive it", RemedyAct::Drive).then(wait)];
+            Finding::new(FindingKind::Waits, words, Severity::Normal).do_this(what)
         }));
         let compared = snapshot.comparisons.iter().map(|compared| compared.to_string());
         findings.extend(compared.map(|title| Finding::new(FindingKind::Comparison, title, Severity::Normal)));
@@ -315,8 +316,8 @@ impl Finding {
         self
     }
 
-    fn do_this(mut self, what: &[&str]) -> Self {
-        self.remedies = what.iter().map(|text| (*text).to_owned()).collect();
+    fn do_this(mut self, what: impl IntoIterator<Item = impl Into<Advice>>) -> Self {
+        self.remedies = what.into_iter().map(Into::into).collect();
         self
     }
 
@@ -369,18 +370,10 @@ fn tell_the_halt_by_its_causes(findings: &mut [Finding], snapshot: &Snapshot) {
     }
 }
 
-/// A remedy without the roll back, where that is offered beside it already; `None` if it is nothing else.
-pub fn beside_a_roll_back(remedy: &str) -> Option<&str> {
-    match remedy {
-        "roll back" => None,
-        other => Some(other.strip_suffix(", or roll back").unwrap_or(other)),
-    }
-}
-
 fn of_alarm(alarm: &Alarm) -> Finding {
     let tool = alarm.suspend_hint().map(|hint| format!("keep it from doing that again: {hint}"));
     let mut finding = Finding::new(FindingKind::Alarm, alarm.to_string(), Severity::Warning);
-    finding.remedies.extend(tool);
+    finding.remedies.extend(tool.map(Advice::from));
     finding
 }
 
@@ -394,13 +387,15 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
             _ => format!("{}; it is back", suspect.words(snapshot.at)).into(),
         });
         let found = warns(FindingKind::Suspect, "its node went down after the update".to_owned()).says(text);
-        let what: &[&str] = match node.counts_as_failed() {
-            true => &[
-                "look at the node: its kubelet, its disk, its link",
-                "roll back if others follow it; a resume accepts those that are back, and no longer counts them",
-            ],
-            false => &["look at the node: its kubelet, its disk, its link", "roll back if others follow it"],
+        let follows = Advice::roll_back().then(" if others follow it".into());
+        let what = match node.counts_as_failed() {
+            true => follows
+                .then("; ".into())
+                .then(Advice::asks("a resume", RemedyAct::Resume))
+                .then(" accepts those that are back, and no longer counts them".into()),
+            false => follows,
         };
+        let what = [Advice::says("look at the node: its kubelet, its disk, its link"), what];
         return Some(found.do_this(what).offers([remedies::describe_node(node)]));
     }
     if let Some(cause) = &node.cause
@@ -439,14 +434,14 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         let exit = restarted.exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
         let found = warns(FindingKind::Restarted, "restarts after it was ready".to_owned());
         let text: Str = format!("{} times{exit}", restarted.times).into();
-        let found = found.says(Some(text)).do_this(&["read the log of the run before"]);
+        let found = found.says(Some(text)).do_this(["read the log of the run before"]);
         return Some(found.offers(remedies::restarts(node, snapshot)));
     }
     if node.keeps_restarting() {
         let found = warns(FindingKind::Restarted, "restarts before it was ready".to_owned());
         let times =
             if node.restarts == 1 { "once so far".to_owned() } else { format!("{} times so far", node.restarts) };
-        let found = found.says(Some(times.into())).do_this(&["read the log of the run before"]);
+        let found = found.says(Some(times.into())).do_this(["read the log of the run before"]);
         return Some(found.offers(remedies::restarts(node, snapshot)));
     }
     // One that is over is no reason to look at a node that is well.
@@ -454,8 +449,12 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         && let Some((image, compared)) = slow_pull(node, snapshot)
     {
         let found = warns(FindingKind::SlowPull, format!("slow pull of {image}"));
-        let what = ["look at the link and the disk of the node", "pre-warm the image, or lower how many pull at once"];
-        return Some(found.says(Some(compared.into())).do_this(&what));
+        let fewer = Advice::asks("lower how many pull at once", RemedyAct::LimitPulls);
+        let what = [
+            Advice::says("look at the link and the disk of the node"),
+            Advice::asks("pre-warm the image", RemedyAct::Prewarm).or(fewer),
+        ];
+        return Some(found.says(Some(compared.into())).do_this(what));
     }
     if let Some(pressure) = &node.pressure {
         let found = warns(FindingKind::Pressure, format!("its node is under pressure: {pressure}"));
@@ -463,12 +462,12 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
             "free what its kubelet lacks: it evicts pods, and may reject the next one",
             "look at the conditions of the node",
         ];
-        return Some(found.do_this(&what));
+        return Some(found.do_this(what));
     }
     if let Some(millis) = node.notable_clock() {
         let found = warns(FindingKind::Clock, "its clock is off".to_owned());
         let what = ["set the clock of the node: its kubelet writes times that others compare with theirs"];
-        return Some(found.says(Some(ClockOff(millis).to_string().into())).do_this(&what));
+        return Some(found.says(Some(ClockOff(millis).to_string().into())).do_this(what));
     }
     match node.state {
         NodeState::Updated | NodeState::Ineligible => None,

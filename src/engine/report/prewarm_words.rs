@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::advice::{Advice, RemedyAct};
 use super::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::config::Timing;
@@ -196,20 +197,25 @@ impl PrewarmView {
     }
 
     /// Why StatefulSets are stuck, with the remedy for each.
-    pub fn stuck_in_words(&self) -> impl Iterator<Item = String> + '_ {
-        self.stuck.iter().map(|stuck| format!("{stuck}; {}", stuck.remedy()))
+    pub fn stuck_in_words(&self) -> impl Iterator<Item = Advice> + '_ {
+        self.stuck.iter().map(|stuck| Advice::says(format!("{stuck}; ")).then(stuck.remedy()))
     }
 
     /// The refusal of the pods by the API server, in its words, or of the image by the registry, with the remedy.
-    pub fn refused(&self) -> Option<String> {
+    pub fn refused(&self) -> Option<Advice> {
         if let Some(unobtainable) = self.unobtainable {
-            return Some(format!("{unobtainable}; mend the image or the pull secret, then retry, or cancel it"));
+            let mend = Advice::says(format!("{unobtainable}; mend the image or the pull secret, "));
+            let retry = mend.then(Advice::asks("then retry", RemedyAct::RetryPrewarm));
+            return Some(retry.or(Advice::asks("cancel it", RemedyAct::CancelPrewarm)));
         }
         if let Some((node, message)) = &self.refusal {
-            return Some(format!("its pod on {node} is refused: {message}; {}", refusal_remedy(message)));
+            let refused = Advice::says(format!("its pod on {node} is refused: {message}; "));
+            return Some(refused.then(refusal_remedy(message)));
         }
         let (node, message) = self.leftover.refusal.as_ref()?;
-        Some(format!("its pod on {node} is not needed any more, and its deletion failed: {message}; it is tried again"))
+        let text =
+            format!("its pod on {node} is not needed any more, and its deletion failed: {message}; it is tried again");
+        Some(text.into())
     }
 
     /// How many pods that are no longer needed have still to be deleted, and the server's message where that failed: `2 pods for pre-warming that
@@ -303,26 +309,32 @@ impl fmt::Display for StuckSet {
 
 impl StuckSet {
     /// The remedy for a stuck StatefulSet.
-    fn remedy(&self) -> &'static str {
+    fn remedy(&self) -> Advice {
+        let cancel = || Advice::asks("cancel ends it", RemedyAct::CancelPrewarm);
         match &self.why {
-            StuckWhy::Failed(_) => "retry makes it anew, cancel ends it; with --method pods no node waits for another",
+            StuckWhy::Failed(_) => Advice::asks("retry makes it anew", RemedyAct::RetryPrewarm)
+                .then(", ".into())
+                .then(cancel())
+                .then("; with --method pods no node waits for another".into()),
             StuckWhy::NotRunning(_) => {
-                "the pod never becomes ready, as its image has no `sleep` (distroless): use --method pods, which needs none"
+                "the pod never becomes ready, as its image has no `sleep` (distroless): use --method pods, which needs none".into()
             }
-            StuckWhy::NodeDown => "it waits until the node is back; with --method pods no node waits for another",
-            StuckWhy::Unschedulable(_) => {
-                "it waits until a node takes it, cancel ends it; --method pods goes on elsewhere"
-            }
+            StuckWhy::NodeDown => "it waits until the node is back; with --method pods no node waits for another".into(),
+            StuckWhy::Unschedulable(_) => Advice::says("it waits until a node takes it, ")
+                .then(cancel())
+                .then("; --method pods goes on elsewhere".into()),
             StuckWhy::Refused(said) => refusal_remedy(said),
         }
     }
 }
 
 /// The remedy for pods that are refused with this message. They are tried again by themselves, one at a time.
-fn refusal_remedy(message: &str) -> &'static str {
+fn refusal_remedy(message: &str) -> Advice {
     if message.contains("because it is being terminated") {
-        "nothing new is created in a namespace that is being deleted: cancel it"
-    } else if message.contains("exceeded quota") {
+        let deleted = Advice::says("nothing new is created in a namespace that is being deleted: ");
+        return deleted.then(Advice::asks("cancel it", RemedyAct::CancelPrewarm));
+    }
+    let remedy = if message.contains("exceeded quota") {
         "raise the quota by one pod per node, or pre-warm fewer nodes with a selector"
     } else if message.contains("must specify") {
         "the quota demands requests or limits, and these pods set none: add a LimitRange with defaults"
@@ -332,5 +344,6 @@ fn refusal_remedy(message: &str) -> &'static str {
         "the README has the Role that rolldeck needs: `create` on pods"
     } else {
         "make the policy or webhook that refuses them admit pods with the label rolldeck.io/prewarm"
-    }
+    };
+    remedy.into()
 }

@@ -172,7 +172,7 @@ fn a_container_that_no_template_names_is_not_blamed_on_the_revision() {
     console.run_for(&mut fake, 10);
     let finding = found(&mut console, &fake, "n1");
     assert_eq!(finding.title, "image not found: mesh-proxy, which is not in the template");
-    assert!(finding.remedies[1].contains("neither a roll back nor another image helps"), "{finding:?}");
+    assert!(finding.remedies[1].to_string().contains("neither a roll back nor another image helps"), "{finding:?}");
     let halt = console.snapshot(&fake).halt.unwrap();
     assert_eq!(&*halt.why, "image not found (mesh-proxy, not in the template) on 1 node");
     let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
@@ -224,7 +224,8 @@ fn a_pod_of_an_earlier_revision_fails_of_its_own_image() {
     console.run_for(&mut fake, 10);
     let finding = found(&mut console, &fake, "n1");
     assert_eq!(finding.title, "image not found: agent:v2", "not that of the target");
-    assert_eq!(finding.remedies, ["let what is still of revision 2 be updated: revision 3 replaces it then"]);
+    let said: Vec<String> = finding.remedies.iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["let what is still of revision 2 be updated: revision 3 replaces it then"]);
 }
 
 /// A cause that comes after another one is as old as it is itself, and not as the trouble of its pod.

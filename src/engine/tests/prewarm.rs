@@ -169,7 +169,7 @@ fn pods_that_nobody_needs_any_more_are_counted_until_they_are_gone() {
         prewarm.left_over().unwrap(),
         format!("1 pod for pre-warming that nobody needs any more is left (n1: {said})")
     );
-    assert!(prewarm.refused().unwrap().contains("its deletion failed"), "{:?}", prewarm.refused());
+    assert!(prewarm.refused().unwrap().to_string().contains("its deletion failed"), "{:?}", prewarm.refused());
     fake.keeps_warm_pods = false;
     console.run_for(&mut fake, 10);
     assert_eq!(leftover(&mut console, &fake), PrewarmLeftover::default());
@@ -516,7 +516,7 @@ fn an_image_that_nobody_gets_is_not_tried_on_every_node() {
     }
     let prewarm = console.snapshot(&fake).prewarm.unwrap();
     assert!(prewarm.is_done(), "{prewarm}");
-    let said = prewarm.refused().unwrap();
+    let said = prewarm.refused().unwrap().to_string();
     assert!(
         said.starts_with("image not found on 4 nodes, and no node got it: no more is tried; mend the image"),
         "{said}"

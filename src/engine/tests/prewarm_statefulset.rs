@@ -222,7 +222,7 @@ fn its_pods_are_not_deleted_one_by_one_and_no_others_are_made_beside_them() {
     fake.warm_fails("n1", "failed to pull and unpack image: dial tcp 10.0.0.1:443: i/o timeout");
     console.run_for(&mut fake, 300);
     assert_eq!((fake.warm_nodes(), fake.warm_made), (vec!["n1".to_owned()], 1), "its kubelet tries again");
-    let stuck = view(&mut console, &fake).stuck_in_words().next().unwrap();
+    let stuck = view(&mut console, &fake).stuck_in_words().next().unwrap().to_string();
     assert!(stuck.contains("-0 on n1 holds up its StatefulSet") && stuck.contains("--method pods"), "{stuck}");
     // On request its pod is made anew.
     console.engine.command(Command::Prewarm(PrewarmCommand::Retry), fake.now).unwrap();
@@ -241,7 +241,7 @@ fn a_container_without_sleep_holds_it_up_and_that_is_said() {
     assert_eq!(state(&mut console, &fake, "n1"), PrewarmState::Present);
     let view = view(&mut console, &fake);
     assert!(matches!(view.stuck[0].why, StuckWhy::NotRunning(_)), "{:?}", view.stuck);
-    let said = view.stuck_in_words().next().unwrap();
+    let said = view.stuck_in_words().next().unwrap().to_string();
     assert!(said.contains("cannot run `sleep` (CrashLoopBackOff: ") && said.contains("--method pods"), "{said}");
     assert!(view.is_done(), "nothing more happens by itself");
 }
@@ -270,7 +270,7 @@ fn what_holds_it_up_is_said_a_node_down_no_node_or_a_quota() {
     let mut console = FakeConsole::open(&fake, "ops");
     console.engine.command(start(None), fake.now).unwrap();
     console.run_for(&mut fake, 40);
-    let said = view(&mut console, &fake).stuck_in_words().next().unwrap();
+    let said = view(&mut console, &fake).stuck_in_words().next().unwrap().to_string();
     assert!(said.contains("makes no pod") && said.contains("raise the quota"), "{said}");
 }
 
@@ -283,7 +283,9 @@ fn one_that_is_refused_is_tried_again_and_said_with_the_remedy() {
     console.engine.command(start(None), fake.now).unwrap();
     console.run_for(&mut fake, 10);
     let view_now = view(&mut console, &fake);
-    assert!(view_now.stuck_in_words().next().unwrap().contains("`list`, `create` and `delete` on statefulsets"));
+    assert!(
+        view_now.stuck_in_words().next().unwrap().to_string().contains("`list`, `create` and `delete` on statefulsets")
+    );
     assert!(!view_now.is_done());
     fake.refuses_sets = None;
     console.run_for(&mut fake, 60);

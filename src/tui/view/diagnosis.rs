@@ -22,10 +22,8 @@ use super::{RenderContext, put_lines};
 use crate::engine::model::container_log::LogRun;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::kubectl_command::{KubectlCommand, PodReading};
-use crate::engine::report::diagnosis::acts::{RemedyAct, with_acts};
-use crate::engine::report::diagnosis::{
-    Diagnosis, Finding, FindingKind, FindingSign, OfferedCommand, beside_a_roll_back,
-};
+use crate::engine::report::advice::{Advice, RemedyAct};
+use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind, FindingSign, OfferedCommand};
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::action::{ActionId, ActionScope, key_of};
 use crate::tui::model::ShownSnapshot;
@@ -202,9 +200,9 @@ fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: 
     let arrow = format!("  {} ", ctx.glyph(Glyph::Arrow));
     // The key that rolls back stands above the findings, or below the alarms.
     let offers_undo = shown.snapshot.remedies().iter().any(|remedy| remedy.is_undo());
-    let advice = |remedy| if offers_undo { beside_a_roll_back(remedy) } else { Some(remedy) };
-    for remedy in finding.remedies.iter().filter_map(|remedy| advice(remedy)) {
-        say(&with_acts(remedy, |act| keys_of_act(ctx, &shown.snapshot, act)), &arrow, ThemeRole::Ok);
+    let left = |advice: &Advice| if offers_undo { advice.beside_a_roll_back() } else { Some(advice.clone()) };
+    for advice in finding.remedies.iter().filter_map(left) {
+        say(&advice.with_acts(|act| keys_of_act(ctx, &shown.snapshot, act)), &arrow, ThemeRole::Ok);
     }
     for OfferedCommand { text, command } in &finding.commands {
         let line = ctx.model.cluster_flags.as_deref().and_then(|cluster| command.line(cluster));

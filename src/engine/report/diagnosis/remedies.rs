@@ -6,29 +6,30 @@ use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::container_log::{LogRun, LogSource};
 use crate::engine::model::kubectl_command::{KubectlCommand, PodReading};
 use crate::engine::model::pod_wait::PodWait;
+use crate::engine::report::advice::{Advice, RemedyAct};
 use crate::engine::report::snapshot::{NodeView, RevisionView, Snapshot};
 
 /// For this many finalizers at most, the text says who takes them off.
 const OWNERS: usize = 3;
 
 /// The remedies for the cause of a node, most fitting first.
-pub(super) fn of(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Vec<String> {
+pub(super) fn of(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Vec<Advice> {
     if let Some(container) = injected(cause, node, snapshot) {
         return vec![
-            format!(
+            Advice::says(format!(
                 "find who adds {container} to pods as they are created (a mutating webhook or policy), and correct it there"
-            ),
-            "leave revision and image as they are: pods of every revision get it, so that neither a roll back nor another image helps".to_owned(),
+            )),
+            "leave revision and image as they are: pods of every revision get it, so that neither a roll back nor another image helps".into(),
         ];
     }
-    if let Some(text) = is_left_behind(cause, node, snapshot) {
-        return vec![text];
+    if let Some(advice) = is_left_behind(cause, node, snapshot) {
+        return vec![advice];
     }
     if let (CauseKind::HeldByFinalizers, Some(PodWait::Finalizers(finalizers))) = (cause.kind, node.pod_wait.as_deref())
     {
-        return finalizers.iter().take(OWNERS).map(owner_of).collect();
+        return finalizers.iter().take(OWNERS).map(|finalizer| owner_of(finalizer).into()).collect();
     }
-    about(cause.kind).iter().map(|text| (*text).to_owned()).collect()
+    about(cause.kind)
 }
 
 /// Commands for the remedies, and for a closer look.
@@ -98,7 +99,7 @@ pub(super) fn describe_node(node: &NodeView) -> OfferedCommand {
 
 /// The remedy for a pod at another revision than the target that fails: the target replaces it. `None` where the cause is an image that the target
 /// needs, too.
-fn is_left_behind(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Option<String> {
+fn is_left_behind(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Option<Advice> {
     let target = snapshot.to.as_ref().filter(|_| snapshot.adopted && !node.at_target)?;
     let (revision, container) = (revision_of(node, snapshot)?, cause.container.as_ref()?);
     let image = |revision: &RevisionView| {
@@ -107,7 +108,9 @@ fn is_left_behind(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Option
     if cause.kind.is_about_the_image() && image(revision) == image(target) {
         return None;
     }
-    Some(format!("let what is still of {} be updated: {} replaces it then", revision.called(), target.called()))
+    let left = Advice::says(format!("let what is still of {} ", revision.called()));
+    let replaced = Advice::says(format!(": {} replaces it then", target.called()));
+    Some(left.then(Advice::asks("be updated", RemedyAct::LetGo)).then(replaced))
 }
 
 /// The owner that takes a finalizer off.
@@ -129,92 +132,120 @@ fn owner_of(finalizer: &Str) -> String {
 }
 
 /// The remedies for a cause, most fitting first.
-pub(super) fn about(kind: CauseKind) -> &'static [&'static str] {
+pub(super) fn about(kind: CauseKind) -> Vec<Advice> {
+    let say = |words: &'static str| Advice::says(words);
     match kind {
-        CauseKind::ImageNotFound => &[
-            "correct the name or the tag, or push the image",
-            "give the DaemonSet an image that is there, or roll back",
+        CauseKind::ImageNotFound => vec![
+            say("correct the name or the tag, or push the image"),
+            Advice::asks("give the DaemonSet an image that is there", RemedyAct::SetImage).or(Advice::roll_back()),
         ],
-        CauseKind::ImageDenied => &[
-            "check imagePullSecrets of the template and of its service account, and whether the registry lets them read",
-            "check the name of the image, too: some registries answer so for one that is not there",
+        CauseKind::ImageDenied => vec![
+            say(
+                "check imagePullSecrets of the template and of its service account, and whether the registry lets them read",
+            ),
+            say("check the name of the image, too: some registries answer so for one that is not there"),
         ],
         CauseKind::ImageRateLimited => {
-            &["wait: it is pulled again by itself", "lower how many pull at once, or pull from a mirror of your own"]
+            vec![
+                say("wait: it is pulled again by itself"),
+                Advice::asks("lower how many pull at once", RemedyAct::LimitPulls)
+                    .or(say("pull from a mirror of your own")),
+            ]
         }
         CauseKind::ImagePlatform => {
-            &["build the image for the architecture of the node", "leave such nodes out by a node selector"]
+            vec![
+                say("build the image for the architecture of the node"),
+                say("leave such nodes out by a node selector"),
+            ]
         }
-        CauseKind::ImageName => &["correct the name of the image in the template"],
-        CauseKind::ImageNeverPull => &["bring the image onto the node, or change imagePullPolicy: Never"],
-        CauseKind::ImageNetwork => &[
-            "check from the node whether the registry can be reached: link, name server, proxy, certificate",
-            "then wait: it is pulled again by itself",
+        CauseKind::ImageName => {
+            vec![Advice::asks("correct the name of the image in the template", RemedyAct::SetImage)]
+        }
+        CauseKind::ImageNeverPull => vec![say("bring the image onto the node, or change imagePullPolicy: Never")],
+        CauseKind::ImageNetwork => vec![
+            say("check from the node whether the registry can be reached: link, name server, proxy, certificate"),
+            say("then wait: it is pulled again by itself"),
         ],
-        CauseKind::ImageDisk => &[
-            "free disk space on the node, where its runtime keeps images, or enlarge that file system",
-            "then wait: it is pulled again by itself",
+        CauseKind::ImageDisk => vec![
+            say("free disk space on the node, where its runtime keeps images, or enlarge that file system"),
+            say("then wait: it is pulled again by itself"),
         ],
-        CauseKind::ImagePull => &[
-            "look at the container runtime of the node and at the registry, as the message says",
-            "then wait: it is pulled again by itself",
+        CauseKind::ImagePull => vec![
+            say("look at the container runtime of the node and at the registry, as the message says"),
+            say("then wait: it is pulled again by itself"),
         ],
-        CauseKind::VolumeMount => &[
-            "make the ConfigMap, Secret, claim or path that the message names, or correct its name in the template",
-            "look, where it is a volume of a driver, whether the driver's pod runs on the node, and whether another node still has the volume",
+        CauseKind::VolumeMount => vec![
+            say(
+                "make the ConfigMap, Secret, claim or path that the message names, or correct its name in the template",
+            ),
+            say(
+                "look, where it is a volume of a driver, whether the driver's pod runs on the node, and whether another node still has the volume",
+            ),
         ],
-        CauseKind::PodSandbox => &[
-            "look at the pod of the network plugin on the node: it configures CNI and gives out addresses",
-            "look at the container runtime of the node, where the message names a reserved name or a timeout",
+        CauseKind::PodSandbox => vec![
+            say("look at the pod of the network plugin on the node: it configures CNI and gives out addresses"),
+            say("look at the container runtime of the node, where the message names a reserved name or a timeout"),
         ],
-        CauseKind::Config => &["make the ConfigMap, Secret or key that the message names, or correct its name"],
-        CauseKind::ContainerStart => &[
-            "correct command, mounts or security settings as the message says",
-            "look at the container runtime of the node",
+        CauseKind::Config => vec![say("make the ConfigMap, Secret or key that the message names, or correct its name")],
+        CauseKind::ContainerStart => vec![
+            say("correct command, mounts or security settings as the message says"),
+            say("look at the container runtime of the node"),
         ],
-        CauseKind::CrashLoop => &["read the log of the run before", "roll back"],
+        CauseKind::CrashLoop => vec![say("read the log of the run before"), Advice::roll_back()],
         CauseKind::InitFailure => {
-            &["read what it wrote last: nothing after it starts until it ends well", "correct it, or roll back"]
+            vec![
+                say("read what it wrote last: nothing after it starts until it ends well"),
+                say("correct it").or(Advice::roll_back()),
+            ]
         }
-        CauseKind::OutOfMemory => &["raise the memory limit, or make it need less", "roll back"],
+        CauseKind::OutOfMemory => vec![say("raise the memory limit, or make it need less"), Advice::roll_back()],
         CauseKind::NotReady => {
-            &["look at the readiness probe and at the log: a container without a probe is ready once it runs"]
+            vec![say("look at the readiness probe and at the log: a container without a probe is ready once it runs")]
         }
-        CauseKind::ReadinessGate => &[
+        CauseKind::ReadinessGate => vec![say(
             "look at the controller that sets the condition which the message names: its containers are ready, and no kubelet sets that condition",
+        )],
+        CauseKind::Unschedulable => vec![
+            say("free what the message names on the node, or lower the requests of the template"),
+            say("give it a priority class, with which it takes the place of pods that matter less"),
         ],
-        CauseKind::Unschedulable => &[
-            "free what the message names on the node, or lower the requests of the template",
-            "give it a priority class, with which it takes the place of pods that matter less",
-        ],
-        CauseKind::SchedulerIdle => &[
+        CauseKind::SchedulerIdle => vec![say(
             "look at kube-scheduler: it has not looked at this pod, or has lost its lease; with a `schedulerName` in the template, at that scheduler",
+        )],
+        CauseKind::Rejected => vec![
+            say("free what the kubelet lacks: disk, memory, pods; its controller makes another pod by itself"),
+            say("look at the conditions of the node"),
         ],
-        CauseKind::Rejected => &[
-            "free what the kubelet lacks: disk, memory, pods; its controller makes another pod by itself",
-            "look at the conditions of the node",
-        ],
-        CauseKind::AdmissionRefused => &["change the template or the policy that the message names", "roll back"],
-        CauseKind::QuotaExceeded => &["raise the namespace's ResourceQuota, or free what it counts"],
-        CauseKind::CreationForbidden => &[
+        CauseKind::AdmissionRefused => {
+            vec![say("change the template or the policy that the message names"), Advice::roll_back()]
+        }
+        CauseKind::QuotaExceeded => vec![say("raise the namespace's ResourceQuota, or free what it counts")],
+        CauseKind::CreationForbidden => vec![say(
             "make the service account that is missing, or change the Pod Security level of the namespace, as the message says",
-        ],
-        CauseKind::PodInvalid => &["correct the template as the message says", "roll back"],
+        )],
+        CauseKind::PodInvalid => vec![say("correct the template as the message says"), Advice::roll_back()],
         CauseKind::NotCreated => {
-            &["look at the Events on the DaemonSet: its controller says there why it makes no pod"]
+            vec![say("look at the Events on the DaemonSet: its controller says there why it makes no pod")]
         }
         CauseKind::ControllerIdle => {
-            &["look at kube-controller-manager: it does not act on this DaemonSet, or has lost its lease"]
+            vec![say("look at kube-controller-manager: it does not act on this DaemonSet, or has lost its lease")]
         }
-        CauseKind::StuckTerminating => &[
-            "look whether the node answers, as its kubelet has not ended it, and at the Events for a volume that is not unmounted",
-            "delete it by force only when the node is gone for good",
+        CauseKind::StuckTerminating => vec![
+            say(
+                "look whether the node answers, as its kubelet has not ended it, and at the Events for a volume that is not unmounted",
+            ),
+            say("delete it by force only when the node is gone for good"),
         ],
-        CauseKind::HeldByFinalizers => &["look at the controllers that set them: each takes its own off"],
-        CauseKind::Deadline => &["look at its log and its Events", "raise the progress deadline, or roll back"],
-        CauseKind::NodeDown => &[
-            "look at the node: power, link, kubelet",
-            "wait for it: rolldeck replaces no pod there meanwhile; the DaemonSet's own controller, where it rolls, does",
+        CauseKind::HeldByFinalizers => vec![say("look at the controllers that set them: each takes its own off")],
+        CauseKind::Deadline => vec![
+            say("look at its log and its Events"),
+            Advice::asks("raise the progress deadline", RemedyAct::RaiseDeadline).or(Advice::roll_back()),
+        ],
+        CauseKind::NodeDown => vec![
+            say("look at the node: power, link, kubelet"),
+            say(
+                "wait for it: rolldeck replaces no pod there meanwhile; the DaemonSet's own controller, where it rolls, does",
+            ),
         ],
     }
 }
@@ -228,9 +259,27 @@ mod tests {
     fn each_remedy_is_something_to_do() {
         let tells = ["it ", "its ", "a ", "or ", "some ", "of ", "neither ", "rolldeck ", "where "];
         for kind in CauseKind::ALL {
-            for text in about(kind) {
+            for text in about(kind).iter().map(ToString::to_string) {
                 assert!(!tells.iter().any(|word| text.starts_with(word)), "{kind:?}: {text}");
             }
         }
+    }
+
+    /// What rolldeck does of it is an act: a remedy that says so in mere words would be shown without its key.
+    #[test]
+    fn what_rolldeck_does_of_a_remedy_is_an_act() {
+        let all: Vec<Advice> = CauseKind::ALL.into_iter().flat_map(about).collect();
+        for (words, act, times) in [
+            ("image", RemedyAct::SetImage, 2),
+            ("roll back", RemedyAct::RollBack, 7),
+            ("lower how many pull", RemedyAct::LimitPulls, 1),
+            ("deadline", RemedyAct::RaiseDeadline, 1),
+        ] {
+            let asks = |advice: &&Advice| advice.acts().any(|asked| asked == act);
+            assert_eq!(all.iter().filter(asks).count(), times, "{act:?}");
+            assert!(all.iter().filter(asks).all(|advice| advice.to_string().contains(words)), "{act:?}");
+        }
+        let rolls_back = |advice: &&Advice| advice.to_string().contains("roll back");
+        assert!(all.iter().filter(rolls_back).all(|advice| advice.acts().any(|act| act == RemedyAct::RollBack)));
     }
 }
