@@ -118,7 +118,7 @@ fn with_command(remedy: &Advice, place: &CommandPlace, snapshot: &Snapshot) -> S
 fn head(finding: &Finding, snapshot: &Snapshot) -> String {
     let sign = match finding.sign() {
         FindingSign::Wrong => "✗",
-        FindingSign::TriesAgain => "◐",
+        FindingSign::TriesAgain => "↻",
         FindingSign::Waits => "·",
     };
     let mut text = format!("{sign} {}", finding.title);

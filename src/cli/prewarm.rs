@@ -230,6 +230,14 @@ async fn follow(
                 return Ok(Exit::Done);
             }
             PrewarmEnd::GoesOn => {}
+            PrewarmEnd::BegunAnew => {
+                let off = CommandTarget::new(foreground.place(), &snapshot).named("tune --require-image=false");
+                let text = format!(
+                    "cancelled; the rollout's own pre-warming goes on, because it requires these images before an update: {off} ends that"
+                );
+                foreground.say(Topic::Advice, text)?;
+                return Ok(Exit::Incomplete);
+            }
             PrewarmEnd::Over(end) => {
                 let Ok(Exit::Halted) = end else { return end };
                 let failures = failures(foreground.place(), &snapshot);
@@ -316,6 +324,8 @@ fn not_arrived_everywhere(snapshot: &Snapshot) -> CliError {
 enum PrewarmEnd {
     GoesOn,
     Over(Result<Exit, CliError>),
+    /// It was cancelled, and the rollout pre-warms by itself what it requires.
+    BegunAnew,
     /// Pre-warming will not be completed, for this reason.
     Replaced(String),
 }
@@ -326,6 +336,9 @@ fn course(snapshot: &Snapshot, command: &PrewarmCommand) -> PrewarmEnd {
     }
     let Some(prewarm) = &snapshot.prewarm else {
         return match command {
+            PrewarmCommand::Cancel if snapshot.nodes.iter().any(|node| node.image_wait().is_some()) => {
+                PrewarmEnd::BegunAnew
+            }
             PrewarmCommand::Start { .. } => PrewarmEnd::Replaced("nothing is being pre-warmed any more".into()),
             _ => PrewarmEnd::Over(Ok(Exit::Done)),
         };
@@ -337,6 +350,9 @@ fn course(snapshot: &Snapshot, command: &PrewarmCommand) -> PrewarmEnd {
         }
         _ => asked.cancelled.is_some(),
     };
+    if !same && *command == PrewarmCommand::Cancel && asked.by.is_rolldeck() {
+        return PrewarmEnd::BegunAnew;
+    }
     if !same {
         return PrewarmEnd::Replaced(format!("{} asked for something else meanwhile", person_of(&asked.by.by)));
     }

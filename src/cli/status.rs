@@ -304,7 +304,9 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
         }
         not_arrived(snapshot)
             .into_iter()
-            .chain(prewarm.refused().into_iter().chain(prewarm.stuck_in_words()).map(|advice| advice.to_string()))
+            .chain(
+                snapshot.prewarm_refused().into_iter().chain(prewarm.stuck_in_words()).map(|advice| advice.to_string()),
+            )
             .for_each(|line| say("", line));
     }
     say("view", snapshot.freshness().to_string());

@@ -135,6 +135,7 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
         Remedy::LimitPulls { to } => return ("limitPulls", Some(format!("tune --max-pulling {to}"))),
         Remedy::PrewarmTarget { all: true } => ("prewarm", "prewarm"),
         Remedy::PrewarmTarget { all: false } => ("prewarm", "prewarm --next-step"),
+        Remedy::RetryPrewarm => ("prewarmRetry", "prewarm --retry"),
         Remedy::CancelPrewarm => ("prewarmCancel", "prewarm --cancel"),
         Remedy::Release => ("release", "release"),
         Remedy::ReleaseEarly => ("releaseEarly", "release --early"),
@@ -166,7 +167,11 @@ pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> V
         }
     }
     suggested.extend(uncordoning(place, snapshot));
-    suggested.extend(prewarming(place, snapshot));
+    for way in prewarming(place, snapshot) {
+        if !suggested.iter().any(|known| known.remedy == way.remedy) {
+            suggested.push(way);
+        }
+    }
     suggested
 }
 

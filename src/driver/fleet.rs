@@ -234,7 +234,12 @@ impl KnownFleet {
         let record = lease.and_then(|lease| lease.record_of(daemonset));
         let failed_pulls = pulls.map_or(0, |pulls| pulls.failed);
         let record_is_missing = self.record_is_missing(daemonset, &key, now);
-        let state = fleet_state(&Brief { failed_pulls, record_is_missing, ..brief(daemonset) }, record, driven);
+        // What was reported of another target says nothing of this one.
+        let of_target = |report: &FailingNodes| record.is_some_and(|it| report.is_about(it.intent.target.as_ref()));
+        let report = lease.and_then(|lease| lease.failing(now)).cloned().filter(of_target);
+        let lacks_images = report.as_ref().is_some_and(|report| report.lacks_images);
+        let known = Brief { failed_pulls, record_is_missing, lacks_images, ..brief(daemonset) };
+        let state = fleet_state(&known, record, driven);
         let ListedChange { to, from, template_of_others } = ListedChange::of(daemonset, revisions, record);
         let state = match state {
             // The controller counts pods at another revision than the target of the rollout, and a driver pauses the rollout first.
@@ -243,9 +248,6 @@ impl KnownFleet {
             }
             state => state,
         };
-        // What was reported of another target says nothing of this one.
-        let of_target = |report: &FailingNodes| record.is_some_and(|it| report.is_about(it.intent.target.as_ref()));
-        let report = lease.and_then(|lease| lease.failing(now)).cloned().filter(of_target);
         let last = lease.filter(|_| report.is_none()).and_then(|lease| lease.last_report(now));
         let last_failing = last.filter(|report| report.revision.is_some() && of_target(report)).cloned();
         let last_failing = last_failing.and_then(|report| LastFailing::new(report, now));
@@ -298,6 +300,7 @@ fn brief(daemonset: &PartialDaemonSet) -> Brief {
         observed: *observed,
         record_is_missing: false,
         failed_pulls: 0,
+        lacks_images: false,
     }
 }
 
@@ -470,6 +473,10 @@ mod tests {
         let failing = Brief { failed_pulls: 1, ..brief(&daemonset(2, 19)) };
         let state = |driven| fleet_state(&failing, Some(&moving), driven).to_string();
         assert_eq!((state(true), state(false)), ("running".to_owned(), "held".to_owned()), "its image is not there");
+        let lacks = Brief { lacks_images: true, ..brief(&daemonset(1, 20)) };
+        let state = |driven| fleet_state(&lacks, Some(&stepped), driven).to_string();
+        let runs = fleet_state(&brief(&daemonset(1, 20)), Some(&stepped), true).to_string();
+        assert_eq!((state(true), runs), ("held".to_owned(), "running".to_owned()), "its driver reports that");
     }
 
     /// The controller would report all pods of this DaemonSet as up to date.

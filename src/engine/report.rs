@@ -195,7 +195,7 @@ impl Engine {
         }
         let comes = |row: &Row| row.state.is_moving() || self.suspects.judgement().may_come_back(row.node);
         let moving = crowded || rows().any(|row| row.in_fleet && comes(row));
-        let in_line = self.plan.in_line > 0;
+        let in_line = self.plan.in_line > 0 && !self.stands_for_lack_of_images();
         let held = match self.rollout_hold(intent, now) {
             RolloutHold::Held(hold) => hold.told_by() == HoldToldBy::Held,
             RolloutHold::None => false,
@@ -237,7 +237,7 @@ impl Engine {
     fn pull_counts(&self) -> PullCounts {
         let mut counts = PullCounts::default();
         for row in self.assessment.rows().filter(|row| row.in_fleet) {
-            let count = match row.image {
+            let count = match self.shown_image(row) {
                 ImageState::Present => &mut counts.present,
                 ImageState::Pulling { .. } => &mut counts.pulling,
                 ImageState::Failed => &mut counts.failed,
@@ -402,7 +402,7 @@ impl Engine {
                 (ImageState::Failed, NodeState::Pulling, Some(since)) => {
                     ImageState::Pulling { since: self.view.our_time(since) }
                 }
-                (known, ..) => known,
+                _ => self.shown_image(row),
             },
             usual_pull: self.usual_pull(row).map(Box::new),
             images: row.images.clone(),

@@ -55,6 +55,8 @@ pub(crate) struct SiteCounts {
     pub(crate) nodes: u32,
     pub(crate) updated: u32,
     pub(crate) moving: u32,
+    /// The moving nodes that are in trouble and have not failed yet.
+    pub(crate) struggling: u32,
     /// Nodes in trouble, as in the list.
     pub(crate) trouble: u32,
     /// The nodes in trouble that have failed.
@@ -231,7 +233,7 @@ impl SiteCounts {
         let mut counts = Self::default();
         for node in indices.iter().filter_map(|index| nodes.get(*index as usize)) {
             let trouble = TroubleKind::of(node);
-            // A node in trouble that has not failed yet has the sign of a moving node, as in its row.
+            // A node in trouble that has not failed yet still moves, and has a sign of its own, as in its row.
             let still_moves = matches!(trouble, Some(TroubleKind::Restarted | TroubleKind::Struggling(_)));
             let is_trouble = trouble.is_some() && !still_moves;
             counts.nodes += u32::from(node.state != NodeState::Ineligible);
@@ -239,6 +241,7 @@ impl SiteCounts {
             counts.trouble += u32::from(is_trouble);
             counts.failed += u32::from(matches!(trouble, Some(TroubleKind::Failed(_))));
             counts.down += u32::from(node.state == NodeState::NodeDown && !is_trouble);
+            counts.struggling += u32::from(still_moves);
             counts.moving += u32::from(still_moves || badness(node) == 4);
         }
         counts

@@ -97,6 +97,7 @@ named! {
     Glyph {
         Updated = "updated",
         Moving = "moving",
+        Struggling = "struggling",
         Outdated = "outdated",
         Failed = "failed",
         Down = "down",

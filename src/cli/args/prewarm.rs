@@ -32,7 +32,8 @@ pub(crate) struct PrewarmArgs {
     /// Only on this node
     #[arg(long, value_name = "NAME", group = "where")]
     pub(crate) node: Option<String>,
-    /// Only on the nodes that partition and selector of the rollout let be updated
+    /// Only on the nodes that partition and selector let be updated now: those of the step that is reached, not of the one after it. A later step
+    /// adds its nodes
     #[arg(long, group = "where")]
     pub(crate) next_step: bool,
     /// So many nodes pull at once, updates included [default: the rollout's own limit]

@@ -25,7 +25,7 @@ impl Telling<'_> {
             (said(&prewarm.refusal), said(&prewarm.leftover.refusal), prewarm.unobtainable.map(|why| why.cause))
         };
         if let Some(prewarm) = is.filter(|is| was.map(refused).unwrap_or_default() != refused(is))
-            && let Some(refused) = prewarm.refused()
+            && let Some(refused) = self.snapshot.prewarm_refused()
         {
             self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {refused}"));
         }

@@ -142,11 +142,11 @@ impl DriveEnd {
             Phase::Native if snapshot.counts.updated == snapshot.counts.nodes => Some(Exit::Done),
             // Somebody released the rollout before its end, so the DaemonSet's controller continues it.
             Phase::Native => Some(Exit::Incomplete),
-            Phase::Held if self.until == DriveUntil::Held && self.drove && at_rest(snapshot) => Some(Exit::Done),
             // The step that is to be waited for does not come to its end, and nothing has failed on a node.
-            Phase::Running if self.until == DriveUntil::Held && self.drove && snapshot.stands_for_lack_of_images() => {
+            Phase::Held if self.until == DriveUntil::Held && self.drove && snapshot.stands_for_lack_of_images() => {
                 Some(Exit::Incomplete)
             }
+            Phase::Held if self.until == DriveUntil::Held && self.drove && at_rest(snapshot) => Some(Exit::Done),
             _ => None,
         }
     }

@@ -110,13 +110,8 @@ fn lacks_its_image() -> Snapshot {
     let target = rollout().to.unwrap();
     let images = target.images.iter().map(|(_, image)| image.clone()).collect();
     let prewarm = prewarmed.map(|prewarmed| PrewarmView { images, ..prewarmed });
-    let mut lacks = Snapshot {
-        phase: Phase::Running,
-        nodes: vec![lacking].into(),
-        alarms: Vec::new(),
-        prewarm,
-        ..script::driving()
-    };
+    let mut lacks =
+        Snapshot { phase: Phase::Held, nodes: vec![lacking].into(), alarms: Vec::new(), prewarm, ..script::driving() };
     lacks.settings.gates.require_image = true;
     lacks
 }
@@ -129,7 +124,7 @@ async fn a_drive_until_held_ends_where_the_images_that_are_needed_cannot_be_pull
         .run("drive ds/agent --until held")
         .await;
     assert_eq!(output.code, 3, "{}{}", output.text, output.error);
-    let waits = "waits for 1 node: 1 image not on the node: its pull failed, image not found (ipc-017)";
+    let waits = "waits for 1 node: 1 image not on the node: image not found (ipc-017)";
     assert_eq!(output.error.trim_end(), format!("Error: driving ends, as no node can be updated: it {waits}"));
     let next: Vec<&str> = output.text.lines().filter_map(|line| line.split_once("next: ")).map(|it| it.1).collect();
     let place = "--context prod-eu -n edge ds/agent";

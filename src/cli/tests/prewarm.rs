@@ -300,6 +300,20 @@ async fn a_cancellation_lasts_until_all_is_gone() {
     assert!(output.text.contains("pre-warming cancelled by ada@bastion-1, being cleaned up"), "{}", output.text);
 }
 
+/// The rollout pre-warms by itself what it requires: the cancellation is carried out, and what was to end goes on.
+#[tokio::test]
+async fn a_cancellation_of_what_the_rollout_requires_says_that_its_own_goes_on() {
+    let own = Prewarm { source: PrewarmSource::Template, by: By { by: OURSELVES.into(), at: at(600) }, ..asked() };
+    let script = Script::of(warm([PRESENT, pulling(), waiting()], asked()))
+        .previews(Danger::Bounded)
+        .then(warm([PRESENT, waiting(), waiting()], own));
+    let output = script.run("prewarm ds/agent --cancel").await;
+    assert_eq!((output.code, output.error.as_str()), (3, ""), "{}", output.text);
+    let said = "cancelled; the rollout's own pre-warming goes on, because it requires these images before an update: \
+                `rolldeck tune --require-image=false --context prod-eu -n edge ds/agent` ends that";
+    assert!(output.text.contains(said), "{}", output.text);
+}
+
 #[tokio::test]
 async fn a_cancellation_does_not_carry_on_a_rollout_that_nobody_drives() {
     let script = Script::of(warm([PRESENT, pulling(), waiting()], asked())).previews(Danger::Bounded).carries_on();

@@ -88,6 +88,7 @@ impl Engine {
         let placement = self.placement_of(&intent);
         effects.extend(placement.in_words());
         effects.extend(self.surge_in_words(command, limits.max_unavailable));
+        effects.extend(self.images_first_in_words(&intent, &nodes));
         if !nodes.is_empty() {
             effects.push(PASSES_DISRUPTION_BUDGETS.to_owned());
         }

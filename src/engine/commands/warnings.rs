@@ -1,14 +1,17 @@
 //! Warnings of a preview about protections that a command leaves without effect.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::engine::assess::plan::Limits;
+use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::machine::release::Then;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, PrewarmCommand};
-use crate::engine::model::hold::ImageWait;
+use crate::engine::model::hold::{Hold, ImageWait};
 use crate::engine::model::labels::Selector;
-use crate::engine::model::node::NodeIx;
+use crate::engine::model::node::{ImageState, NodeIx};
 use crate::engine::model::person_of;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{Direction, Intent};
@@ -94,18 +97,49 @@ impl Engine {
         ))
     }
 
+    /// That the images are brought first to those of `nodes` that lack them, where the rollout requires that.
+    pub(super) fn images_first_in_words(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
+        if !intent.gates.require_image || intent.direction() != Direction::Forward || nodes.is_empty() {
+            return None;
+        }
+        let has = |row: &Row| row.image == ImageState::Present || row.is_warm;
+        let named: HashSet<&Str> = nodes.iter().collect();
+        let lacks = self.assessment.rows().filter(|row| !has(row) && named.contains(&self.name(row)));
+        let (mut lacking, mut causes) = (0_usize, Vec::new());
+        for row in lacks {
+            lacking += 1;
+            if let Some(Hold::ImageAbsent(wait)) = self.plan.hold(row.node) {
+                causes.extend(wait.failure());
+            }
+        }
+        let whose = match lacking {
+            0 => return None,
+            1 => "Its image comes first: 1 node does not have it".to_owned(),
+            lacking => format!("Their images come first: {lacking} nodes do not have them"),
+        };
+        let failed = causes.first().map(|cause| format!("; on {} none comes by itself: {cause}", causes.len()));
+        Some(format!("{whose}, and no pod is replaced before its node has{}.", failed.unwrap_or_default()))
+    }
+
     /// A warning that an operator's request for pre-warming keeps the rollout's own from nodes that need their images before an update: one request is
     /// carried out at a time.
     pub(super) fn prewarms_something_else(&self, command: &Command, intent: &Intent) -> Option<String> {
         let lets_go = matches!(command, Command::Tune(_) | Command::Step(_) | Command::Select(_) | Command::Drive(_));
         let required = intent.gates.require_image && intent.direction() == Direction::Forward;
-        if !lets_go || !required || !self.is_ready_to_update(intent) {
-            return None;
-        }
         let (job, daemonset) = (self.warming.job.as_ref()?, self.view.daemonset.as_ref()?);
-        let images = daemonset.template.images();
-        let of_others = |node: &&NodeIx| matches!(job.brings(&images, **node), ImageWait::NotAsked { .. });
-        let waiting = self.plan.line.iter().filter(of_others).count();
+        let of_others = |images: &[Str], node: NodeIx| matches!(job.brings(images, node), ImageWait::NotAsked { .. });
+        let waiting = match (command, &intent.change) {
+            // Every node is to get these images, once steps let it go.
+            (Command::SetImage(_), Some(change)) if required => {
+                let images = self.template_wanted(change).ok()?.images();
+                self.assessment.rows().filter(|row| row.in_fleet && of_others(&images, row.node)).count()
+            }
+            _ if !lets_go || !required || !self.is_ready_to_update(intent) => return None,
+            _ => {
+                let images = daemonset.template.images();
+                self.plan.line.iter().filter(|node| of_others(&images, **node)).count()
+            }
+        };
         let by = person_of(&job.request.by.by);
         let wait = if waiting == 1 { "1 node waits" } else { &format!("{waiting} nodes wait") };
         (waiting > 0).then(|| {

@@ -148,8 +148,10 @@ impl fmt::Display for PrewarmCommand {
                 match nodes {
                     PrewarmNodes::All => Ok(()),
                     PrewarmNodes::Selector(selector) => write!(f, " on nodes with {selector}"),
-                    PrewarmNodes::NextStep => f.write_str(" on the nodes of the step"),
-                    PrewarmNodes::StepAhead => f.write_str(" on the nodes of the step and the next"),
+                    PrewarmNodes::NextStep => f.write_str(" on the nodes that may be updated now"),
+                    PrewarmNodes::StepAhead => {
+                        f.write_str(" on the nodes that may be updated now and those of the next step")
+                    }
                     PrewarmNodes::Node(name) => write!(f, " on {name}"),
                 }?;
                 match method {

@@ -35,6 +35,9 @@ pub struct FailingNodes {
     /// or an older rolldeck reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_since: Option<Timestamp>,
+    /// The rollout is held because the nodes that may be updated need images that cannot be pulled, so that none goes before somebody acts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_images: bool,
     /// How many nodes fail.
     pub nodes: u32,
     /// How many of them have failed and were accepted by an operator who resumed.

@@ -1,13 +1,19 @@
 //! Rollouts whose nodes need their images before an update (`require_image`), where nothing brings these images.
 
+use super::advice::Advice;
 use super::remedies::Remedy;
 use super::snapshot::{NodeView, Phase, Snapshot};
+use crate::engine::assess::rows::Row;
+use crate::engine::machine::Engine;
 use crate::engine::model::cause::CauseKind;
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::hold::{Hold, ImageWait};
-use crate::engine::model::node::NodeState;
+use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::prewarm::{PrewarmState, PrewarmView, PrewarmWait};
+use crate::engine::model::pull::PullState;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::PrewarmAhead;
+use crate::engine::model::template::Template;
 
 impl NodeView {
     /// What becomes of the images that its update waits for.
@@ -17,6 +23,58 @@ impl NodeView {
             _ => None,
         }
     }
+}
+
+impl Engine {
+    /// The state of the target's images on a node, as everything that is shown counts it: for a node that does not have the pod yet also what pulls
+    /// of pre-warming came to, which `Row::image` leaves out because no pod at the target is there.
+    pub(super) fn shown_image(&self, row: &Row) -> ImageState {
+        if !matches!(row.image, ImageState::Absent | ImageState::Unknown) {
+            return row.image;
+        }
+        let of_event = row.images.iter().find_map(|pull| match pull.state {
+            PullState::Pulling { since } => Some(ImageState::Pulling { since }),
+            PullState::Failed { .. } => Some(ImageState::Failed),
+            _ => None,
+        });
+        let of_pod = || match self.prewarm_state(row.node).filter(|_| self.prewarms_the_target())? {
+            PrewarmState::Pulling { since } => Some(ImageState::Pulling { since }),
+            PrewarmState::Failed { .. } => Some(ImageState::Failed),
+            PrewarmState::Waiting(_) | PrewarmState::Queued | PrewarmState::Present => None,
+        };
+        of_pod().or(of_event).unwrap_or(row.image)
+    }
+
+    /// Whether what is pre-warmed are the images of the target.
+    fn prewarms_the_target(&self) -> bool {
+        let (Some(job), Some(daemonset)) = (&self.warming.job, &self.view.daemonset) else { return false };
+        let brought = job.template.as_ref().map(Template::images).unwrap_or_default();
+        daemonset.template.images().iter().all(|image| brought.contains(image))
+    }
+
+    /// The same rule as [`Snapshot::stands_for_lack_of_images`]: such a rollout is held.
+    pub(super) fn stands_for_lack_of_images(&self) -> bool {
+        let rows = self.assessment.rows().filter(|row| row.in_fleet);
+        stand_for_images(rows.map(|row| (row.state, self.plan.hold(row.node))), |wait| wait.failure().is_some())
+    }
+}
+
+/// Whether of nodes with these states and holds each that may be updated waits for images in a way that `counts`, or cannot be updated by itself; and
+/// at least one waits.
+fn stand_for_images<'a>(
+    nodes: impl Iterator<Item = (NodeState, Option<&'a Hold>)>,
+    counts: impl Fn(&ImageWait) -> bool,
+) -> bool {
+    let mut any = false;
+    for (state, hold) in nodes {
+        match (state, hold) {
+            (NodeState::Updated, _) | (_, Some(Hold::Partition { .. } | Hold::Selector)) => {}
+            (_, Some(Hold::ImageAbsent(wait))) if counts(wait) => any = true,
+            (_, Some(Hold::Cordoned | Hold::NodeDown)) | (NodeState::NodeDown | NodeState::Failed, None) => {}
+            _ => return false,
+        }
+    }
+    any
 }
 
 impl Snapshot {
@@ -29,18 +87,8 @@ impl Snapshot {
     /// Whether nothing is on its way, and each node that may be updated waits for images that do not arrive by themselves, as `counts` says, or cannot
     /// be updated by itself: it is cordoned, down, or failed.
     pub fn stands_for_images(&self, counts: impl Fn(&ImageWait) -> bool) -> bool {
-        let may_go = |node: &&NodeView| {
-            let kept = matches!(node.hold, Some(Hold::Partition { .. } | Hold::Selector));
-            node.eligible && node.state != NodeState::Updated && !kept
-        };
-        let waits = |node: &NodeView| node.image_wait().is_some_and(&counts);
-        let is_out = |node: &NodeView| {
-            let held = matches!(node.hold, Some(Hold::Cordoned | Hold::NodeDown));
-            held || (node.hold.is_none() && matches!(node.state, NodeState::NodeDown | NodeState::Failed))
-        };
-        let mut left = self.nodes.iter().filter(may_go).peekable();
-        let any = self.nodes.iter().filter(may_go).any(waits);
-        self.phase == Phase::Running && left.peek().is_some() && any && left.all(|node| waits(node) || is_out(node))
+        let nodes = self.nodes.iter().filter(|node| node.eligible).map(|node| (node.state, node.hold.as_ref()));
+        matches!(self.phase, Phase::Running | Phase::Held) && stand_for_images(nodes, counts)
     }
 
     /// Whether a node that may be updated needs images whose pull failed and is not tried again by itself, also while nobody drives.
@@ -68,18 +116,32 @@ impl Snapshot {
         first.unwrap_or_default()
     }
 
-    /// The remedies for nodes that wait for images that do not arrive by themselves. Pre-warming that failed is tried again by a remedy of its own.
+    /// The remedies for nodes that wait for images that do not arrive by themselves.
     pub(super) fn ways_to_images(&self) -> Vec<Remedy> {
         let mut waits = self.nodes.iter().filter_map(|node| node.image_wait());
         if self.waits_for_missing_images() {
             let undo = self.undo_is_free().then_some(Remedy::Undo);
-            return [Remedy::SetImage].into_iter().chain(undo).collect();
+            // Without a driver nothing is pulled.
+            let is_driven = !matches!(self.driver, DriverView::Nobody | DriverView::Lost { .. });
+            let failed = |prewarm: &PrewarmView| prewarm.counts.failed > prewarm.counts.retrying;
+            let retry = self.prewarm.as_ref().filter(|prewarm| is_driven && failed(prewarm));
+            let retry = retry.map(|_| Remedy::RetryPrewarm);
+            return [Remedy::SetImage].into_iter().chain(undo).chain(retry).collect();
         }
         if waits.any(|wait| matches!(wait, ImageWait::NotAsked { .. })) {
             let all = self.settings.policies.prewarm == PrewarmAhead::All;
             return vec![Remedy::PrewarmTarget { all }, Remedy::CancelPrewarm];
         }
         Vec::new()
+    }
+
+    /// Why pre-warming as a whole stands, with the remedy ([`PrewarmView::refused`]). A cancellation is left out where the rollout would begin it anew.
+    pub fn prewarm_refused(&self) -> Option<Advice> {
+        let prewarm = self.prewarm.as_ref()?;
+        match prewarm.unobtainable.filter(|_| self.requires_what_it_prewarms(prewarm)) {
+            Some(unobtainable) => Some(unobtainable.advice()),
+            None => prewarm.refused(),
+        }
     }
 
     /// Whether pre-warming of the same images begins again after it is cancelled, because the rollout requires them.

@@ -26,6 +26,7 @@ impl Engine {
             at: Some(self.view.server_time(self.now)),
             revision: intent.target.clone(),
             runs_since: self.runs_since(&intent),
+            lacks_images: self.phase(true, &intent, self.now) == Phase::Held && self.stands_for_lack_of_images(),
             ..FailingNodes::default()
         };
         let mut causes: BTreeMap<String, u32> = BTreeMap::new();

@@ -116,6 +116,7 @@ impl Snapshot {
                 waits: "it is being deleted: no node is updated any more".into(),
                 remedies: Vec::new(),
             }),
+            Phase::Held if self.stands_for_lack_of_images() => Some(self.wait_for_own()),
             Phase::Held => Some(self.held(drive)),
             Phase::Complete => self.not_handed_back(driven && !self.has_silent_driver()),
             Phase::Idle if self.adopted => Some(Guidance {
@@ -226,11 +227,14 @@ impl Snapshot {
         let all = self.alarms.is_empty()
             && left.clone().any(in_the_way)
             && left.all(|node| !node.state.is_moving() && alone(node));
+        all.then(|| self.wait_for_own())
+    }
+
+    /// What each node left that the partition lets go waits for.
+    fn wait_for_own(&self) -> Guidance {
         let by_partition = |node: &NodeView| node.hold.as_ref().is_some_and(|hold| hold.kind() == HoldKind::Partition);
-        all.then(|| {
-            let waits = self.left_in_words(|node| !by_partition(node));
-            Guidance { waits, remedies: self.ways_to_images() }
-        })
+        let waits = self.left_in_words(|node| !by_partition(node));
+        Guidance { waits, remedies: self.ways_to_images() }
     }
 
     /// Guidance for where nothing moves and the next node waits for nodes that are down to come back. If none of them will, an alarm says so instead.
@@ -386,7 +390,7 @@ impl Snapshot {
                 (state, Some(hold)) => match hold.ended_by() {
                     HoldEndedBy::NodeReady => "down".to_owned(),
                     HoldEndedBy::Turn => state.to_string(),
-                    HoldEndedBy::TroubleOver | HoldEndedBy::Driver | HoldEndedBy::Itself => hold.to_string(),
+                    HoldEndedBy::TroubleOver | HoldEndedBy::Driver | HoldEndedBy::Itself => hold.in_common(),
                 },
             };
             match causes.iter_mut().find(|(known, _)| *known == words) {

@@ -204,9 +204,7 @@ impl PrewarmView {
     /// The refusal of the pods by the API server, in its words, or of the image by the registry, with the remedy.
     pub fn refused(&self) -> Option<Advice> {
         if let Some(unobtainable) = self.unobtainable {
-            let mend = Advice::says(format!("{unobtainable}; mend the image or the pull secret, "));
-            let retry = mend.then(Advice::asks("then retry", RemedyAct::RetryPrewarm));
-            return Some(retry.or(Advice::asks("cancel it", RemedyAct::CancelPrewarm)));
+            return Some(unobtainable.advice().or(Advice::asks("cancel it", RemedyAct::CancelPrewarm)));
         }
         if let Some((node, message)) = &self.refusal {
             let refused = Advice::says(format!("its pod on {node} is refused: {message}; "));
@@ -279,6 +277,14 @@ impl Snapshot {
                 let named = first_names(self.nodes.iter().filter(failing).map(|node| &*node.name));
                 self.budget.holds_slots_in_words(*limit, &named, self.phase == Phase::Halted)
             })
+    }
+}
+
+impl Unobtainable {
+    /// What brings it all the same.
+    pub(super) fn advice(self) -> Advice {
+        let mend = Advice::says(format!("{self}; mend the image or the pull secret, "));
+        mend.then(Advice::asks("then retry", RemedyAct::RetryPrewarm))
     }
 }
 

@@ -74,6 +74,8 @@ pub enum Remedy {
         /// On all nodes, as the rollout's setting says, and not only on those that may be updated.
         all: bool,
     },
+    /// Pull again where pre-warming failed and is not tried again by itself.
+    RetryPrewarm,
     /// Cancel what is pre-warmed now. The rollout then brings the images that it requires.
     CancelPrewarm,
     /// Hand the DaemonSet back to its controller.
@@ -137,6 +139,7 @@ impl fmt::Display for Remedy {
             Self::RaiseBudget { to } => write!(f, "raises the budget to {to}, so that the next node may go"),
             Self::LimitPulls { to } => write!(f, "limits how many pull at once, to {to} for example"),
             Self::PrewarmTarget { .. } => f.write_str("pre-warms the rollout's images in place of that"),
+            Self::RetryPrewarm => f.write_str("pulls again what failed"),
             Self::CancelPrewarm => f.write_str("cancels that; the rollout then brings its images by itself"),
             Self::Release => f.write_str("hands it back to its controller"),
             Self::ReleaseEarly => f.write_str("releases all the same: these pods are removed"),

@@ -185,7 +185,7 @@ pub enum Phase {
     Native,
     /// A rollout is recorded, but the DaemonSet is not adopted or the template not changed yet.
     Preparing,
-    /// No further node may be updated under the present partition and selector.
+    /// No further node may be updated under the present partition and selector, or those that may be need images that cannot be pulled.
     Held,
     /// Nodes are being updated.
     Running,

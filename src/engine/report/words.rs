@@ -153,7 +153,8 @@ impl Snapshot {
             }
             None => budget.to_string(),
         };
-        said + &above
+        let paced = if self.settings.budgets.pace.is_fixed() { "" } else { ", pace auto" };
+        said + paced + &above
     }
 
     /// `pull slots 2 of 2`; where pre-warming has another limit than the rollout, both: `pull slots 4: updates up to 2, pre-warm up to 8`.

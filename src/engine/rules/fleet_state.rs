@@ -23,6 +23,8 @@ pub struct Brief {
     pub record_is_missing: bool,
     /// The number of nodes on which an image could not be pulled, as far as known: without a driver, nothing comes of those pulls.
     pub failed_pulls: u32,
+    /// Its driver reports that no node goes before somebody acts, because images cannot be pulled ([`FailingNodes::lacks_images`]).
+    pub lacks_images: bool,
 }
 
 /// A DaemonSet's state, from its controller's counters and its record. It agrees with the rollout's own view as far as
@@ -116,7 +118,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     let old_unavailable = unavailable.saturating_sub(accepted);
     let would_move = outdated.saturating_sub(old_unavailable) > keep
         && (selector.is_none() || intent.direction() == Direction::Back);
-    let may_move = would_move && driven;
+    let may_move = would_move && driven && !daemonset.lacks_images;
     // Without a driver nobody removes nodes from the record. So the updates under way are over once all nodes but those with failed pulls are
     // available. A node that an operator accepted as failed is not under way, with or without a driver.
     let is_under_way = !in_progress.is_subset(acknowledged_failures);
@@ -129,7 +131,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         },
         // The rollout is not over while failed nodes are left.
         0 if accepted == 0 => at_rest(FleetState::Adopted),
-        _ if would_move => FleetState::Undriven,
+        _ if would_move && !driven => FleetState::Undriven,
         _ => FleetState::Held,
     }
 }

@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use super::prewarm::{requiring, start, state, warming};
-use crate::engine::model::command::{Command, PrewarmCommand};
+use crate::engine::model::command::{Command, PrewarmCommand, Step};
+use crate::engine::model::node::ImageState;
 use crate::engine::model::prewarm::{PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait};
+use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{PrewarmAhead, Tuning};
+use crate::engine::report::diagnosis::{Diagnosis, Finding};
 use crate::engine::report::remedies::Remedy;
+use crate::engine::report::snapshot::Phase;
 
 const TOO_MANY_PULLS: &str =
     "429 Too Many Requests - Server message: toomanyrequests: You have reached your pull rate limit";
@@ -91,15 +95,39 @@ fn nodes_that_need_an_image_which_cannot_be_pulled_say_so_and_offer_another() {
     console.run_for(&mut fake, 2);
     let snapshot = console.snapshot(&fake);
     assert!(snapshot.stands_for_lack_of_images() && fake.deleted.is_empty());
+    assert_eq!(snapshot.phase, Phase::Held, "no node goes before somebody acts");
+    assert!(console.engine.kept().failing.unwrap().lacks_images, "the list of all DaemonSets is told");
     let guidance = snapshot.guidance().unwrap();
-    let waits = "waits for 3 nodes: 3 image not on the node: its pull failed, image not found (n1, n2, n3)";
-    assert_eq!((guidance.waits.as_str(), guidance.remedies.as_slice()), (waits, &[Remedy::SetImage, Remedy::Undo][..]));
+    let waits = "waits for 3 nodes: 3 image not on the node: image not found (n1, n2, n3)";
+    let ways = [Remedy::SetImage, Remedy::Undo, Remedy::RetryPrewarm];
+    assert_eq!((guidance.waits.as_str(), guidance.remedies.as_slice()), (waits, &ways[..]));
     assert!(snapshot.requires_what_it_prewarms(snapshot.prewarm.as_ref().unwrap()), "a cancellation helps nobody");
     // Three refusals: the registry is asked by no further node.
     console.partition(&mut fake, 16);
     console.run_for(&mut fake, 3);
     assert_eq!(console.state(&fake, "n4").1, "image not on the node: not pulled, image not found on other nodes");
-    assert!(console.snapshot(&fake).stands_for_lack_of_images());
+    let snapshot = console.snapshot(&fake);
+    assert!(snapshot.stands_for_lack_of_images());
+    let waits = "waits for 4 nodes: 4 image not on the node: image not found (n1, n2, n3, …)";
+    assert_eq!(snapshot.guidance().unwrap().waits, waits, "one reason, on some of them and not tried on the other");
+    // The same count, and the same word, in the list, on the pages of nodes and in the summary.
+    let failed = snapshot.nodes.iter().filter(|node| node.image == ImageState::Failed).count();
+    assert_eq!((failed, snapshot.pulls.counts.failed), (3, 3));
+    // One finding.
+    let diagnosis = Diagnosis::of(&snapshot);
+    let of_images: Vec<&Finding> = diagnosis.findings.iter().filter(|it| it.title.contains("image")).collect();
+    let [finding] = of_images[..] else { panic!("{of_images:#?}") };
+    assert_eq!(
+        (finding.title.as_str(), finding.nodes.len()),
+        ("image not found: agent:v2, which the rollout requires", 4)
+    );
+    let said: Vec<String> = finding.remedies.iter().map(ToString::to_string).collect();
+    let retry = "image not found on 3 nodes, and no node got it: no more is tried; mend the image or the pull secret, then retry";
+    assert_eq!(said, [retry, "give the DaemonSet an image that is there, or roll back"], "a cancellation is in vain");
+    // Who lets more go reads that images come first.
+    let preview = console.engine.preview(&Command::Step(Step::Updated(IntOrPercent::Int(6))), fake.now).unwrap();
+    let first = "Their images come first: 6 nodes do not have them, and no pod is replaced before its node has; on 4 none comes by itself: image not found.";
+    assert!(preview.effects.iter().any(|line| line == first), "{preview:#?}");
     // A driver that is gone leaves the same advice behind.
     console.engine.command(Command::StopDriving, fake.now).unwrap();
     console.run_for(&mut fake, 3);
@@ -139,6 +167,10 @@ fn pre_warming_of_others_that_keeps_the_rollouts_own_from_its_nodes_is_named() {
         Command::Tune(Tuning { require_image: Some(true), prewarm: Some(PrewarmAhead::All), ..Tuning::default() });
     let warned = console.engine.preview(&again, fake.now).unwrap().warnings;
     let said = "What ops@bastion pre-warms now does not bring the images of this rollout: 19 nodes wait for them until";
+    assert!(warned.iter().any(|warning| warning.starts_with(said)), "{warned:?}");
+    let other = Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
+    let warned = console.engine.preview(&other, fake.now).unwrap().warnings;
+    let said = "What ops@bastion pre-warms now does not bring the images of this rollout: 20 nodes wait for them until";
     assert!(warned.iter().any(|warning| warning.starts_with(said)), "{warned:?}");
     // Each of the two ways that are offered helps.
     for way in [start(source, PrewarmNodes::NextStep, 3), Command::Prewarm(PrewarmCommand::Cancel)] {

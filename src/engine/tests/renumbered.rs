@@ -73,7 +73,7 @@ fn a_halt_stays_with_the_template_that_comes_back_by_other_hands() {
         assert_eq!(halts(&snapshot), [(bad, None)], "{numbers:?}");
         let words = |number| snapshot.renumbered_in_words(with_number(&snapshot, number));
         assert_eq!(words(3).as_deref(), Some("the template of 1"), "{numbers:?}");
-        let of_bad = if bad == 4 { "the template of 2" } else { "the template of 4, before that of 2" };
+        let of_bad = if bad == 4 { "the template of 2" } else { "the template of 4" };
         assert_eq!(words(bad).as_deref(), Some(of_bad));
         if number == 5 {
             let says = warned(&mut console, &fake, "agent:bad").unwrap();

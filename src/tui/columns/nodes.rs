@@ -359,10 +359,10 @@ pub(crate) fn sign(node: &NodeView) -> (Glyph, ThemeRole) {
         (NodeState::Outdated, _) => (Glyph::Outdated, ThemeRole::Held),
         (NodeState::Updated, _) => (Glyph::Updated, ThemeRole::Ok),
         (NodeState::Ineligible, _) => (Glyph::Ineligible, ThemeRole::Muted),
-        _ if node.restarted.is_some() => (Glyph::Moving, ThemeRole::Warn),
-        _ if node.lost_readiness => (Glyph::Moving, ThemeRole::Warn),
+        _ if node.restarted.is_some() => (Glyph::Struggling, ThemeRole::Warn),
+        _ if node.lost_readiness => (Glyph::Struggling, ThemeRole::Warn),
         _ if node.cause.as_ref().is_some_and(|cause| !cause.kind.is_ordinary_at_start()) => {
-            (Glyph::Moving, ThemeRole::Warn)
+            (Glyph::Struggling, ThemeRole::Warn)
         }
         _ => (Glyph::Moving, ThemeRole::Busy),
     }

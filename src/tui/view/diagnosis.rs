@@ -169,7 +169,7 @@ fn keys_of_act(ctx: &RenderContext<'_>, snapshot: &Snapshot, act: RemedyAct) -> 
 fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: usize) -> Vec<Line<'static>> {
     let (glyph, role) = match finding.sign() {
         FindingSign::Wrong => (Glyph::Failed, ThemeRole::Bad),
-        FindingSign::TriesAgain => (Glyph::Moving, ThemeRole::Warn),
+        FindingSign::TriesAgain => (Glyph::Struggling, ThemeRole::Warn),
         FindingSign::Waits => (Glyph::Dot, ThemeRole::Text),
     };
     let count = finding.nodes.len();

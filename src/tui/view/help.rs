@@ -117,8 +117,9 @@ fn lines(ctx: &RenderContext<'_>, cells: usize, screen: usize) -> Vec<Line<'stat
             _ => title.to_owned(),
         };
         lines.extend(wrap(&title, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Title))));
+        let mut said = None;
         for action in actions {
-            lines.extend(entry(ctx, action, cells));
+            lines.extend(entry(ctx, action, cells, &mut said));
         }
         lines.push(Line::default());
     }
@@ -181,8 +182,9 @@ fn dialog_keys(ctx: &RenderContext<'_>, cells: usize) -> Vec<Line<'static>> {
 fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
     Some(match glyph {
         Glyph::Updated => (ThemeRole::Ok, "updated; of a DaemonSet: idle; of a message: it is done"),
-        Glyph::Moving => {
-            (ThemeRole::Busy, "moving: terminating, creating, pulling, starting, soaking; pull failed: tried again")
+        Glyph::Moving => (ThemeRole::Busy, "moving: terminating, creating, pulling, starting, soaking"),
+        Glyph::Struggling => {
+            (ThemeRole::Warn, "in trouble, and not failed yet: crash loop, restarts, pull failed; it is tried again")
         }
         Glyph::Outdated => (ThemeRole::Held, "outdated, held; WHY says by what"),
         Glyph::Failed => (ThemeRole::Bad, "failed at the new revision; of a DaemonSet: halted"),
@@ -321,8 +323,14 @@ fn columns<R, P: 'static, C>(ctx: &RenderContext<'_>, columns: &[Column<R, P, C>
     lines.flatten().collect()
 }
 
-/// One action: its keys, its name, its effect, and why it is not possible now.
-fn entry(ctx: &RenderContext<'_>, action: &'static Action, cells: usize) -> Vec<Line<'static>> {
+/// One action: its keys, its name, its effect, and why it is not possible now. `said`: the last such reason that was said in full; one that comes again
+/// right after it is not repeated.
+fn entry(
+    ctx: &RenderContext<'_>,
+    action: &'static Action,
+    cells: usize,
+    said: &mut Option<String>,
+) -> Vec<Line<'static>> {
     let missing = action.available(ctx.model).err();
     let (key, role) = match missing {
         Some(_) => (ThemeRole::Unavailable, ThemeRole::Unavailable),
@@ -370,7 +378,8 @@ fn entry(ctx: &RenderContext<'_>, action: &'static Action, cells: usize) -> Vec<
     }
     // The title of the group tells that the console is read-only.
     if let Some(why) = missing.filter(|why| !why.starts_with("read-only")) {
-        let why = format!("not now: {why}");
+        let is_known = said.as_ref() == Some(&why);
+        let why = if is_known { "not now, as above".to_owned() } else { format!("not now: {}", said.insert(why)) };
         let indent = keys_cells + 3;
         let why = wrap(&why, cells.saturating_sub(indent));
         lines.extend(why.map(|line| Line::from(ctx.span(format!("{:indent$}{line}", ""), ThemeRole::Warn))));

@@ -186,7 +186,7 @@ fn draw_group(
 fn group_words(key: GroupKey, first: &NodeView) -> String {
     match (key, &first.hold) {
         (GroupKey::InLine, _) => "next in line".to_owned(),
-        (GroupKey::Held(_), Some(hold)) => hold.to_string(),
+        (GroupKey::Held(_), Some(hold)) => hold.in_common(),
         (GroupKey::Held(_) | GroupKey::Outdated, _) => "outdated".to_owned(),
         (GroupKey::NotReady, _) => "pod not ready, not by the rollout".to_owned(),
         (GroupKey::Down, _) => "node down, not by the rollout".to_owned(),

@@ -187,7 +187,8 @@ fn title(ctx: &RenderContext<'_>, name: &str, counts: SiteCounts, cells: usize) 
         (Glyph::Failed, counts.failed, ThemeRole::Bad),
         (Glyph::Suspect, counts.trouble - counts.failed, ThemeRole::Bad),
         (Glyph::Down, counts.down, ThemeRole::Warn),
-        (Glyph::Moving, counts.moving, ThemeRole::Busy),
+        (Glyph::Struggling, counts.struggling, ThemeRole::Warn),
+        (Glyph::Moving, counts.moving - counts.struggling, ThemeRole::Busy),
     ];
     let signs: Vec<(String, ThemeRole)> = signs
         .into_iter()

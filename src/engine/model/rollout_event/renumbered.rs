@@ -137,10 +137,10 @@ pub(crate) fn earlier_numbers<'a>(
     known
 }
 
-/// The words for a revision that had these numbers, the latest first: `the template of 2`; `None` if it had no other number.
+/// The words for a revision that had these numbers, the latest first: `the template of 2`; `None` if it had no other number. Only the latest is
+/// said: each roll back adds one.
 pub(crate) fn template_of(earlier: &[i64]) -> Option<String> {
-    let earlier: Vec<String> = earlier.iter().map(i64::to_string).collect();
-    (!earlier.is_empty()).then(|| format!("the template of {}", earlier.join(", before that of ")))
+    earlier.first().map(|latest| format!("the template of {latest}"))
 }
 
 /// The number of a revision, with its former numbers: `4 (the template of 2)`.
@@ -231,10 +231,10 @@ mod tests {
                 "roll back: template is that of revision 5; nodes",
                 "roll back: template is that of revision 7 (the template of 5); nodes",
             ),
-            ("halted at revision 2: crash", "halted at revision 6 (the template of 4, before that of 2): crash"),
+            ("halted at revision 2: crash", "halted at revision 6 (the template of 4): crash"),
             (
                 "template changed: revision 5 → that of revision 4, v3",
-                "template changed: revision 5 → that of revision 6 (the template of 4, before that of 2), v3",
+                "template changed: revision 5 → that of revision 6 (the template of 4), v3",
             ),
             ("to revision 3 of revision 55, revision ", "to revision 3 of revision 55, revision "),
         ] {

@@ -113,6 +113,11 @@ fn is_left_behind(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Option
     Some(left.then(Advice::asks("be updated", RemedyAct::LetGo)).then(replaced))
 }
 
+/// The remedy for an image that no node gets.
+pub(super) fn another_image() -> Advice {
+    Advice::asks("give the DaemonSet an image that is there", RemedyAct::SetImage).or(Advice::roll_back())
+}
+
 /// The owner that takes a finalizer off.
 fn owner_of(finalizer: &Str) -> String {
     match &**finalizer {
@@ -135,10 +140,7 @@ fn owner_of(finalizer: &Str) -> String {
 pub(super) fn about(kind: CauseKind) -> Vec<Advice> {
     let say = |words: &'static str| Advice::says(words);
     match kind {
-        CauseKind::ImageNotFound => vec![
-            say("correct the name or the tag, or push the image"),
-            Advice::asks("give the DaemonSet an image that is there", RemedyAct::SetImage).or(Advice::roll_back()),
-        ],
+        CauseKind::ImageNotFound => vec![say("correct the name or the tag, or push the image"), another_image()],
         CauseKind::ImageDenied => vec![
             say(
                 "check imagePullSecrets of the template and of its service account, and whether the registry lets them read",

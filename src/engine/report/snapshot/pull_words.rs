@@ -199,8 +199,7 @@ impl fmt::Display for PullCounts {
         let Self { present, pulling, failed, absent, unknown } = *self;
         let all = present + pulling + failed + absent + unknown;
         write!(f, "present on {present} of {all}")?;
-        for (count, words) in [(pulling, "pulling"), (failed, "failed"), (absent, "would pull"), (unknown, "not known")]
-        {
+        for (count, words) in [(pulling, "pulling"), (failed, "failed"), (absent, "absent"), (unknown, "not known")] {
             if count > 0 {
                 write!(f, ", {count} {words}")?;
             }

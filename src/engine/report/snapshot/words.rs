@@ -154,6 +154,17 @@ impl fmt::Display for Hold {
     }
 }
 
+impl Hold {
+    /// The words for nodes that it holds for the same reason, whatever else differs between them: that the pull of an image failed on some of them
+    /// and is not tried on the others is one reason.
+    pub fn in_common(&self) -> String {
+        match self {
+            Self::ImageAbsent(wait) if let Some(cause) = wait.failure() => format!("image not on the node: {cause}"),
+            hold => hold.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for ImageWait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -242,7 +242,12 @@ fn arm_first() -> String {
 
 /// The key for a remedy.
 fn key_of(remedy: Remedy) -> String {
-    action_of(remedy).key()
+    let key = action_of(remedy).key();
+    // The key of another screen works there only.
+    match remedy {
+        Remedy::RetryPrewarm => format!("{}, then {key}", ActionId::Prewarm.key()),
+        _ => key,
+    }
 }
 
 /// The console's action for a remedy.
@@ -267,6 +272,7 @@ fn action_of(remedy: Remedy) -> ActionId {
         | Remedy::RaiseBudget { .. }
         | Remedy::LimitPulls { .. } => ActionId::Tune,
         Remedy::PrewarmTarget { .. } | Remedy::CancelPrewarm => ActionId::Prewarm,
+        Remedy::RetryPrewarm => ActionId::RetryPrewarm,
         Remedy::Release | Remedy::ReleaseEarly | Remedy::DropUnreadableRecord | Remedy::DropForeignRecord => {
             ActionId::Release
         }
@@ -391,6 +397,7 @@ fn key_does(remedy: Remedy) -> String {
         | Remedy::LiftSelector { .. }
         | Remedy::LimitPulls { .. }
         | Remedy::PrewarmTarget { .. }
+        | Remedy::RetryPrewarm
         | Remedy::CancelPrewarm
         | Remedy::Brake
         | Remedy::RestoreOnDelete
@@ -420,7 +427,7 @@ pub(super) fn trouble(
                 TroubleKind::Suspect | TroubleKind::DownReplaced | TroubleKind::DownNext => {
                     (Glyph::Suspect, ThemeRole::Bad)
                 }
-                TroubleKind::Restarted | TroubleKind::Struggling(_) => (Glyph::Moving, ThemeRole::Warn),
+                TroubleKind::Restarted | TroubleKind::Struggling(_) => (Glyph::Struggling, ThemeRole::Warn),
             };
             vec![ctx.span(format!("{} {}", ctx.glyph(glyph), group(ctx, page, shown, trouble)), role)]
         })

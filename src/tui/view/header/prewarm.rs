@@ -96,7 +96,15 @@ fn words(
     if let Some(unobtainable) = &view.unobtainable {
         let cancel = (ActionId::CancelPrewarm, "cancel");
         // Where the rollout requires these images, pre-warming would begin again at once.
-        let offered = if snapshot.requires_what_it_prewarms(view) { &[RETRY][..] } else { &[RETRY, cancel][..] };
+        let in_vain = snapshot.requires_what_it_prewarms(view);
+        // What the rollout waits for offers the same key.
+        let is_offered = page.prewarm.is_none()
+            && snapshot.guidance().is_some_and(|guidance| guidance.remedies.contains(&Remedy::RetryPrewarm));
+        let offered = match (is_offered, in_vain) {
+            (true, _) => &[][..],
+            (false, true) => &[RETRY][..],
+            (false, false) => &[RETRY, cancel][..],
+        };
         let keys = on_screen(page, offered);
         return Some((format!("pre-warm: {unobtainable}"), keys));
     }

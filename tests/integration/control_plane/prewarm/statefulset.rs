@@ -43,7 +43,7 @@ fn sets(fixture: &RolloutFixture) -> Vec<Value> {
 
 /// The reasons why StatefulSets do not go on, in the words of status, console and command line.
 fn stuck(snapshot: &Snapshot) -> Vec<String> {
-    snapshot.prewarm.iter().flat_map(|prewarm| prewarm.stuck_in_words()).collect()
+    snapshot.prewarm.iter().flat_map(|prewarm| prewarm.stuck_in_words()).map(|advice| advice.to_string()).collect()
 }
 
 /// The namespace holds the objects that it held before. The Lease is the only addition, and says nothing of pre-warming any more.
