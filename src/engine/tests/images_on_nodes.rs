@@ -89,7 +89,7 @@ fn what_a_complete_list_lacks_is_pulled_in_every_view() {
     let snapshot = console.snapshot(&fake);
     let image = |name: &str| snapshot.nodes.iter().find(|node| &*node.name == name).unwrap().image;
     assert_eq!((image("n2"), image("n3")), (ImageState::Absent, ImageState::Unknown));
-    assert_eq!(snapshot.pulls.counts.to_string(), "present on 0 of 5, 1 would pull, 4 not known");
+    assert_eq!(snapshot.pulls.counts.to_string(), "present on 0 of 5, 1 absent, 4 not known");
 }
 
 /// What was set and never let go ran nowhere: a roll back does not lead to it.

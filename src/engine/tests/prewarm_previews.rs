@@ -11,7 +11,7 @@ use crate::engine::model::facts::{ContainerState, ListedImage};
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::settings::{Limit, Tuning};
+use crate::engine::model::settings::{Limit, Pace, Tuning};
 use crate::engine::model::time::UtcTime;
 
 const TIMED_OUT: &str = "failed to pull and unpack image: dial tcp 10.0.0.1:443: i/o timeout";
@@ -370,6 +370,13 @@ fn what_holds_the_slots_is_said() {
     let node = fake.deleted[0].clone();
     let snapshot = console.snapshot(&fake);
     assert_eq!(snapshot.budget_and_slots(), "down 1 of 1: 1 ours, pull slots 1 of 1 (1 fails)");
+    let mut paced = snapshot.clone();
+    paced.settings.budgets.pace = Pace::Auto;
+    assert!(
+        paced.budget_and_slots().ends_with("pull slots 1 of 1 (1 fails), pace auto"),
+        "{}",
+        paced.budget_and_slots()
+    );
     let PrewarmCommand::Start { source, nodes, method, .. } = start("v3") else { unreachable!() };
     let asked = PrewarmCommand::Start { source, nodes, limits: PrewarmLimits::default(), method };
     let waits = format!(

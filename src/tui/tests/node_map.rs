@@ -9,6 +9,7 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::message::ConsoleEffect;
+use crate::tui::theme::{Glyph, Glyphs};
 
 const SITES: [&str; 4] = ["munich", "hamburg", "wien", "brno"];
 
@@ -278,4 +279,23 @@ fn the_label_that_was_chosen_is_kept_for_the_daemonset() {
     console.effects.clear();
     console = console.typed(":site rock<enter>");
     assert_eq!((label(&console), &console.effects[..]), (None, &[][..]));
+}
+
+/// A pull needs nobody, a crash loop does: where there is no colour, their signs tell them apart.
+#[test]
+fn a_node_in_trouble_that_has_not_failed_has_a_sign_of_its_own() {
+    let loops = NodeView { state: NodeState::Starting, ..failed("ipc-1", CauseKind::CrashLoop, "exit 1", 30) };
+    let mut snapshot = running();
+    snapshot.nodes = vec![loops, target("ipc-2", NodeState::Pulling, 20)].into();
+    let mut console = TestConsole::on(snapshot, 80, 24).typed("m");
+    for (glyphs, signs, counts) in [(Glyphs::Unicode, "↻◐", "↻1 ◐1"), (Glyphs::Ascii, "%~", "%1 ~1")] {
+        console.model.glyphs = glyphs;
+        let screen = console.screen();
+        assert!(screen.contains(signs) && screen.contains(counts), "{screen}");
+        let legend = console.model.theme().glyph(Glyph::Struggling, glyphs).to_owned();
+        let mut help = TestConsole::on(running(), 200, 250);
+        help.model.glyphs = glyphs;
+        help.type_keys("?");
+        assert!(help.screen().contains(&format!("{legend}  in trouble, and not failed yet")), "{}", help.screen());
+    }
 }

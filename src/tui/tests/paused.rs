@@ -208,3 +208,12 @@ fn the_last_line_says_what_holds_once_the_dialog_is_closed() {
     protected.model.protected = true;
     assert_eq!(last(&protected.typed("A")), "esc closes the dialog; nothing is changed");
 }
+
+/// Who takes over a paused rollout is not told to pause it.
+#[test]
+fn who_begins_to_drive_a_paused_rollout_reads_what_resumes_it() {
+    let free = Snapshot { driver: DriverView::Nobody, ..fixtures::paused() };
+    let screen = TestConsole::on(free, 120, 40).typed("AD").answered(preview(Danger::Serious)).screen();
+    assert!(screen.contains("It is paused, and stays so: C resumes it; D stops driving"), "{screen}");
+    assert!(!screen.contains("P pauses it"), "{screen}");
+}

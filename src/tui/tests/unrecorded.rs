@@ -34,6 +34,7 @@ fn to_drive_is_refused_until_there_is_a_record_and_not_after() {
     let [gone, anew] = recorded_anew();
     let narrow = TestConsole::on(gone.clone(), 80, 24).screen();
     assert!(narrow.contains("nothing is driven: no record is left of the rollout"), "{narrow}");
+    assert!(narrow.contains("are not known"), "what a lost record takes along is told to its end: {narrow}");
     let limits = TestConsole::on(gone.clone(), 80, 24).typed("A").typed("L").screen();
     assert!(limits.contains("[ Begin a new record ]") && !limits.contains("[ Change ]"), "{limits}");
     let warns = "a new one begins with the defaults: where it had others, set them first (flags of `adopt`).";
@@ -41,7 +42,7 @@ fn to_drive_is_refused_until_there_is_a_record_and_not_after() {
     let step = TestConsole::on(gone.clone(), 120, 40).typed("A").typed("S").answered(warned).screen();
     assert!(step.contains("where it had others, set them first (L)."), "{step}");
     let screen = TestConsole::on(gone, 120, 40).typed("A").typed("D").screen();
-    assert!(screen.contains("no record is left of the rollout for which rolldeck set OnDelete"), "{screen}");
+    assert!(screen.contains("no record is left of the rollout; its limits"), "{screen}");
     assert!(screen.contains("L sets its limits, which begins a new record"), "{screen}");
     assert!(screen.contains("no record is left of the rollout: L sets its limits, which begins a new one"), "{screen}");
     let screen = TestConsole::on(anew, 120, 40).typed("A").typed("D").screen();

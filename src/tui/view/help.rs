@@ -184,7 +184,7 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
         Glyph::Updated => (ThemeRole::Ok, "updated; of a DaemonSet: idle; of a message: it is done"),
         Glyph::Moving => (ThemeRole::Busy, "moving: terminating, creating, pulling, starting, soaking"),
         Glyph::Struggling => {
-            (ThemeRole::Warn, "in trouble, and not failed yet: crash loop, restarts, pull failed; it is tried again")
+            (ThemeRole::Warn, "in trouble, and not failed yet, such as a crash loop; WHY says in which")
         }
         Glyph::Outdated => (ThemeRole::Held, "outdated, held; WHY says by what"),
         Glyph::Failed => (ThemeRole::Bad, "failed at the new revision; of a DaemonSet: halted"),

@@ -23,7 +23,7 @@ fn what_is_deployed_after_a_step_without_a_record_waits_for_a_resume() {
     delete_lease(&made);
     let status = made.said(&["status", DS]);
     println!("{status}");
-    assert!(status.contains("no record is left of the rollout for which rolldeck set OnDelete"), "{status}");
+    assert!(status.contains("no record is left of the rollout; its limits"), "{status}");
     assert!(status.contains("rolldeck adopt"), "{status}");
     let step = text(&made.operator.run(&["step", DS, "--to", "4", "--yes"]));
     println!("{step}");

@@ -48,9 +48,9 @@ pub(super) fn fill_stops(body: &mut DialogBody<'_>, snapshot: &Snapshot) {
         return;
     }
     let key = |id: ActionId| key_of(body.ctx.model, id.action());
-    let pauses = match snapshot.paused {
-        Some(_) => format!("It is paused, and stays so: {} resumes it", key(ActionId::Resume)),
-        None => format!("{} pauses it", key(ActionId::Pause)),
+    let pauses = match snapshot.paused.is_some() || matches!(snapshot.phase, Phase::Paused(_)) {
+        true => format!("It is paused, and stays so: {} resumes it", key(ActionId::Resume)),
+        false => format!("{} pauses it", key(ActionId::Pause)),
     };
     let stops = format!(
         "{pauses}; {} stops driving, and what is left then waits until somebody drives again.",
