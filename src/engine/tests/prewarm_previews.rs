@@ -370,7 +370,7 @@ fn what_holds_the_slots_is_said() {
     let node = fake.deleted[0].clone();
     let snapshot = console.snapshot(&fake);
     assert_eq!(snapshot.budget_and_slots(), "down 1 of 1: 1 ours, pull slots 1 of 1 (1 fails)");
-    let mut paced = snapshot.clone();
+    let mut paced = snapshot;
     paced.settings.budgets.pace = Pace::Auto;
     assert!(
         paced.budget_and_slots().ends_with("pull slots 1 of 1 (1 fails), pace auto"),
