@@ -32,11 +32,11 @@ pub enum RemedyAct {
 /// An advice, in words of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Advice {
-    parts: Vec<Part>,
+    parts: Vec<AdvicePart>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Part {
+enum AdvicePart {
     /// Words that ask for nothing that rolldeck does.
     Says(Cow<'static, str>),
     /// Words that ask for an act.
@@ -45,7 +45,7 @@ enum Part {
     Or,
 }
 
-impl Part {
+impl AdvicePart {
     fn words(&self) -> &str {
         match self {
             Self::Says(words) => words,
@@ -58,12 +58,12 @@ impl Part {
 impl Advice {
     /// An advice that asks for something outside of rolldeck.
     pub fn says(words: impl Into<Cow<'static, str>>) -> Self {
-        Self { parts: vec![Part::Says(words.into())] }
+        Self { parts: vec![AdvicePart::Says(words.into())] }
     }
 
     /// An advice that asks for `act` with these words.
     pub fn asks(words: &'static str, act: RemedyAct) -> Self {
-        Self { parts: vec![Part::Asks(words, act)] }
+        Self { parts: vec![AdvicePart::Asks(words, act)] }
     }
 
     /// The roll back.
@@ -73,7 +73,7 @@ impl Advice {
 
     /// This advice, and another way behind it.
     pub fn or(mut self, other: Self) -> Self {
-        self.parts.push(Part::Or);
+        self.parts.push(AdvicePart::Or);
         self.then(other)
     }
 
@@ -86,19 +86,19 @@ impl Advice {
     /// What it asks for that rolldeck does.
     pub fn acts(&self) -> impl Iterator<Item = RemedyAct> + '_ {
         self.parts.iter().filter_map(|part| match part {
-            Part::Asks(_, act) => Some(*act),
-            Part::Says(_) | Part::Or => None,
+            AdvicePart::Asks(_, act) => Some(*act),
+            AdvicePart::Says(_) | AdvicePart::Or => None,
         })
     }
 
     /// Its words, with what `how` says of an act in parentheses behind those that ask for it. Where it says nothing the words stay as they are.
     pub fn with_acts(&self, how: impl Fn(RemedyAct) -> Option<String>) -> String {
-        let part = |part: &Part| match part {
-            Part::Asks(words, act) => match how(*act) {
+        let part = |part: &AdvicePart| match part {
+            AdvicePart::Asks(words, act) => match how(*act) {
                 Some(how) => format!("{words} ({how})"),
                 None => (*words).to_owned(),
             },
-            Part::Says(_) | Part::Or => part.words().to_owned(),
+            AdvicePart::Says(_) | AdvicePart::Or => part.words().to_owned(),
         };
         self.parts.iter().map(part).collect()
     }
@@ -106,8 +106,10 @@ impl Advice {
     /// The advice without the way that rolls back, where that is offered beside it already; `None` if it is nothing else.
     pub fn beside_a_roll_back(&self) -> Option<Self> {
         match self.parts.as_slice() {
-            [Part::Asks(_, RemedyAct::RollBack)] => None,
-            [before @ .., Part::Or, Part::Asks(_, RemedyAct::RollBack)] => Some(Self { parts: before.to_vec() }),
+            [AdvicePart::Asks(_, RemedyAct::RollBack)] => None,
+            [before @ .., AdvicePart::Or, AdvicePart::Asks(_, RemedyAct::RollBack)] => {
+                Some(Self { parts: before.to_vec() })
+            }
             _ => Some(self.clone()),
         }
     }
