@@ -7,7 +7,7 @@
 //! canary done, 3 of 3 (canary=true)                         lift the selector (frees 9 nodes)
 //! waits for 3 nodes: 2 down, 1 cordoned (n7, n8, n9)
 //! every node is updated; it is handed back once somebody drives     drive, release
-//! 13 nodes wait until no node has trouble with the new revision   roll back, lower how many pull at once
+//! 13 nodes wait while the new revision is in trouble        roll back, lower how many pull at once
 //! loading: waits for pods, nodes
 //! preparing for 14s: waits for its controller to observe generation 5 (at 4)
 //! ```
@@ -200,8 +200,8 @@ impl Snapshot {
         let held = self.held_until(HoldEndedBy::TroubleOver);
         let waits = match held {
             0 => return None,
-            1 => "1 node waits until no node has trouble with the new revision".to_owned(),
-            held => format!("{held} nodes wait until no node has trouble with the new revision"),
+            1 => "1 node waits while the new revision is in trouble".to_owned(),
+            held => format!("{held} nodes wait while the new revision is in trouble"),
         };
         let is_milder =
             |node: &NodeView| node.cause.as_ref().is_some_and(|cause| cause.kind.is_milder_with_fewer_pulls());

@@ -59,7 +59,7 @@ fn a_revision_that_crashes_once_ready_gets_no_more_nodes_than_may_be_down() {
     assert_eq!((fake.deleted.len(), held), (2, 10), "{:?}", snapshot.alarms);
     // An `undo` that names no revision would be refused, and is not offered.
     let guidance = snapshot.guidance().unwrap();
-    assert_eq!(guidance.waits, "10 nodes wait until no node has trouble with the new revision");
+    assert_eq!(guidance.waits, "10 nodes wait while the new revision is in trouble");
     assert!(
         guidance.remedies.contains(&Remedy::SetImage) && !guidance.remedies.contains(&Remedy::Undo),
         "{guidance:?}"

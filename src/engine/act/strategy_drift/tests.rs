@@ -113,7 +113,7 @@ fn resuming_after_a_drift_sets_on_delete_at_once_whoever_drives() {
     let mut other = FakeConsole::open_as(&fake, "eve", Role::OneShot);
     let preview = other.engine.preview(&Command::Resume, fake.now).unwrap();
     assert_eq!(&*preview.title, "Resume");
-    assert!(preview.effects[0].starts_with("It was paused by rolldeck at "), "{preview:?}");
+    assert!(preview.effects[0].starts_with("Lifts the pause by rolldeck at "), "{preview:?}");
     assert!(preview.effects[1].contains("OnDelete again at once"), "{preview:?}");
     assert_eq!(other.ask(&mut fake, Command::Resume), Ok("OnDelete is set again; resumed".into()));
     assert!(on_delete(&fake));
