@@ -25,6 +25,7 @@ use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::hold::ImageWait;
+use crate::engine::model::image::normalized;
 use crate::engine::model::inspection::Reading;
 use crate::engine::model::kubectl_command::KubectlCommand;
 use crate::engine::model::node::{Blame, NodeState};
@@ -34,7 +35,7 @@ use crate::engine::model::prewarm::{PrewarmState, PrewarmView};
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::injected::injected_container;
-use crate::engine::rules::pulls::times_slower;
+use crate::engine::rules::pulls::{image_in, times_slower};
 
 /// How many different texts of a finding are kept as its evidence.
 const EVIDENCE: usize = 3;
@@ -556,19 +557,37 @@ fn title(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> String {
     if let (CauseKind::InitFailure, Some(container)) = (cause.kind, &cause.container) {
         return format!("{cause}: {container}");
     }
+    match image_of(cause, node, snapshot) {
+        Some(image) => match pulled_instead(cause, image) {
+            Some(other) => format!("{cause}: {image}, pulled as {other}"),
+            None => format!("{cause}: {image}"),
+        },
+        None => cause.to_string(),
+    }
+}
+
+/// The image that a cause is about, as the template names it; `None` if it is not about an image, or not known which.
+fn image_of<'a>(cause: &Cause, node: &'a NodeView, snapshot: &'a Snapshot) -> Option<&'a Str> {
+    if !cause.kind.is_about_the_image() {
+        return None;
+    }
     // The image states of a node are those of the target. A pod at another revision fails because of an image of its own revision.
-    if !node.at_target && cause.kind.is_about_the_image() {
+    if !node.at_target {
         let images = revision_of(node, snapshot).map(|revision| &revision.images);
         let image = images.into_iter().flatten().find(|(container, _)| Some(container) == cause.container.as_ref());
-        return image.map_or_else(|| cause.to_string(), |(_, image)| format!("{cause}: {image}"));
+        return image.map(|(_, image)| image);
     }
     // While an image is pulled again no pull has state `Failed`; the cause still concerns the image of its container.
     let failed = node.images.iter().find(|pull| matches!(pull.state, PullState::Failed { .. }));
     let failed = failed.or_else(|| node.images.iter().find(|pull| Some(&pull.container) == cause.container.as_ref()));
-    match failed.filter(|_| cause.kind.is_about_the_image()) {
-        Some(pull) => format!("{cause}: {}", pull.image),
-        None => cause.to_string(),
-    }
+    failed.map(|pull| &pull.image)
+}
+
+/// The image that the kubelet pulls, by its words, if that is not the one of the template: admission has changed it in the pod, so that it comes from a
+/// mirror.
+fn pulled_instead<'a>(cause: &'a Cause, image: &str) -> Option<&'a str> {
+    let named = image_in(cause.message.as_deref()?)?;
+    (normalized(named) != normalized(image)).then_some(named)
 }
 
 fn why(node: &NodeView, snapshot: &Snapshot) -> String {

@@ -228,6 +228,30 @@ fn a_pod_of_an_earlier_revision_fails_of_its_own_image() {
     assert_eq!(said, ["let what is still of revision 2 be updated: revision 3 replaces it then"]);
 }
 
+/// A policy of the platform lets pods pull from a mirror, which does not have the image: the registry that the template names may well have it.
+#[test]
+fn an_image_that_pods_pull_from_a_mirror_is_looked_for_there() {
+    let (mut fake, mut console) = one_taken(4);
+    fake.kubelets();
+    let said = r#"Back-off pulling image "mirror.test/cache/agent:v2": ErrImagePull: manifest unknown: not found"#;
+    fake.change_pod("n1", |pod| {
+        let container = &mut pod.containers[0];
+        container.image_present = false;
+        container.state = ContainerState::Waiting { reason: "ImagePullBackOff".into(), message: Some(said.into()) };
+    });
+    console.run_for(&mut fake, 10);
+    let finding = found(&mut console, &fake, "n1");
+    assert_eq!(finding.title, "image not found: agent:v2, pulled as mirror.test/cache/agent:v2");
+    let remedies: Vec<String> = finding.remedies.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        remedies,
+        [
+            "look at mirror.test, and whether it has this image: a mutating webhook or policy lets pods pull from there",
+            "give the DaemonSet an image that is there, or roll back"
+        ]
+    );
+}
+
 /// A cause that comes after another one is as old as it is itself, and not as the trouble of its pod.
 #[test]
 fn a_cause_has_an_age_of_its_own() {

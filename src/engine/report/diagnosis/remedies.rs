@@ -1,9 +1,10 @@
 //! The remedies for each cause.
 
-use super::{OfferedCommand, injected, revision_of};
+use super::{OfferedCommand, image_of, injected, pulled_instead, revision_of};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::container_log::{LogRun, LogSource};
+use crate::engine::model::image::registry_of;
 use crate::engine::model::kubectl_command::{KubectlCommand, PodReading};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::report::advice::{Advice, RemedyAct};
@@ -24,6 +25,13 @@ pub(super) fn of(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> Vec<Adv
     }
     if let Some(advice) = is_left_behind(cause, node, snapshot) {
         return vec![advice];
+    }
+    if let Some(mirror) = image_of(cause, node, snapshot).and_then(|image| pulled_instead(cause, image)) {
+        let look = format!(
+            "look at {}, and whether it has this image: a mutating webhook or policy lets pods pull from there",
+            registry_of(mirror)
+        );
+        return vec![Advice::says(look), another_image()];
     }
     if let (CauseKind::HeldByFinalizers, Some(PodWait::Finalizers(finalizers))) = (cause.kind, node.pod_wait.as_deref())
     {
