@@ -100,7 +100,7 @@ const ROOMS_OF_PARTS: &[&str] = &[
 
 /// The rooms that do no IO, each with all the crates that it may use.
 const PURE: &[(&str, &[&str])] = &[
-    ("engine", &["std", "serde", "serde_json", "jiff", "natord", "shlex", "thiserror"]),
+    ("engine", &["std", "serde", "serde_json", "hashbrown", "indexmap", "jiff", "natord", "shlex", "thiserror"]),
     ("sim::world", &["std", "serde", "serde_json", "jiff", "natord", "shlex", "thiserror", "fastrand", "toml"]),
     ("sim::attack", &["std", "serde", "serde_json", "jiff", "natord", "shlex", "thiserror", "fastrand", "toml"]),
     ("sim::compare", &["std", "serde", "serde_json", "jiff", "natord", "shlex", "thiserror", "fastrand", "toml"]),

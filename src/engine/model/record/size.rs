@@ -14,8 +14,6 @@
 //! is charged to the rollout, unless the cluster itself shows that it was down before the rollout ([`Progress::left_out_since`]). A
 //! failure that is not acknowledged by name halts the rollout again.
 
-use std::io;
-
 use serde::Serialize;
 
 use super::{Intent, Progress, RECORD_LIMIT, Record};
@@ -37,22 +35,7 @@ const SPARE: usize = 1024;
 
 /// How many bytes a value takes as JSON.
 pub(crate) fn bytes_of(value: &impl Serialize) -> usize {
-    let mut counted = ByteCount(0);
-    serde_json::to_writer(&mut counted, value).map_or(usize::MAX, |()| counted.0)
-}
-
-/// Counts the bytes that are written to it and discards them, so that measuring a value allocates no text.
-struct ByteCount(usize);
-
-impl io::Write for ByteCount {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    serde_json::to_string(value).map_or(usize::MAX, |text| text.len())
 }
 
 /// How many bytes a node's name takes in a list. The name has no character that JSON escapes.
