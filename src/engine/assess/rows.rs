@@ -362,7 +362,7 @@ impl<'a> Assessor<'a> {
             failure: !acknowledged_failures && state == NodeState::Failed,
             unreplaced: !acknowledged_failures && unreplaced,
             waits_for_target: in_fleet && at_target && self.waits_for_target(fact, pods.live),
-            updated: put_there || blame == Some(Blame::Suspect),
+            updated: (put_there && blame::was_taken_up(pods.live)) || blame == Some(Blame::Suspect),
             proves,
             is_down: down,
             fell_at: entry.fell_at(self.question.now, self.server_now),

@@ -41,7 +41,8 @@ impl Assessor<'_> {
         let in_progress = progress.in_progress.contains(name);
         match (down, replaced) {
             (_, true) => Blame::Rollout,
-            (true, false) if put_there || (in_progress && at_target) => Blame::Suspect,
+            (true, false) if in_progress && at_target => Blame::Suspect,
+            (true, false) if put_there && was_taken_up(pod) => Blame::Suspect,
             (true, false) if in_progress => Blame::Rollout,
             (true, false) => Blame::Node,
             // A node that the rollout took down is blamed on it until it is available again, even if the target has changed.
@@ -80,6 +81,12 @@ impl Assessor<'_> {
         let old = pod.is_some_and(|pod| !at_target && pod.fact.created_at < began_at);
         !going && (not_ready_since.is_some_and(|since| since < began_at) || (is_ready && old))
     }
+}
+
+/// Whether a kubelet has taken up the pod, so that it may be why its node went down. A node that joins the cluster gets a pod before it is Ready, and if
+/// it never is, no kubelet reports any of that pod's containers.
+pub(super) fn was_taken_up(pod: Option<&PodEntry>) -> bool {
+    pod.is_some_and(|pod| !pod.fact.containers.is_empty())
 }
 
 /// Whether a rollout that is not recorded took a node down: its pod is not of the revision `origin`, where this rollout comes from, and

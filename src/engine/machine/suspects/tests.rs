@@ -3,9 +3,9 @@
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Takeover};
 use crate::engine::model::event::Event;
-use crate::engine::model::facts::{ConditionStatus, NodeFact};
+use crate::engine::model::facts::{ConditionStatus, NodeFact, PodPhase};
 use crate::engine::model::hold::Hold;
-use crate::engine::model::node::NodeState;
+use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::record::{SITES_LIMIT, SUSPECTS_LIMIT};
 use crate::engine::model::settings::{Gates, Secs, Tuning};
 use crate::engine::model::site::ZONE;
@@ -240,6 +240,34 @@ fn a_node_that_goes_down_again_halts_though_the_same_image_was_set_again_meanwhi
     console.run_for(&mut fake, 35);
     let halt = console.snapshot(&fake).halt.expect("it is halted");
     assert!(halt.why.starts_with("node went down again with the new pod on "), "{}", halt.why);
+}
+
+/// A node joins and never becomes Ready. Its controller made a pod there, which no kubelet has taken up: that is not why the node is down.
+#[test]
+fn a_node_that_joins_and_never_becomes_ready_is_no_suspect() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = rollout(&mut fake, 4, 4);
+    fake.add_nodes(["late1".into(), "late2".into()]);
+    for node in ["late1", "late2"] {
+        fake.set_node_ready(node, false);
+        fake.change_pod(node, |pod| {
+            (pod.phase, pod.ready, pod.ready_since) = (PodPhase::Pending, false, None);
+            pod.containers.clear();
+        });
+    }
+    console.run_for(&mut fake, 400);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((&snapshot.halt, snapshot.budget.charged), (&None, 0), "{:?}", snapshot.budget);
+    assert_eq!(suspect(&snapshot, "late1"), None);
+    let node = snapshot.nodes.iter().find(|node| &*node.name == "late1").unwrap();
+    assert_eq!((node.state, node.blame), (NodeState::NodeDown, Some(Blame::Node)));
+    assert!(snapshot.comparisons.is_empty(), "{:?}", snapshot.comparisons);
+    // A console that opens now sees the same.
+    let snapshot = FakeConsole::open(&fake, "eve").snapshot(&fake);
+    assert_eq!((suspect(&snapshot, "late1"), snapshot.comparisons.len()), (None, 0));
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 200);
+    assert_eq!(fake.at("hash2"), 22, "the others are updated");
 }
 
 /// Where nodes flap they do so all day: that one goes down again a while later says nothing.
