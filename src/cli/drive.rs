@@ -415,7 +415,7 @@ fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot, exit: Exit, released_b
         (Exit::Halted, Phase::Paused(_) | Phase::Halted) => {
             CliError::new(CliErrorKind::Halted, format!("driving ends: {}", how_it_stands(snapshot)))
         }
-        (Exit::Incomplete, Phase::Held) if snapshot.stands_for_lack_of_images() => {
+        (Exit::Incomplete, Phase::Held) if snapshot.stands_for_failed_images() => {
             let waits = snapshot.guidance().map(|guidance| format!(": it {}", guidance.waits)).unwrap_or_default();
             CliError::new(CliErrorKind::Incomplete, format!("driving ends, as no node can be updated{waits}"))
         }

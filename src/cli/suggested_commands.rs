@@ -136,6 +136,7 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
         Remedy::PrewarmTarget { all: true } => ("prewarm", "prewarm"),
         Remedy::PrewarmTarget { all: false } => ("prewarm", "prewarm --next-step"),
         Remedy::RetryPrewarm => ("prewarmRetry", "prewarm --retry"),
+        Remedy::ResumePrewarm => ("prewarmResume", "prewarm --resume"),
         Remedy::CancelPrewarm => ("prewarmCancel", "prewarm --cancel"),
         Remedy::Release => ("release", "release"),
         Remedy::ReleaseEarly => ("releaseEarly", "release --early"),
@@ -200,6 +201,7 @@ pub(crate) fn command_of(act: RemedyAct, place: &CommandPlace, snapshot: &Snapsh
         | RemedyAct::LetGo
         | RemedyAct::Resume
         | RemedyAct::RetryPrewarm
+        | RemedyAct::ResumePrewarm
         | RemedyAct::CancelPrewarm => return None,
     };
     CommandTarget::new(place, snapshot).command(words)

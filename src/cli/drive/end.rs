@@ -143,9 +143,11 @@ impl DriveEnd {
             // Somebody released the rollout before its end, so the DaemonSet's controller continues it.
             Phase::Native => Some(Exit::Incomplete),
             // The step that is to be waited for does not come to its end, and nothing has failed on a node.
-            Phase::Held if self.until == DriveUntil::Held && self.drove && snapshot.stands_for_lack_of_images() => {
+            Phase::Held if self.until == DriveUntil::Held && self.drove && snapshot.stands_for_failed_images() => {
                 Some(Exit::Incomplete)
             }
+            // As after a pause of the rollout by a person.
+            Phase::Held if snapshot.stands_for_lack_of_images() => None,
             Phase::Held if self.until == DriveUntil::Held && self.drove && at_rest(snapshot) => Some(Exit::Done),
             _ => None,
         }

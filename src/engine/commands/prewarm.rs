@@ -238,6 +238,10 @@ impl Engine {
         if let Err(why) = &job.template {
             return Err(Refusal::NotNow(format!("pre-warming is not possible: {why}")));
         }
+        if let Some(paused) = &job.request.paused {
+            let by = person_of(&paused.by);
+            return Err(Refusal::NotNow(format!("{by} has paused pre-warming: nothing is pulled before it goes on")));
+        }
         if self.prewarming_has_failed(job) || self.lock.living_other(self.now).is_some() {
             return Ok(());
         }

@@ -139,6 +139,11 @@ impl ImageWait {
         }
     }
 
+    /// Whether nothing but an operator makes them arrive: their pull failed and is not tried again by itself, or pre-warming is paused.
+    pub fn needs_an_operator(&self) -> bool {
+        matches!(self, Self::Paused) || self.failure().is_some()
+    }
+
     /// Why the images do not arrive, where their pull failed and is not tried again by itself.
     pub fn failure(&self) -> Option<CauseKind> {
         match self {

@@ -55,7 +55,7 @@ impl Engine {
     /// The same rule as [`Snapshot::stands_for_lack_of_images`]: such a rollout is held.
     pub(super) fn stands_for_lack_of_images(&self) -> bool {
         let rows = self.assessment.rows().filter(|row| row.in_fleet);
-        stand_for_images(rows.map(|row| (row.state, self.plan.hold(row.node))), |wait| wait.failure().is_some())
+        stand_for_images(rows.map(|row| (row.state, self.plan.hold(row.node))), ImageWait::needs_an_operator)
     }
 }
 
@@ -79,8 +79,13 @@ fn stand_for_images<'a>(
 
 impl Snapshot {
     /// Whether no node that may be updated can be before an operator acts, because some need images whose pull failed and is not tried again by
-    /// itself. Nothing is taken down for that, so it is no halt.
+    /// itself, or whose pre-warming is paused. Nothing is taken down for that, so it is no halt.
     pub fn stands_for_lack_of_images(&self) -> bool {
+        self.stands_for_images(ImageWait::needs_an_operator)
+    }
+
+    /// The same, where pulls failed: if an operator has paused pre-warming, that person decides when it goes on.
+    pub fn stands_for_failed_images(&self) -> bool {
         self.stands_for_images(|wait| wait.failure().is_some())
     }
 
@@ -119,14 +124,19 @@ impl Snapshot {
     /// The remedies for nodes that wait for images that do not arrive by themselves.
     pub(super) fn ways_to_images(&self) -> Vec<Remedy> {
         let mut waits = self.nodes.iter().filter_map(|node| node.image_wait());
+        let is_paused = |prewarm: &PrewarmView| prewarm.request.paused.is_some() && prewarm.request.cancelled.is_none();
+        let goes_on = self.prewarm.as_ref().filter(|prewarm| is_paused(prewarm)).map(|_| Remedy::ResumePrewarm);
         if self.waits_for_missing_images() {
             let undo = self.undo_is_free().then_some(Remedy::Undo);
             // Without a driver nothing is pulled.
             let is_driven = !matches!(self.driver, DriverView::Nobody | DriverView::Lost { .. });
             let failed = |prewarm: &PrewarmView| prewarm.counts.failed > prewarm.counts.retrying;
             let retry = self.prewarm.as_ref().filter(|prewarm| is_driven && failed(prewarm));
-            let retry = retry.map(|_| Remedy::RetryPrewarm);
+            let retry = goes_on.or(retry.map(|_| Remedy::RetryPrewarm));
             return [Remedy::SetImage].into_iter().chain(undo).chain(retry).collect();
+        }
+        if waits.clone().any(|wait| *wait == ImageWait::Paused) {
+            return goes_on.into_iter().collect();
         }
         if waits.any(|wait| matches!(wait, ImageWait::NotAsked { .. })) {
             let all = self.settings.policies.prewarm == PrewarmAhead::All;

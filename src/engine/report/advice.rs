@@ -25,6 +25,8 @@ pub enum RemedyAct {
     Resume,
     /// Pre-warm again where it failed.
     RetryPrewarm,
+    /// Let pre-warming go on that is paused.
+    ResumePrewarm,
     /// End pre-warming.
     CancelPrewarm,
 }

@@ -11,6 +11,7 @@
 //! one finding.
 
 mod ages;
+mod prewarming;
 mod remedies;
 
 use std::collections::{HashMap, HashSet};
@@ -24,14 +25,12 @@ use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::facts::Severity;
-use crate::engine::model::hold::ImageWait;
 use crate::engine::model::image::normalized;
 use crate::engine::model::inspection::Reading;
 use crate::engine::model::kubectl_command::KubectlCommand;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::occupancy::{NodeOccupancy, lacking_resources};
 use crate::engine::model::pod_wait::PodWait;
-use crate::engine::model::prewarm::{PrewarmState, PrewarmView};
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::injected::injected_container;
@@ -177,14 +176,8 @@ impl Diagnosis {
         }));
         let compared = snapshot.comparisons.iter().map(|compared| compared.to_string());
         findings.extend(compared.map(|title| Finding::new(FindingKind::Comparison, title, Severity::Normal)));
-        // The images of pre-warming are no part of the rollout, and nodes without them are well. A failure to bring them is a finding all the same.
-        let failed = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.counts.failed > 0 || prewarm.error.is_some());
-        findings.extend(failed.map(|prewarm| of_prewarming(prewarm, snapshot)));
-        // What a node waits for is that finding, where the rollout requires these images.
-        let told: HashSet<&Str> = match failed.filter(|prewarm| snapshot.requires_what_it_prewarms(prewarm)) {
-            Some(_) => snapshot.nodes.iter().filter(|node| lacks_required(node)).map(|node| &node.name).collect(),
-            None => HashSet::new(),
-        };
+        let (of_prewarming, told) = prewarming::findings(snapshot);
+        findings.extend(of_prewarming);
         let mut places: HashMap<(FindingKind, String), usize> = HashMap::new();
         let (mut nodes, mut at_goal, mut updated) = (0, 0, 0);
         for node in snapshot.nodes.iter() {
@@ -253,50 +246,6 @@ impl Diagnosis {
     pub fn is_bad(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Warning)
     }
-}
-
-/// The finding for pre-warming that does not bring its images everywhere, with the words of kubelets and the remedies.
-fn of_prewarming(prewarm: &PrewarmView, snapshot: &Snapshot) -> Finding {
-    let mut finding = Finding::new(FindingKind::Prewarm, prewarm.to_string(), Severity::Warning);
-    let required = snapshot.requires_what_it_prewarms(prewarm);
-    let mut causes: Vec<CauseKind> = Vec::new();
-    for node in snapshot.nodes.iter() {
-        let waits = node.image_wait().filter(|_| required);
-        if let Some(ImageWait::NotTried { cause }) = waits {
-            causes.push(*cause);
-            finding.nodes.push(node.name.clone());
-        }
-        if let Some(PrewarmState::Failed { cause, .. }) = node.prewarm.as_deref() {
-            let text = match &cause.message {
-                Some(message) => format!("{cause}: {message}"),
-                None => cause.to_string(),
-            };
-            let text = Some(text.into());
-            causes.push(cause.kind);
-            let mut one = Finding::new(finding.kind, "", Severity::Warning);
-            one.nodes.push(node.name.clone());
-            finding.add(one.says(text));
-        }
-    }
-    if !finding.nodes.is_empty() {
-        // The nodes are counted and named behind it.
-        finding.title = "pre-warming fails".to_owned();
-        causes.dedup();
-        if let ([cause], true) = (&causes[..], required) {
-            finding.title = format!("{cause}: {}, which the rollout requires", prewarm.images.join(" "));
-        }
-    }
-    finding.remedies = snapshot.prewarm_refused().into_iter().chain(prewarm.stuck_in_words()).take(EVIDENCE).collect();
-    if required && snapshot.waits_for_missing_images() {
-        finding.remedies.push(remedies::another_image());
-    }
-    finding
-}
-
-/// Whether the node waits for images that the rollout requires and whose pull failed there, or on others before it.
-fn lacks_required(node: &NodeView) -> bool {
-    let failed = |wait: &ImageWait| matches!(wait, ImageWait::Failed { .. } | ImageWait::NotTried { .. });
-    node.image_wait().is_some_and(failed)
 }
 
 impl FindingKind {

@@ -76,6 +76,8 @@ pub enum Remedy {
     },
     /// Pull again where pre-warming failed and is not tried again by itself.
     RetryPrewarm,
+    /// Let pre-warming go on that is paused.
+    ResumePrewarm,
     /// Cancel what is pre-warmed now. The rollout then brings the images that it requires.
     CancelPrewarm,
     /// Hand the DaemonSet back to its controller.
@@ -140,6 +142,7 @@ impl fmt::Display for Remedy {
             Self::LimitPulls { to } => write!(f, "limits how many pull at once, to {to} for example"),
             Self::PrewarmTarget { .. } => f.write_str("pre-warms the rollout's images in place of that"),
             Self::RetryPrewarm => f.write_str("pulls again what failed"),
+            Self::ResumePrewarm => f.write_str("lets pre-warming go on"),
             Self::CancelPrewarm => f.write_str("cancels that; the rollout then brings its images by itself"),
             Self::Release => f.write_str("hands it back to its controller"),
             Self::ReleaseEarly => f.write_str("releases all the same: these pods are removed"),

@@ -181,3 +181,28 @@ fn pre_warming_of_others_that_keeps_the_rollouts_own_from_its_nodes_is_named() {
         assert!(console.engine.preview(&again, fake.now).unwrap().warnings.is_empty());
     }
 }
+
+/// Somebody has paused pre-warming while nodes wait for their images: nothing moves before it goes on, and a retry would only delete pods.
+#[test]
+fn a_rollout_that_requires_images_is_held_while_pre_warming_is_paused() {
+    let (mut fake, mut console) = requiring(None);
+    console.ask(&mut fake, Command::Prewarm(PrewarmCommand::Pause)).unwrap();
+    for node in ["n1", "n2", "n3"] {
+        fake.warm_fails(node, "dial tcp 10.0.0.1:443: i/o timeout");
+    }
+    console.run_for(&mut fake, 3);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((&snapshot.phase, fake.deleted.len()), (&Phase::Held, 0));
+    assert!(!snapshot.stands_for_failed_images(), "whoever paused it decides when it goes on");
+    assert_eq!(snapshot.guidance().unwrap().remedies, [Remedy::ResumePrewarm]);
+    let diagnosis = Diagnosis::of(&snapshot);
+    let waits: Vec<&Finding> = diagnosis.findings.iter().filter(|it| it.title.contains("paused")).collect();
+    let [finding] = waits[..] else { panic!("{waits:#?}") };
+    assert_eq!(finding.title, "pre-warming is paused by ops@bastion: 3 nodes wait for their images");
+    let refused = console.engine.command(Command::Prewarm(PrewarmCommand::Retry), fake.now).unwrap_err();
+    assert_eq!(refused.to_string(), "ops@bastion has paused pre-warming: nothing is pulled before it goes on");
+    console.ask(&mut fake, Command::Prewarm(PrewarmCommand::Resume)).unwrap();
+    console.run_for(&mut fake, 60);
+    assert!(!fake.warm_nodes().is_empty(), "they are pulled again");
+    assert_ne!(console.snapshot(&fake).phase, Phase::Held);
+}

@@ -157,6 +157,7 @@ fn keys_of_act(ctx: &RenderContext<'_>, snapshot: &Snapshot, act: RemedyAct) -> 
         RemedyAct::LetGo => (ActionId::Step, matches!(snapshot.plan.next, Some(Ok(_)))),
         RemedyAct::Resume => (ActionId::Resume, true),
         RemedyAct::RetryPrewarm => (ActionId::RetryPrewarm, true),
+        RemedyAct::ResumePrewarm => (ActionId::PausePrewarm, true),
         RemedyAct::CancelPrewarm => (ActionId::CancelPrewarm, true),
     };
     let action = id.action();

@@ -245,7 +245,7 @@ fn key_of(remedy: Remedy) -> String {
     let key = action_of(remedy).key();
     // The key of another screen works there only.
     match remedy {
-        Remedy::RetryPrewarm => format!("{}, then {key}", ActionId::Prewarm.key()),
+        Remedy::RetryPrewarm | Remedy::ResumePrewarm => format!("{}, then {key}", ActionId::Prewarm.key()),
         _ => key,
     }
 }
@@ -273,6 +273,7 @@ fn action_of(remedy: Remedy) -> ActionId {
         | Remedy::LimitPulls { .. } => ActionId::Tune,
         Remedy::PrewarmTarget { .. } | Remedy::CancelPrewarm => ActionId::Prewarm,
         Remedy::RetryPrewarm => ActionId::RetryPrewarm,
+        Remedy::ResumePrewarm => ActionId::PausePrewarm,
         Remedy::Release | Remedy::ReleaseEarly | Remedy::DropUnreadableRecord | Remedy::DropForeignRecord => {
             ActionId::Release
         }
@@ -398,6 +399,7 @@ fn key_does(remedy: Remedy) -> String {
         | Remedy::LimitPulls { .. }
         | Remedy::PrewarmTarget { .. }
         | Remedy::RetryPrewarm
+        | Remedy::ResumePrewarm
         | Remedy::CancelPrewarm
         | Remedy::Brake
         | Remedy::RestoreOnDelete

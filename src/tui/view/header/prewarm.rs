@@ -87,7 +87,10 @@ fn words(
     }
     if let Some(paused) = &view.request.paused {
         let words = format!("pre-warm paused by {} {} ago", person_of(&paused.by), ctx.age(shown, paused.at));
-        return Some((words, on_screen(page, &[(ActionId::PausePrewarm, "go on")])));
+        // What the rollout waits for offers the same key.
+        let is_offered = page.prewarm.is_none() && offers(snapshot, Remedy::ResumePrewarm);
+        let keys = if is_offered { &[][..] } else { &[(ActionId::PausePrewarm, "go on")][..] };
+        return Some((words, on_screen(page, keys)));
     }
     let denied = snapshot.rights.contains(&(Right::CreatePods, Permission::Denied));
     if let Some(refused) = view.refused_in_brief().filter(|_| !denied) {
@@ -98,8 +101,7 @@ fn words(
         // Where the rollout requires these images, pre-warming would begin again at once.
         let in_vain = snapshot.requires_what_it_prewarms(view);
         // What the rollout waits for offers the same key.
-        let is_offered = page.prewarm.is_none()
-            && snapshot.guidance().is_some_and(|guidance| guidance.remedies.contains(&Remedy::RetryPrewarm));
+        let is_offered = page.prewarm.is_none() && offers(snapshot, Remedy::RetryPrewarm);
         let offered = match (is_offered, in_vain) {
             (true, _) => &[][..],
             (false, true) => &[RETRY][..],
@@ -128,6 +130,11 @@ fn words(
         }
         _ => None,
     }
+}
+
+/// Whether the guidance for the rollout offers this remedy.
+fn offers(snapshot: &Snapshot, remedy: Remedy) -> bool {
+    snapshot.guidance().is_some_and(|guidance| guidance.remedies.contains(&remedy))
 }
 
 /// The retry on the pre-warm screen.
