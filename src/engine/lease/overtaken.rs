@@ -22,9 +22,19 @@ impl Edits {
     /// The commands whose edits came too late for the record as it is saved now, each with the change that was made since it was asked for.
     /// `saved`: `None` if no rollout is recorded.
     pub(crate) fn overtaken(&self, saved: Option<&Intent>) -> Vec<(CommandId, String)> {
-        let mut intent = saved.map(Cow::Borrowed);
         let mut found: Vec<(CommandId, String)> = Vec::new();
-        for unsaved in self.iter() {
+        // A command is made as a whole: what is asked for after it is judged without all of its edits.
+        while let Some(next) = self.next_overtaken(saved, &found) {
+            found.push(next);
+        }
+        found
+    }
+
+    /// The first command that came too late and is not among `found`, whose edits are left out.
+    fn next_overtaken(&self, saved: Option<&Intent>, found: &[(CommandId, String)]) -> Option<(CommandId, String)> {
+        let mut intent = saved.map(Cow::Borrowed);
+        let is_found = |command: CommandId| found.iter().any(|(known, _)| *known == command);
+        for unsaved in self.iter().filter(|unsaved| !unsaved.command.is_some_and(is_found)) {
             // For the driver's own edits, `Edit::apply` checks whether they still hold.
             let before = match &unsaved.requested_under {
                 RequestedUnder::NotRequested | RequestedUnder::NoRecord => None,
@@ -32,16 +42,13 @@ impl Edits {
             };
             let begun = saved.is_some()
                 && matches!(unsaved.requested_under, RequestedUnder::NoRecord | RequestedUnder::OwnRecord(_));
-            let why = unsaved
-                .command
-                .and_then(|command| Some((command, changed_since(&unsaved.edit, before, intent.as_deref(), begun)?)));
-            match why {
-                Some(why) => found.push(why),
-                None => unsaved.edit.apply(&mut intent),
+            let why = |command| Some((command, changed_since(&unsaved.edit, before, intent.as_deref(), begun)?));
+            if let Some(why) = unsaved.command.and_then(why) {
+                return Some(why);
             }
+            unsaved.edit.apply(&mut intent);
         }
-        found.dedup_by_key(|(command, _)| *command);
-        found
+        None
     }
 }
 

@@ -232,3 +232,23 @@ fn a_step_after_the_one_that_began_the_rollout_is_made_although_its_record_is_th
     }
     assert_eq!(intent(&fake).partition, IntOrPercent::Int(10));
 }
+
+/// The image of the refused command is the one that Bob has set. The step was asked for under Ada's change, and not under his.
+#[test]
+fn a_step_after_a_change_of_which_one_half_was_overtaken_is_refused_as_well() {
+    let mut consoles = two_consoles();
+    let (fake, ada, bob) = &mut consoles;
+    let change = |most: &str| Command::Tuned {
+        tuning: Tuning { max_unavailable: Some(most.parse().unwrap()), ..Tuning::default() },
+        command: Box::new(Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into())),
+    };
+    ada.hear(fake);
+    let ids = [change("2"), keep(0)].map(|command| ada.engine.command(command, fake.now).unwrap());
+    bob.hear(fake);
+    bob.engine.command(change("1"), fake.now).unwrap();
+    bob.run(fake);
+    ada.run(fake);
+    let is_refused = |id: &_| ada.settled.iter().any(|(settled, result)| settled == id && result.is_err());
+    assert!(ids.iter().all(is_refused), "{:?}", ada.settled);
+    assert_eq!(intent(fake).partition, IntOrPercent::Percent(100), "nothing goes to what Bob has set");
+}

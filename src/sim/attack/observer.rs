@@ -114,6 +114,8 @@ pub struct Observer {
     nodes: BTreeMap<Str, ObservedNode>,
     /// By node: its recent times of not being Ready, oldest first.
     downs: BTreeMap<Str, Vec<suspects::Outage>>,
+    /// By node: when the youngest pod of the DaemonSet on it was made.
+    last_made: BTreeMap<Str, Timestamp>,
     /// By node: the times at which it went down, oldest first.
     falls: BTreeMap<Str, Vec<Timestamp>>,
     /// Each node's Ready condition.
@@ -219,6 +221,7 @@ impl Observer {
             gone_pods: VecDeque::new(),
             nodes: BTreeMap::new(),
             downs: BTreeMap::new(),
+            last_made: BTreeMap::new(),
             falls: BTreeMap::new(),
             conditions: BTreeMap::new(),
             gone_at: None,

@@ -203,7 +203,9 @@ impl Observer {
             }
             // The deadline of a pod counts from the time at which a suspended or blind driver could see it, or at which its node came back.
             let starts_since = pod.never_ready_since.map(|since| since.max(self.blind_until).max(node.ready_since));
-            if node.ready && (known(pod.failing_since, self.slack) || known(starts_since, deadline)) {
+            // While its node was down, nobody knew how the pod stands.
+            let failing_since = pod.failing_since.map(|since| since.max(node.ready_since));
+            if node.ready && (known(failing_since, self.slack) || known(starts_since, deadline)) {
                 failing.insert(name.clone());
             }
         }

@@ -128,6 +128,10 @@ impl Observer {
     pub(super) fn pod_is(&mut self, object: &Object, at: Timestamp) {
         let Some(fact) = object.pod_fact() else { return };
         self.absent.pod_was_created(fact.created_at);
+        if let Some(node) = &fact.node {
+            let made = self.last_made.entry(node.clone()).or_insert(fact.created_at);
+            *made = fact.created_at.max(*made);
+        }
         let known = self.pods.remove(&fact.uid);
         let restarted = known.as_ref().map(|known| known.restarted);
         let there_since = known.as_ref().map_or(at, |known| known.there_since);

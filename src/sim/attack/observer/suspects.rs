@@ -102,9 +102,13 @@ impl Observer {
 
     /// Updated nodes that went down twice, each time alone, while one driver saw it all.
     fn fell_again(&self, context: &DeletionContext<'_>, forward: &[&Intent]) -> BTreeSet<Str> {
-        let again = self.updated(context, forward).filter(|(name, _)| {
+        let again = self.updated(context, forward).filter(|(name, pod)| {
             let downs = self.downs.get(*name).map(Vec::as_slice).unwrap_or_default();
             let [.., first, second] = downs else { return false };
+            // Somebody has taken the label of the pod off for a while, and its controller has made another one: to consoles that one went down.
+            if self.last_made.get(*name).is_some_and(|made| *made > pod.fact.created_at) {
+                return false;
+            }
             let close = first
                 .back_at
                 .is_some_and(|back_at| second.fell_at < back_at + WINDOW.saturating_sub(self.slack + ROUNDED));
