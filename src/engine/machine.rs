@@ -3,8 +3,8 @@
 
 mod blocker;
 pub(crate) mod change;
-pub(super) mod halt_reasons;
 mod halted_revisions;
+pub(super) mod halting;
 mod health;
 mod holds;
 pub(super) mod idle;

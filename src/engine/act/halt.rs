@@ -1,8 +1,8 @@
-//! Halts the rollout, or goes back, when too many nodes failed at the new revision.
+//! Halts the rollout, or goes back, when a gate has a reason to (`machine/halting.rs`).
 
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
-use crate::engine::machine::halt_reasons::HaltReason;
+use crate::engine::machine::halting::HaltReason;
 use crate::engine::model::Str;
 use crate::engine::model::record::size::clipped;
 use crate::engine::model::record::{Halt, HaltingGate, Intent};
@@ -30,32 +30,15 @@ impl Engine {
         }
     }
 
-    /// Accepts the failures behind a halt after an operator has resumed past it; otherwise the same failures would halt the rollout again
-    /// at once. The record names only the gate that halted last, and other gates may have halted before it, so that every gate accepts its
-    /// failures. This function is called again and again, and each failure is accepted once.
+    /// Accepts what is behind a halt after an operator has resumed past it; otherwise the same would halt the rollout again at once. The record
+    /// names only the gate that halted last, and other gates may have halted before it, so that every gate accepts what there is to accept.
     fn go_on_past_halt(&mut self, intent: &Intent, now: Timestamp) {
         if self.progress.halt.as_ref().is_none_or(|halt| halt.number > intent.acknowledged_halt) {
             return;
         }
         for gate in HaltingGate::ALL {
-            match gate {
-                HaltingGate::FailureThreshold => self.accept_failures(intent, now),
-            }
+            self.accept_halt_of(gate, intent, now);
         }
-    }
-
-    /// Accepts the nodes that had failed at the halt and the nodes that the operator saw fail after it: none of them halts the rollout
-    /// again.
-    fn accept_failures(&mut self, intent: &Intent, now: Timestamp) {
-        let mut accepted = self.progress.halt.as_mut().map(Halt::take_failed).unwrap_or_default();
-        if accepted.is_empty() {
-            return;
-        }
-        accepted.extend(intent.accepted.iter().cloned());
-        // Nodes that went down until now are accepted as well: they are not compared any more.
-        self.progress.marks.compare_since(self.view.server_time(now));
-        self.progress.suspects.retain(|name, _| !accepted.contains(name));
-        self.progress.acknowledged_failures.extend(accepted);
     }
 
     /// Replaces the nodes that the present halt names, if other nodes fail now.
@@ -71,19 +54,14 @@ impl Engine {
     fn halt(&mut self, reason: HaltReason, intent: &Intent, now: Timestamp) {
         // A paused rollout does not go back by itself: that waits until an operator resumes.
         let goes_back = reason.gate.goes_back(&intent.gates) && intent.paused.is_none();
-        let before = self.revision_before(intent).filter(|_| reason.other_helps);
+        let before = self.revision_before(intent).filter(|_| reason.nothing_else_helps.is_none());
         let why = clipped(&reason.why).to_string();
-        let why = match before {
-            None if goes_back && !reason.other_helps => {
-                format!(
-                    "{why}; pods of every revision get what is not in the template, so that a roll back does not help"
-                )
-            }
-            None if goes_back => {
-                format!("{why}; it leads to where it came from, so that there is nothing to roll back to")
-            }
-            _ => why,
+        let stays = match (&before, reason.nothing_else_helps) {
+            (None, Some(nothing)) => Some(nothing.in_words()),
+            (None, None) => Some("it leads to where it came from, so that there is nothing to roll back to"),
+            (Some(_), _) => None,
         };
+        let why = stays.filter(|_| goes_back).map_or(why.clone(), |stays| format!("{why}; {stays}"));
         let number = self.progress.halt.as_ref().map_or(0, |halt| halt.number).max(intent.acknowledged_halt) + 1;
         self.tell_halted(number, &why, &reason.nodes);
         self.progress.halt = Some(Halt::new(number, reason.gate, now, why.into()).on(reason.nodes));

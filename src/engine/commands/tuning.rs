@@ -11,7 +11,6 @@ use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::node::NodeState;
-use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{Direction, HaltingGate, Intent};
 use crate::engine::model::settings::{OnDrift, Setting, SettingRole, Tuning};
 use crate::engine::model::step_ahead::NothingRecorded;
@@ -217,31 +216,5 @@ impl Engine {
             }));
         }
         lines
-    }
-
-    /// Whether a gate halts the rollout at once under the settings of `after`, and otherwise at which value it does.
-    fn halts_from_now_on(&self, gate: HaltingGate, after: &Intent) -> String {
-        let driven = self.lock.holds() || self.lock.living_other(self.now).is_some();
-        let at_once = if driven { "it halts at once" } else { "whoever drives next halts it at once" };
-        match gate {
-            HaltingGate::FailureThreshold => {
-                let threshold = after.gates.failure_threshold.of(self.assessment.desired, Rounding::Up).max(1);
-                let failed = self.assessment.rows().filter(|row| self.has_failed(row)).map(|row| self.name(row));
-                let (accepted, counted): (Vec<_>, Vec<_>) = failed.partition(|node| self.is_accepted(node, after));
-                let have = match counted.len() {
-                    0 => "No node has".to_owned(),
-                    1 => "1 node has".to_owned(),
-                    counted => format!("{counted} nodes have"),
-                };
-                let besides = match accepted.len() {
-                    0 => String::new(),
-                    accepted => format!(", besides {accepted} that somebody accepted"),
-                };
-                match counted.len() as u64 >= u64::from(threshold) {
-                    true => format!("{have} failed by now{besides}: {at_once}."),
-                    false => format!("{have} failed by now{besides}; it halts at {threshold}."),
-                }
-            }
-        }
     }
 }

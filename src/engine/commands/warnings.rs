@@ -13,7 +13,6 @@ use crate::engine::model::hold::{Hold, ImageWait};
 use crate::engine::model::labels::Selector;
 use crate::engine::model::node::{ImageState, NodeIx};
 use crate::engine::model::person_of;
-use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::step_ahead::NothingRecorded;
 use crate::engine::model::time::ShortDuration;
@@ -27,7 +26,7 @@ impl Engine {
         let unrecorded = self.begins_unrecorded(command);
         unrecorded
             .into_iter()
-            .chain(self.never_halts(command))
+            .chain(self.never_halts(&command.tuning()))
             .chain(self.label_of_no_node(command))
             .chain(early)
             .collect()
@@ -147,15 +146,6 @@ impl Engine {
                 "What {by} pre-warms now does not bring the images of this rollout: {wait} for them until that is cancelled, \
                  or replaced by a request for these images."
             )
-        })
-    }
-
-    /// A warning about a failure threshold above the number of nodes: so many nodes cannot fail.
-    fn never_halts(&self, command: &Command) -> Option<String> {
-        let threshold = command.tuning().failure_threshold?;
-        let (desired, at) = (self.assessment.desired, threshold.of(self.assessment.desired, Rounding::Up));
-        (at > desired && desired > 0).then(|| {
-            format!("The failure threshold {threshold} is more than the {desired} nodes that there are: it never halts the rollout.")
         })
     }
 

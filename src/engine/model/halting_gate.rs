@@ -1,5 +1,5 @@
-//! The gates that halt a rollout. The consequences of each are in `rules/halting_gates.rs`; its conditions are in
-//! `Engine::reasons_to_halt`.
+//! The gates that halt a rollout. What each halts for is in its file in `machine/halting`, what follows from its halt in
+//! `rules/halting_gates.rs`.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -19,8 +19,9 @@ pub enum HaltingGate {
 }
 
 impl HaltingGate {
-    /// Whether the nodes that its halt names have failed. If so, they count as failed for the next driver, and an operator who resumes
-    /// accepts their failures: the preview of a resume lists these, and the remedy of the halt says so.
+    /// Whether the nodes that its halt names have failed. If so, they count as failed for the next driver, and an operator who resumes accepts their
+    /// failures: the preview of a resume says `and accepts these 2 failures:` and lists them, and the remedy of the halt is `resumes, the failures so
+    /// far accepted`, else `resumes`. It stands here and not in `rules/halting_gates.rs` because [`Halt`](super::record::Halt) asks it.
     pub(crate) fn names_what_failed(self) -> bool {
         match self {
             Self::FailureThreshold => true,

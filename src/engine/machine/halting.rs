@@ -1,0 +1,123 @@
+//! The gates that halt a rollout: what each is asked, and when. Each gate has a file of its own in `halting/`; what follows from its halt
+//! beside that is its row in `rules/halting_gates.rs`. `act/halt.rs` carries a halt out; `report` shows the reason where no driver is there to halt.
+//!
+//! Gates are asked while [`Engine::may_halt`] holds and the driver sees the cluster, so also while the rollout is paused, held, between two steps or
+//! halted already. They are not asked while it loads, on the way back, while a change is still to be made, and while it is released. Where every node
+//! is updated only those are asked that halt what is complete.
+
+mod failure_threshold;
+
+use failure_threshold::FailureThreshold;
+
+use super::Engine;
+use crate::engine::model::Str;
+use crate::engine::model::config::Timing;
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::record::size::clipped;
+use crate::engine::model::record::{Direction, Halt, HaltingGate, Intent};
+use crate::engine::model::settings::Tuning;
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::halting_gates::NothingElseHelps;
+
+/// Why the rollout halts.
+pub(crate) struct HaltReason {
+    pub(crate) gate: HaltingGate,
+    /// In words.
+    pub(crate) why: String,
+    /// The nodes concerned, in the order of the nodes; empty where the reason concerns the whole rollout.
+    pub(crate) nodes: Vec<Str>,
+    /// Why no other revision helps, so that the rollout does not go back by itself; `None`: another may help.
+    pub(crate) nothing_else_helps: Option<NothingElseHelps>,
+}
+
+/// What a gate is asked. It reads the settings of the intent that it is handed, and of clocks [`Engine::now`] and its own in `GateMarks`.
+trait HaltingRule {
+    /// Why the gate halts the rollout now, if it does. Where its halt stands, it goes on to name what it halts for now. It has no reason any more for
+    /// what an operator resumed past, also before a driver has accepted that.
+    fn reason(&self, engine: &Engine, intent: &Intent) -> Option<HaltReason>;
+
+    /// Accepts what it halted for, after an operator resumed past a halt of this or another gate. It is called with every decision of the driver
+    /// from then on, until the next halt, so that it must accept only once what there is to accept.
+    fn accept(&self, engine: &mut Engine, intent: &Intent, now: Timestamp);
+
+    /// The line of a preview that changes the gate's setting and leaves it on: whether it halts the rollout at once under the intent `after`, which
+    /// the words `at_once` say, and otherwise at what it does.
+    fn from_now_on(&self, engine: &Engine, after: &Intent, at_once: &str) -> String;
+
+    /// The warning of a preview about a value in `tuning` at which the gate halts nothing, though it is not off.
+    fn never_halts(&self, engine: &Engine, tuning: &Tuning) -> Option<String>;
+}
+
+/// The rule of each gate.
+fn rule(gate: HaltingGate) -> &'static dyn HaltingRule {
+    match gate {
+        HaltingGate::FailureThreshold => &FailureThreshold,
+    }
+}
+
+impl Engine {
+    /// The gate whose halt stands.
+    pub(crate) fn halting_gate(&self, intent: &Intent) -> Option<HaltingGate> {
+        self.progress.halt.as_ref().filter(|_| self.is_halted(intent)).map(|halt| halt.gate)
+    }
+
+    /// Whether gates are asked: a rollout that goes back does not halt, nor does one that has no target yet or whose change is still to be made.
+    pub(crate) fn may_halt(intent: &Intent) -> bool {
+        intent.direction() == Direction::Forward && intent.target.is_some() && intent.change.is_none()
+    }
+
+    /// The halt that a driver would carry out at once, where no living driver is seen. Of several, the first in the order of the gates.
+    pub(crate) fn halt_without_driver(&self, intent: &Intent, now: Timestamp) -> Option<HaltReason> {
+        let driver = self.lock.view(now);
+        let undriven = match driver {
+            DriverView::Nobody | DriverView::Lost { .. } => true,
+            DriverView::Unconfirmed { .. } => driver.is_silent(self.view.server_time(now), Timing::default().lease),
+            // Where it is our turn to take the lease, we halt as soon as we have it.
+            DriverView::Waiting { ref holder } => holder.is_none(),
+            DriverView::Unknown | DriverView::You { .. } | DriverView::Other { .. } => false,
+        };
+        if !undriven || !Self::may_halt(intent) || self.is_halted(intent) {
+            return None;
+        }
+        let stands = |reason: &HaltReason| reason.gate.halts_what_is_complete() || !self.is_complete(intent);
+        self.reasons_to_halt(intent).into_iter().flatten().find(stands)
+    }
+
+    /// The halt that stands, with the nodes that fail now. Its driver writes the same into the record; where nobody drives, every process that sees
+    /// the cluster tells what a driver would write, so that all of them count alike. While not all is seen: as it is recorded.
+    pub(crate) fn halt_as_it_stands(&self, intent: &Intent) -> Option<Halt> {
+        let halt = self.progress.halt.as_ref().filter(|_| self.is_halted(intent))?;
+        let is_seen = self.blindness().is_none() && !self.catches_up();
+        let asked =
+            is_seen && Self::may_halt(intent) && (halt.gate.halts_what_is_complete() || !self.is_complete(intent));
+        let reasons = asked.then(|| self.reasons_to_halt(intent)).into_iter().flatten().flatten();
+        let now = reasons.into_iter().find(|reason| reason.gate == halt.gate && reason.nodes != halt.named());
+        Some(match now {
+            Some(reason) => Halt::new(halt.number, halt.gate, halt.at, clipped(&reason.why)).on(reason.nodes),
+            None => halt.clone(),
+        })
+    }
+
+    /// The verdict of each gate now, in the order of the gates. Gates on single nodes are carried out in `assess/rows/failure.rs`,
+    /// `assess/rows/absence.rs` and `rules/suspects.rs`. `engine/tests/gates.rs` tests that each gate that halts is a [`HaltingGate`].
+    pub(crate) fn reasons_to_halt(&self, intent: &Intent) -> [Option<HaltReason>; HaltingGate::ALL.len()] {
+        HaltingGate::ALL.map(|gate| rule(gate).reason(self, intent))
+    }
+
+    /// Accepts what this gate halted for, after an operator resumed past a halt.
+    pub(crate) fn accept_halt_of(&mut self, gate: HaltingGate, intent: &Intent, now: Timestamp) {
+        rule(gate).accept(self, intent, now);
+    }
+
+    /// Whether a gate that is on halts the rollout at once under the settings of `after`, and otherwise at which value it does.
+    pub(crate) fn halts_from_now_on(&self, gate: HaltingGate, after: &Intent) -> String {
+        let driven = self.lock.holds() || self.lock.living_other(self.now).is_some();
+        let at_once = if driven { "it halts at once" } else { "whoever drives next halts it at once" };
+        rule(gate).from_now_on(self, after, at_once)
+    }
+
+    /// The warnings about values in `tuning` at which a gate halts nothing, though it is not off.
+    pub(crate) fn never_halts(&self, tuning: &Tuning) -> Vec<String> {
+        HaltingGate::ALL.into_iter().filter_map(|gate| rule(gate).never_halts(self, tuning)).collect()
+    }
+}
