@@ -33,4 +33,4 @@ pub(crate) mod fake_cluster;
 #[cfg(test)]
 mod regressions;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

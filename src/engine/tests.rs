@@ -11,7 +11,7 @@ mod drive_previews;
 mod ends;
 mod estimates;
 mod first_target;
-mod gates;
+pub(crate) mod gates;
 mod halts;
 mod image_volumes;
 mod images_on_nodes;

@@ -17,26 +17,39 @@ const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/attack");
 /// The consequences (`CauseKind::consequences`) of a cause that they do not produce also follow from causes that they produce, except for an image
 /// that is unusable without a question to the registry (`ImageName`, `ImageNeverPull`).
 fn is_met(cause: CauseKind) -> bool {
-    matches!(
-        cause,
+    match cause {
         CauseKind::ImageNotFound
-            | CauseKind::ImageDenied
-            | CauseKind::ImageRateLimited
-            | CauseKind::ImageNetwork
-            | CauseKind::CrashLoop
-            | CauseKind::NotReady
-            | CauseKind::Unschedulable
-            | CauseKind::Rejected
-            | CauseKind::AdmissionRefused
-            | CauseKind::QuotaExceeded
-            | CauseKind::CreationForbidden
-            | CauseKind::NotCreated
-            | CauseKind::ControllerIdle
-            | CauseKind::StuckTerminating
-            | CauseKind::HeldByFinalizers
-            | CauseKind::Deadline
-            | CauseKind::NodeDown
-    )
+        | CauseKind::ImageDenied
+        | CauseKind::ImageRateLimited
+        | CauseKind::ImageNetwork
+        | CauseKind::CrashLoop
+        | CauseKind::NotReady
+        | CauseKind::Unschedulable
+        | CauseKind::Rejected
+        | CauseKind::AdmissionRefused
+        | CauseKind::QuotaExceeded
+        | CauseKind::CreationForbidden
+        | CauseKind::NotCreated
+        | CauseKind::ControllerIdle
+        | CauseKind::StuckTerminating
+        | CauseKind::HeldByFinalizers
+        | CauseKind::Deadline
+        | CauseKind::NodeDown => true,
+        CauseKind::ImagePlatform
+        | CauseKind::ImageName
+        | CauseKind::ImageNeverPull
+        | CauseKind::ImageDisk
+        | CauseKind::ImagePull
+        | CauseKind::VolumeMount
+        | CauseKind::PodSandbox
+        | CauseKind::Config
+        | CauseKind::ContainerStart
+        | CauseKind::InitFailure
+        | CauseKind::OutOfMemory
+        | CauseKind::ReadinessGate
+        | CauseKind::SchedulerIdle
+        | CauseKind::PodInvalid => false,
+    }
 }
 
 fn from_env(name: &str, default: u64) -> u64 {

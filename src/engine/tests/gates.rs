@@ -63,23 +63,27 @@ fn trial(setting: Setting) -> Option<GateTrial> {
     Some(trial)
 }
 
-/// A rollout that this gate has halted.
+/// A rollout that this gate has halted, after as many seconds as it takes.
 ///
 /// `past_the_halt_of_any_gate_it_goes_on_and_only_failures_are_acknowledged` (`halts.rs`) resumes it, and demands that it does not halt for
 /// 10 minutes after that, and that it halts within 120 seconds of [`strikes_again`]. So a gate that strikes by time is tried here with 10 to 12
 /// minutes, and with a progress deadline that is longer than that.
-pub(super) fn halted_by(gate: HaltingGate) -> (FakeCluster, FakeConsole) {
+pub(crate) fn halted_by(gate: HaltingGate) -> (FakeCluster, FakeConsole) {
     let mut fake = FakeCluster::rolling(20, 2);
-    match gate {
-        // An image that is not there.
-        HaltingGate::FailureThreshold => fake.broken.push("agent:bad".into()),
-    }
+    let seconds = match gate {
+        HaltingGate::FailureThreshold => {
+            // An image that is not there.
+            fake.broken.push("agent:bad".into());
+            60
+        }
+    };
     let mut console = FakeConsole::open(&fake, "ops");
     console.set_image(&mut fake, "agent:bad");
     console.ask(&mut fake, Command::Select(Some("zone=canary".parse().unwrap()))).unwrap();
     console.partition(&mut fake, 10);
-    console.run_for(&mut fake, 60);
-    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+    console.run_for(&mut fake, seconds);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((snapshot.phase, snapshot.halt.map(|halt| halt.gate)), (Phase::Halted, Some(gate)), "after {seconds} s");
     (fake, console)
 }
 

@@ -79,3 +79,69 @@ fn lifted(settings: &Settings) -> Option<Tuning> {
     let off = holds.filter(|setting| setting.is_changed_in(settings));
     off.filter_map(|setting| setting.read(&setting.value(&Settings::default())).ok()).reduce(Tuning::and)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+    use crate::engine::tests::gates::halted_by;
+    use crate::sim::attack::case::{Act, Case};
+
+    /// The values that cases set this setting to.
+    fn drawn(setting: Setting) -> BTreeSet<String> {
+        fn value(act: &Act, setting: Setting) -> Option<String> {
+            match act {
+                Act::Ask(_, command) | Act::OneShot(command) => setting.value_in(&command.tuning()),
+                Act::Upon { act, .. } => value(act, setting),
+                _ => None,
+            }
+        }
+        let acts = (0..1_000).flat_map(|seed| Case::random(seed).acts);
+        acts.filter_map(|(_, act)| value(&act, setting)).collect()
+    }
+
+    /// Lets this operator give commands until the rollout is released. `None`: it never is; else how many halts it was resumed past.
+    fn resumes(fake: &mut FakeCluster, console: &mut FakeConsole, bad: &[Str]) -> Option<usize> {
+        let mut resumes = 0;
+        for _ in 0..240 {
+            let snapshot = console.snapshot(fake);
+            if !snapshot.adopted && snapshot.started_at.is_none() {
+                return Some(resumes);
+            }
+            if let Some(command) = next_move(&snapshot, bad) {
+                resumes += usize::from(command == Command::Resume);
+                let _ = console.ask(fake, command);
+            }
+            console.run_for(fake, 15);
+        }
+        None
+    }
+
+    /// After the calm nothing fails any more. So a rollout that a gate has halted ends, whether this operator resumes it or, where its image is bad,
+    /// goes back. One that would halt again and again has to be taken off in [`lifted`].
+    #[test]
+    fn a_rollout_that_any_gate_has_halted_ends_under_each_value_that_is_drawn() {
+        for setting in Setting::gates() {
+            let SettingRole::Halts(gate) = setting.about().role else { continue };
+            let drawn = drawn(setting);
+            assert!(drawn.len() > 1, "{setting:?}: {drawn:?}");
+            for value in drawn {
+                for bad in [Vec::new(), vec![Str::from("agent:bad")]] {
+                    let (mut fake, mut console) = halted_by(gate);
+                    console.engine.command(Command::Tune(setting.read(&value).unwrap()), fake.now).unwrap();
+                    // The image is there from now on, and the pods that lack it are made anew.
+                    fake.broken.clear();
+                    for node in console.snapshot(&fake).halt.iter().flat_map(|halt| halt.named()) {
+                        fake.remove_pod(node);
+                    }
+                    let resumes = resumes(&mut fake, &mut console, &bad);
+                    let resumes =
+                        resumes.unwrap_or_else(|| panic!("{setting:?} {value}, bad images {bad:?}: never ends"));
+                    assert_eq!(resumes > 0, bad.is_empty(), "{setting:?} {value}: {resumes} times resumed");
+                }
+            }
+        }
+    }
+}
