@@ -1,9 +1,10 @@
 //! The gates that halt a rollout: what each is asked, and when. Each gate has a file of its own in `halting/`; what follows from its halt
 //! beside that is its row in `rules/halting_gates.rs`. `act/halt.rs` carries a halt out; `report` shows the reason where no driver is there to halt.
 //!
-//! Gates are asked while [`Engine::may_halt`] holds and the driver sees the cluster, so also while the rollout is paused, held, between two steps or
-//! halted already. They are not asked while it loads, on the way back, while a change is still to be made, and while it is released. Where every node
-//! is updated only those are asked that halt what is complete.
+//! A driver that acts asks them with every decision ([`super::super::act::decide`]), by what it saw last: also while the rollout is paused, held, between
+//! two steps or halted already. It does not ask them while the rollout is released or the DaemonSet is being deleted, nor where [`Engine::may_halt`]
+//! denies it. Where every node is updated only those count that halt what is complete. Where nobody drives nothing halts: consoles ask the gates to say
+//! what a driver would do.
 
 mod failure_threshold;
 
@@ -42,7 +43,7 @@ trait HaltingRule {
 
     /// The line of a preview that changes the gate's setting and leaves it on: whether it halts the rollout at once under the intent `after`, which
     /// the words `at_once` say, and otherwise at what it does.
-    fn from_now_on(&self, engine: &Engine, after: &Intent, at_once: &str) -> String;
+    fn halts_when(&self, engine: &Engine, after: &Intent, at_once: &str) -> String;
 
     /// The warning of a preview about a value in `tuning` at which the gate halts nothing, though it is not off.
     fn never_halts(&self, engine: &Engine, tuning: &Tuning) -> Option<String>;
@@ -113,7 +114,7 @@ impl Engine {
     pub(crate) fn halts_from_now_on(&self, gate: HaltingGate, after: &Intent) -> String {
         let driven = self.lock.holds() || self.lock.living_other(self.now).is_some();
         let at_once = if driven { "it halts at once" } else { "whoever drives next halts it at once" };
-        rule(gate).from_now_on(self, after, at_once)
+        rule(gate).halts_when(self, after, at_once)
     }
 
     /// The warnings about values in `tuning` at which a gate halts nothing, though it is not off.

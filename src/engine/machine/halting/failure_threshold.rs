@@ -53,7 +53,7 @@ impl HaltingRule for FailureThreshold {
         engine.progress.acknowledged_failures.extend(accepted);
     }
 
-    fn from_now_on(&self, engine: &Engine, after: &Intent, at_once: &str) -> String {
+    fn halts_when(&self, engine: &Engine, after: &Intent, at_once: &str) -> String {
         let threshold = engine.failures_to_halt(after);
         let failed = engine.assessment.rows().filter(|row| engine.has_failed(row)).map(|row| engine.name(row));
         let (accepted, counted): (Vec<_>, Vec<_>) = failed.partition(|node| engine.is_accepted(node, after));
