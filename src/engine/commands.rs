@@ -31,7 +31,7 @@ use super::model::danger::Danger;
 use super::model::event::{Permission, Right};
 use super::model::facts::StrategyKind;
 use super::model::record::size::clipped;
-use super::model::record::{BegunAnew, By, Change, Paused};
+use super::model::record::{BegunAnew, By, Change, Direction, Paused};
 use super::model::settings::Tuning;
 use super::model::step_ahead::NothingRecorded;
 use super::model::time::Timestamp;
@@ -193,6 +193,9 @@ impl Engine {
             let left = self.count_rows(|row| row.in_fleet && !row.at_target);
             return Err(Refusal::NotNow(match left {
                 0 => "the template has these images already, and every node is at it".into(),
+                _ if self.recorded_intent().is_some_and(|intent| intent.direction() == Direction::Back) => {
+                    "it rolls back to these images already, on every node, once somebody drives".into()
+                }
                 _ => "the template has these images already; use `step` to roll it out".into(),
             }));
         }

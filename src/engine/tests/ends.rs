@@ -84,3 +84,18 @@ fn an_image_at_which_it_halted_before_is_warned_of() {
     let again = console.engine.preview(&image("agent:bad"), fake.now).unwrap().warnings;
     assert!(again.iter().any(|line| line.starts_with("The rollout halted at revision 2, at ")), "{again:?}");
 }
+
+/// `step` does not help there: a roll back ignores partition and steps.
+#[test]
+fn who_sets_the_image_that_the_rollout_goes_back_to_reads_what_carries_it_out() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 3);
+    console.run_for(&mut fake, 20);
+    let mut ben = FakeConsole::open_as(&fake, "ben", crate::engine::model::config::Role::OneShot);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    ben.hear(&fake);
+    let refused = ben.engine.command(image("agent:v1"), fake.now).unwrap_err();
+    assert_eq!(refused.to_string(), "it rolls back to these images already, on every node, once somebody drives");
+}
