@@ -39,7 +39,7 @@ impl<'a> Renumbered<'a> {
         Self(logged.into_iter().map(|(key, logged)| (key, numbers(logged))).collect())
     }
 
-    /// The message of a line, with the present numbers of revisions: `revision 4 (the template of 2)`.
+    /// The message of a line, with the present numbers of revisions: `revision 2 (now 4)`.
     pub fn message(&self, line: &LogLine) -> String {
         let said = line.text("message").unwrap_or("?");
         let known = self.0.iter().find(|(known, _)| **known == key(line));
@@ -140,7 +140,7 @@ mod tests {
         ];
         let renumbered = Renumbered::of(&lines);
         let said: Vec<String> = lines.iter().map(|line| renumbered.message(line)).collect();
-        assert_eq!(said[3], "roll back: template is that of revision 4 (the template of 2); nodes still on it count");
+        assert_eq!(said[3], "roll back: template is that of revision 2 (now 4); nodes still on it count");
         assert_eq!(said[4], "complete: 4 nodes at revision 4");
         assert_eq!(
             (&*said[1], &*said[5]),

@@ -370,7 +370,7 @@ mod tests {
             kept.text()
         };
         insta::assert_snapshot!(printed(OutputFormat::Text), @r"
-        2026-11-21 14:12:05Z  ada@b  edge/agent  roll back: template is that of revision 4 (the template of 2); nodes still on it count
+        2026-11-21 14:12:05Z  ada@b  edge/agent  roll back: template is that of revision 2 (now 4); nodes still on it count
         2026-11-21 14:13:05Z  ada@b  edge/agent  rolled back
         ");
         assert!(printed(OutputFormat::Json).contains("that of revision 2;"));

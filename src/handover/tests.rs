@@ -181,7 +181,7 @@ fn a_revision_that_was_gone_back_to_is_told_by_its_present_number() {
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 30);
     let text = Handover::new("prod-eu", Arc::new(console.snapshot(&fake)), &Story::default(), None).text();
-    assert!(text.contains("roll back: template is that of revision 3 (the template of 1);"), "{text}");
+    assert!(text.contains("roll back: template is that of revision 1 (now 3);"), "{text}");
 }
 
 /// Names, messages and reasons come from whoever may write to the cluster.

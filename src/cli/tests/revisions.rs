@@ -149,7 +149,7 @@ async fn a_revision_that_was_gone_back_to_is_told_by_both_numbers() {
         Some("there is no revision 13 any more: it is revision 15 (the template of 13)")
     );
     let status = Script::of(snapshot.clone()).run("status ds/agent").await.text;
-    assert!(status.contains("template changed: revision 14 → that of revision 15 (the template of 13)"), "{status}");
+    assert!(status.contains("template changed: revision 14 → that of revision 13 (now 15)"), "{status}");
     let prewarm = Script::of(snapshot.clone()).run("prewarm ds/agent --revision 12").await;
     assert_eq!(prewarm.code, 5);
     assert!(prewarm.error.contains("no revision 12; there are 15 (the template of 13), 14"), "{}", prewarm.error);

@@ -6,7 +6,7 @@ use super::*;
 use crate::engine::fake_cluster::template;
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy, Severity};
-use crate::engine::model::rollout_event::RevisionHalt;
+use crate::engine::model::rollout_event::{RevisionHalt, with_present_numbers};
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
 /// Six nodes: the rollout to revision 2 halted, and an operator went back, which made 3 of 1.
@@ -106,4 +106,44 @@ fn who_only_reads_events_says_that_it_may_be_the_one() {
     let perhaps = "No revision has the number 2 any more: 6 may be that one, numbered anew.";
     assert!(says.ends_with(perhaps), "{says}");
     assert_eq!(warned(&mut other, &fake, "agent:v1"), None);
+}
+
+/// The lines about roll backs, as a timeline shows them.
+fn rolled_back(snapshot: &Snapshot) -> Vec<String> {
+    let earlier = snapshot.all_earlier_numbers();
+    let told = snapshot.timeline.iter().map(|event| with_present_numbers(&event.to_string(), &earlier));
+    let of_it =
+        |text: String| text.find("roll back: ").map(|at| text[at..].split(';').next().unwrap_or_default().to_owned());
+    told.filter_map(of_it).collect()
+}
+
+/// The console that drives lists a roll back by when it was asked for, which is before the change that it led to: that the change before
+/// led to the revision that was asked for must not follow from it.
+#[test]
+fn past_roll_backs_keep_their_numbers_in_each_console() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    for image in ["agent:v2", "agent:v3", "agent:v4", "agent:bad"] {
+        console.set_image(&mut fake, image);
+        console.run_for(&mut fake, 60);
+    }
+    assert_eq!(fake.current().number, 5);
+    let told = |fake: &mut FakeCluster, console: &mut FakeConsole, to: i64, lines: &[&str]| {
+        console.ask(fake, Command::Undo { to: Some(to) }).unwrap();
+        console.run_for(fake, 60);
+        assert_eq!(rolled_back(&console.snapshot(fake)), lines, "the console that drives");
+        let mut other = that_reads_events(fake, console);
+        assert_eq!(rolled_back(&other.snapshot(fake)), lines, "another");
+    };
+    told(&mut fake, &mut console, 2, &["roll back: template is that of revision 2 (now 6)"]);
+    for image in ["agent:v5", "agent:v6"] {
+        console.set_image(&mut fake, image);
+        console.run_for(&mut fake, 60);
+    }
+    told(
+        &mut fake,
+        &mut console,
+        6,
+        &["roll back: template is that of revision 2 (now 9)", "roll back: template is that of revision 6 (now 9)"],
+    );
 }

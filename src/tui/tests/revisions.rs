@@ -339,14 +339,14 @@ fn a_revision_that_a_roll_back_numbered_anew_is_known_by_both_numbers() {
         "{revisions}"
     );
     let timeline = TestConsole::on(numbered_anew(), 120, 40).typed("T").screen();
-    assert!(timeline.contains("roll back: template is that of revision 15 (the template of 13); nodes"), "{timeline}");
+    assert!(timeline.contains("roll back: template is that of revision 13 (now 15); nodes"), "{timeline}");
     // It is numbered while the timeline is open.
     let mut before = numbered_anew();
     before.to = before.to.map(|to| RevisionView { number: Some(13), ..to });
     let mut console = TestConsole::on(before, 120, 40).typed("T");
     assert!(console.screen().contains("template is that of revision 13; nodes"), "{}", console.screen());
     console.see(numbered_anew());
-    assert!(console.screen().contains("(the template of 13)"), "{}", console.screen());
+    assert!(console.screen().contains("template is that of revision 13 (now 15); nodes"), "{}", console.screen());
 }
 
 /// The present list has the target below where it comes from: until its controller has numbered it anew, and where others went back.

@@ -73,6 +73,8 @@ pub(crate) fn earlier_numbers<'a>(
 ) -> BTreeMap<i64, Vec<i64>> {
     let mut known: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
     let mut last: Option<(Renumbering, Timestamp)> = None;
+    // When the change before the last one was told.
+    let mut before_last: Option<Timestamp> = None;
     // What was asked for, and the number that the change before the answer led to. The answer may be told before the change that it is about.
     let mut asked: Option<(i64, i64, Timestamp)> = None;
     let with = |number: i64| revisions.iter().find(|revision| revision.number == number);
@@ -93,11 +95,13 @@ pub(crate) fn earlier_numbers<'a>(
             {
                 note(was, from + 1, at);
             }
-            last = None;
+            (last, before_last) = (None, None);
         } else if let Some(was) = event.rolled_back_to() {
             if let Some((Renumbering { from, back_to: None, to: Some(now) }, _)) = last
                 && now > from
                 && was != from
+                // A revision that had a lower number than the one before the change was there when that one came.
+                && before_last.is_none_or(|came| created_by(now, came) != Some(false))
             {
                 asked = Some((was, now, event.at));
             }
@@ -114,6 +118,7 @@ pub(crate) fn earlier_numbers<'a>(
             {
                 note(was, from + 1, at);
             }
+            before_last = last.map(|(_, at)| at);
             last = Some((change, event.at));
         }
     }
@@ -127,13 +132,16 @@ pub(crate) fn earlier_numbers<'a>(
     {
         note(was, from + 1, at);
     }
+    // What was seen counts: whatever the events seem to tell, no other revision had these numbers.
     for revision in revisions {
         if let Some(first) = revision.seen.first() {
             let before = known.remove(first).unwrap_or_default();
             revision.seen.iter().for_each(|number| drop(known.remove(number)));
+            known.values_mut().for_each(|earlier| earlier.retain(|number| !revision.seen.contains(number)));
             known.insert(revision.number, revision.seen.iter().rev().copied().chain(before).collect());
         }
     }
+    known.retain(|_, earlier| !earlier.is_empty());
     known
 }
 
@@ -149,8 +157,8 @@ pub(crate) fn with_earlier(number: i64, known: &BTreeMap<i64, Vec<i64>>) -> Stri
     template.map_or_else(|| number.to_string(), |template| format!("{number} ({template})"))
 }
 
-/// A text from a time when revisions had other numbers, with their present numbers: `revision 2` becomes `revision 4 (the template of
-/// 2)`. A change from one revision to another is left as it was.
+/// A text about the past, whose numbers of revisions are those of that time, with the present number behind one that has another by now:
+/// `revision 2 (now 4)`. A change from one revision to another is left as it was.
 pub fn with_present_numbers(text: &str, known: &BTreeMap<i64, Vec<i64>>) -> String {
     const REVISION: &str = "revision ";
     let mut parts = text.split(REVISION);
@@ -160,8 +168,9 @@ pub fn with_present_numbers(text: &str, known: &BTreeMap<i64, Vec<i64>>) -> Stri
         let (number, rest) = part.split_at(digits);
         let had = |earlier: &Vec<i64>| number.parse().is_ok_and(|number| earlier.contains(&number));
         let now = known.iter().find(|(_, earlier)| had(earlier) && !rest.starts_with(" → "));
-        let now = now.map(|(now, _)| with_earlier(*now, known));
-        said.extend([REVISION, now.as_deref().unwrap_or(number), rest]);
+        said.extend([REVISION, number]);
+        said.extend(now.map(|(now, _)| format!(" (now {now})")));
+        said.push_str(rest);
     }
     said
 }
@@ -224,22 +233,49 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_of_a_number_is_said_of_the_present_one() {
+    fn what_was_said_of_a_number_keeps_it_and_names_the_present_one() {
         let known = BTreeMap::from([(6, vec![4, 2]), (7, vec![5])]);
         for (said, now) in [
             (
                 "roll back: template is that of revision 5; nodes",
-                "roll back: template is that of revision 7 (the template of 5); nodes",
+                "roll back: template is that of revision 5 (now 7); nodes",
             ),
-            ("halted at revision 2: crash", "halted at revision 6 (the template of 4): crash"),
+            ("halted at revision 2: crash", "halted at revision 2 (now 6): crash"),
             (
                 "template changed: revision 5 → that of revision 4, v3",
-                "template changed: revision 5 → that of revision 6 (the template of 4), v3",
+                "template changed: revision 5 → that of revision 4 (now 6), v3",
             ),
             ("to revision 3 of revision 55, revision ", "to revision 3 of revision 55, revision "),
         ] {
             assert_eq!(with_present_numbers(said, &known), now);
         }
+    }
+
+    /// The console that drives lists the answer by when it was asked for, before a change that names the number that is new already. The
+    /// change before that is none to the revision that was asked for.
+    #[test]
+    fn an_answer_that_is_listed_before_its_change_is_not_about_the_change_before() {
+        let at = |second: i64| Timestamp::from_millis(second * 1_000);
+        let asked = RolloutEvent {
+            at: at(50),
+            kind: RolloutEventKind::Adopted,
+            said: Some(format!("{ROLLED_BACK}2; nodes").into()),
+            ..changed(0, 0)
+        };
+        let told = |second, from, to| RolloutEvent { at: at(second), ..changed(from, to) };
+        let events = [told(30, 3, 4), told(40, 4, 5), asked, told(51, 5, 6)];
+        let one = |number, created, seen| NumberedRevision { number, created_at: Some(at(created)), seen };
+        let known = |revisions: &[NumberedRevision<'_>]| -> Vec<_> {
+            earlier_numbers(events.iter(), Some(6), revisions).into_iter().collect()
+        };
+        assert_eq!(known(&[one(4, 30, &[]), one(5, 40, &[]), one(6, 10, &[2])]), [(6, vec![2])], "it was seen");
+        assert_eq!(known(&[one(4, 30, &[]), one(5, 40, &[]), one(6, 10, &[])]), [], "5 was made after 4");
+        assert_eq!(known(&[one(4, 30, &[]), one(5, 10, &[]), one(6, 51, &[])]), [(5, vec![2])], "6 is another");
+        let seen = |events: &[RolloutEvent]| -> Vec<_> {
+            let revisions = [one(5, 40, &[]), one(6, 10, &[2])];
+            earlier_numbers(events.iter(), Some(6), &revisions).into_iter().collect()
+        };
+        assert_eq!(seen(&events[1..]), [(6, vec![2])], "whatever came before the change to 5");
     }
 
     /// Where the controller has numbered it before that is told, what its operator was told names the number that it had.
