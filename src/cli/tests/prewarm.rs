@@ -418,14 +418,8 @@ async fn pulls_of_images_that_are_named_by_hand_are_listed() {
         pull: FinishedPull { took: secs(took), transfer: secs(took), bytes: Some(50_000_000) },
     };
     snapshot.prewarm.as_mut().unwrap().pulls = PrewarmPulls {
-        images: [ImageSummary {
-            image: image.clone(),
-            bytes: Some(50_000_000),
-            fleet: Some(usual),
-            sites: vec![],
-            took: None,
-        }]
-        .into(),
+        images: [ImageSummary { image: image.clone(), bytes: Some(50_000_000), fleet: Some(usual), sites: vec![] }]
+            .into(),
         slow: [SlowPull {
             node: "ipc-002".into(),
             image: image.clone(),

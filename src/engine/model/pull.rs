@@ -9,7 +9,6 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Str;
-use super::estimate::TimeSpread;
 use super::template::ImageUse;
 use super::time::Timestamp;
 
@@ -169,8 +168,6 @@ pub struct ImageSummary {
     pub fleet: Option<UsualPull>,
     /// How long a pull usually takes at each site where enough nodes have pulled the image; in order of the sites' names.
     pub sites: Vec<(Str, UsualPull)>,
-    /// How long the pulls took on all nodes that finished; `None` if these are too few to tell.
-    pub took: Option<TimeSpread>,
 }
 
 /// A pull that took much longer than those of its peers.

@@ -532,3 +532,31 @@ fn pods_for_pre_warming_tell_of_their_nodes_and_are_peers() {
     let usual = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap().usual_pull.as_deref().copied().unwrap();
     assert_eq!((usual.median.as_secs(), usual.peers), (9, 1));
 }
+
+/// A record may cover several rollouts, the second of which pulls nothing, because the image is there already.
+#[test]
+fn only_pulls_of_the_present_rollout_are_told_as_its_times() {
+    let (mut fake, mut console) = pulling(6);
+    console.set_image(&mut fake, "r.example/agent:v3");
+    console.run_for(&mut fake, 5);
+    console.set_image(&mut fake, IMAGE);
+    console.run_for(&mut fake, 5);
+    let told = |console: &mut FakeConsole, fake: &FakeCluster| {
+        console.snapshot(fake).times.pull.map(|pull| (pull.p50.as_secs(), pull.nodes))
+    };
+    for node in ["n1", "n2", "n3"] {
+        has_pulled(&mut console, &fake, node, 12);
+    }
+    assert_eq!(told(&mut console, &fake), Some((12, 3)));
+    console.run_for(&mut fake, 5);
+    console.set_image(&mut fake, "r.example/agent:v3");
+    console.run_for(&mut fake, 5);
+    console.set_image(&mut fake, IMAGE);
+    console.run_for(&mut fake, 5);
+    let usual = console.snapshot(&fake).pulls.images[1].fleet.map(|usual| usual.peers);
+    assert_eq!((told(&mut console, &fake), usual), (None, Some(3)), "its images came in an earlier rollout");
+    for node in ["n4", "n5", "n6"] {
+        has_pulled(&mut console, &fake, node, 20);
+    }
+    assert_eq!(told(&mut console, &fake), Some((20, 3)));
+}

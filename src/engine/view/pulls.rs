@@ -24,7 +24,6 @@ use crate::engine::model::pull::{
 };
 use crate::engine::model::template::{ImageUse, NeededImage};
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::estimates::spread;
 use crate::engine::rules::pulls::{
     PulledEvent, SITE_PEERS, failure_of, has_image_of, image_in, images_present, pulled, times_slower, usual,
     waits_for_image,
@@ -83,7 +82,8 @@ pub(crate) struct PullEnd {
 /// Pulls of one image that ended well, oldest first.
 #[derive(Debug, Default)]
 struct FinishedPulls {
-    pulls: VecDeque<(Str, FinishedPull)>,
+    /// Each with its node, and when it ended by the node's clock.
+    pulls: VecDeque<(Str, FinishedPull, Timestamp)>,
     /// Counts every finished pull, over all images.
     last: u64,
 }
@@ -287,7 +287,7 @@ impl PullLedger {
             }
             // A container that was started again and asked the registry once more does not show how long an image takes.
             if let (PulledEvent::Came(Some(pull)), false) = (came, had_come) {
-                self.finished(node, &image, pull);
+                self.finished(node, &image, pull, event.at);
             }
         }
         true
@@ -337,7 +337,7 @@ impl PullLedger {
         }
     }
 
-    fn finished(&mut self, node: &Str, image: &Str, pull: FinishedPull) {
+    fn finished(&mut self, node: &Str, image: &Str, pull: FinishedPull, ended: Timestamp) {
         let image = normalized(image);
         let last = 1 + self.finished.values().map(|finished| finished.last).max().unwrap_or(0);
         if self.finished.len() >= IMAGES && !self.finished.contains_key(&image) {
@@ -346,7 +346,7 @@ impl PullLedger {
         }
         let finished = self.finished.entry(image).or_default();
         finished.last = last;
-        finished.pulls.push_back((node.clone(), pull));
+        finished.pulls.push_back((node.clone(), pull, ended));
         if finished.pulls.len() > FINISHED {
             finished.pulls.pop_front();
         }
@@ -415,20 +415,19 @@ impl PullLedger {
             let none = FinishedPulls::default();
             let finished = &self.finished.get(long).unwrap_or(&none).pulls;
             let mut by_site: BTreeMap<Str, Vec<Duration>> = BTreeMap::new();
-            for (node, pull) in finished {
+            for (node, pull, _) in finished {
                 by_site.entry(site_of(node)).or_default().push(pull.took);
             }
-            let mut all: Vec<Duration> = finished.iter().map(|(_, pull)| pull.took).collect();
+            let mut all: Vec<Duration> = finished.iter().map(|(_, pull, _)| pull.took).collect();
             let enough = |took: &Vec<Duration>| u32::try_from(took.len()).unwrap_or(u32::MAX) >= SITE_PEERS;
             let of_site = |(site, mut took): (Str, Vec<Duration>)| Some((site, usual(&mut took, PeerScope::Site)?));
             let summary = ImageSummary {
                 image: image.clone(),
-                bytes: finished.iter().rev().find_map(|(_, pull)| pull.bytes).or(*listed),
-                took: spread(&mut all),
+                bytes: finished.iter().rev().find_map(|(_, pull, _)| pull.bytes).or(*listed),
                 fleet: usual(&mut all, PeerScope::Fleet),
                 sites: by_site.into_iter().filter(|(_, took)| enough(took)).filter_map(of_site).collect(),
             };
-            slow.extend(finished.iter().filter_map(|(node, pull)| {
+            slow.extend(finished.iter().filter_map(|(node, pull, _)| {
                 let usual = summary.usual(&site_of(node))?;
                 let times = times_slower(pull.took, usual)?;
                 Some(SlowPull { node: node.clone(), image: image.clone(), took: pull.took, times, scope: usual.scope })
@@ -445,7 +444,7 @@ impl PullLedger {
         let PullSummary { images, slow, .. } = self.summed_up(&self.warmed, site_of);
         let of_image = |(image, long, _): &MeasuredImage| {
             let pulls = self.finished.get(long).into_iter().flat_map(|finished| &finished.pulls);
-            let last: BTreeMap<&Str, &FinishedPull> = pulls.map(|(node, pull)| (node, pull)).collect();
+            let last: BTreeMap<&Str, &FinishedPull> = pulls.map(|(node, pull, _)| (node, pull)).collect();
             let named = |(node, pull): (&Str, &FinishedPull)| (node.clone(), image.clone(), *pull);
             last.into_iter().map(named).collect::<Vec<_>>()
         };
@@ -490,10 +489,10 @@ impl View {
         &self.pulls.summary
     }
 
-    /// The pulls of this image that ended well, each with its node.
-    pub(crate) fn finished_pulls(&self, image: &str) -> impl Iterator<Item = (&Str, &FinishedPull)> {
+    /// The pulls of this image that ended well, each with its node, and when it ended by the node's clock.
+    pub(crate) fn finished_pulls(&self, image: &str) -> impl Iterator<Item = &(Str, FinishedPull, Timestamp)> {
         let finished = self.pulls.finished.get(&normalized(image));
-        finished.into_iter().flat_map(|finished| finished.pulls.iter().map(|(node, pull)| (node, pull)))
+        finished.into_iter().flat_map(|finished| &finished.pulls)
     }
 
     /// What events told of an image that a pod needs.

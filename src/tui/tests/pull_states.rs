@@ -86,7 +86,6 @@ fn snapshot() -> Snapshot {
         bytes: Some(412_345_678),
         fleet: Some(a_minute(7, PeerScope::Fleet)),
         sites: vec![("hamburg".into(), usual)],
-        took: None,
     };
     let view = PrewarmView {
         request: Prewarm {

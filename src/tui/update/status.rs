@@ -65,7 +65,8 @@ fn went_back_at_once(before: &Snapshot, after: &Snapshot) -> bool {
 
 /// The text of the status line if the rollout has ended between two snapshots, whoever drives.
 pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
-    let began = before.started_at.filter(|_| after.daemonset == Presence::Present)?;
+    // A record may cover several rollouts.
+    let began = before.target_began().filter(|_| after.daemonset == Presence::Present)?;
     let counts = after.counts;
     let at_once = went_back_at_once(before, after);
     let back = before.direction == Direction::Back || at_once;
@@ -79,10 +80,8 @@ pub(super) fn is_over(before: &Snapshot, after: &Snapshot) -> Option<String> {
         (false, false) => format!("{} of {} nodes {are} updated", counts.updated, counts.nodes),
     };
     let what = if back { "rolled back" } else { "the rollout is complete" };
-    // One instant is by the API server's clock, the other by the driver's. If the record begins with the roll back, the
-    // DaemonSet's own controller rolled before, and the beginning of that is not recorded.
-    let came_before = before.retargeted_at.is_some_and(|at| at.since(began) > Duration::from_secs(1));
-    let whose = match (back, came_before || at_once) {
+    // A roll back begins anew; one that no snapshot shows on its way has the beginning of the rollout before it.
+    let whose = match (back, at_once) {
         (true, true) => "the rollout",
         (true, false) => "the roll back",
         (false, _) => "it",

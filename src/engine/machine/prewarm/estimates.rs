@@ -73,7 +73,7 @@ impl Engine {
     fn pulls_by_site(&self, template: &Template) -> PullsByImage {
         let by_site = |image: &Str| {
             let mut sites: HashMap<Str, Vec<FinishedPull>> = HashMap::new();
-            for (node, pull) in self.view.finished_pulls(image) {
+            for (node, pull, _) in self.view.finished_pulls(image) {
                 let site = self.view.node(node).map(|node| self.view.nodes[node].site.clone()).unwrap_or_default();
                 sites.entry(site).or_default().push(*pull);
             }

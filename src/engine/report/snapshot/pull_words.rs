@@ -377,7 +377,6 @@ mod tests {
                 bytes: Some(412_345_678),
                 fleet: Some(usual(9, PeerScope::Fleet)),
                 sites: vec![("hall-a".into(), usual(5, PeerScope::Site)), ("hall-b".into(), usual(4, PeerScope::Site))],
-                took: None,
             }]
             .into(),
             slow: [SlowPull {
