@@ -124,7 +124,7 @@ async fn a_drive_until_held_ends_where_the_images_that_are_needed_cannot_be_pull
         .run("drive ds/agent --until held")
         .await;
     assert_eq!(output.code, 3, "{}{}", output.text, output.error);
-    let waits = "waits for 1 node: 1 image not on the node: image not found (ipc-017)";
+    let waits = "waits for 1 node: 1 without the image, image not found (ipc-017)";
     assert_eq!(output.error.trim_end(), format!("Error: driving ends, as no node can be updated: it {waits}"));
     let next: Vec<&str> = output.text.lines().filter_map(|line| line.split_once("next: ")).map(|it| it.1).collect();
     let place = "--context prod-eu -n edge ds/agent";

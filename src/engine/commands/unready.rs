@@ -5,6 +5,7 @@ use crate::engine::assess::plan::{Limits, budget, costs_nothing, is_charged};
 use crate::engine::assess::rows::{Assessment, Row};
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
+use crate::engine::model::budget::{FAILS_ON_MORE, well_again};
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::node::Blame;
 use crate::engine::model::record::Direction;
@@ -46,13 +47,13 @@ impl Engine {
         let soaking = budget.soaking_in_words();
         let which: Vec<String> = self.down_in_words(assessment, strict).into_iter().chain(soaking).collect();
         let which = if which.is_empty() { String::new() } else { format!(" ({})", which.join("; ")) };
-        format!(
-            "{wait}: {are_down} already{which}, and {most} may be. {others} once {}, or with a larger budget",
-            match charged - most + 1 {
-                1 => "one of those is well again".to_owned(),
-                well => format!("{well} of those are well again"),
-            }
-        )
+        let once = well_again((charged + 1).saturating_sub(most));
+        // The same hint as that of the alarm for a budget that is used up.
+        let or = match self.failed_and_down() {
+            0 => ", or with a larger budget".to_owned(),
+            _ => format!(". {FAILS_ON_MORE}"),
+        };
+        format!("{wait}: {are_down} already{which}, and {most} may be. {others} once {once}{or}")
     }
 
     /// Those of `nodes` that go although the budget is used up, because they are down and count against it already.

@@ -122,4 +122,10 @@ impl Engine {
         let rows = self.assessment.rows().filter(|row| row.in_fleet && test(row));
         u32::try_from(rows.count()).unwrap_or(u32::MAX)
     }
+
+    /// How many nodes failed at the target and are down. Those past which an operator resumed count as well: they are still down.
+    pub(crate) fn failed_and_down(&self) -> u32 {
+        let failed = |row: &Row| row.state == NodeState::Failed || self.suspects.judgement().has_failed(row.node);
+        self.count_rows(|row| row.blame.is_some() && failed(row))
+    }
 }

@@ -150,3 +150,14 @@ pub enum Replacer {
     /// replaced a pod.
     Both,
 }
+
+/// Said where the budget is used up by nodes of which some failed at the new revision.
+pub(crate) const FAILS_ON_MORE: &str = "A larger budget would only give the revision that failed to more nodes";
+
+/// `one of those is well again`: what nodes wait for whose budget is used up.
+pub(crate) fn well_again(nodes: u32) -> String {
+    match nodes {
+        0 | 1 => "one of those is well again".to_owned(),
+        nodes => format!("{nodes} of those are well again"),
+    }
+}

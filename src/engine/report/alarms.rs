@@ -14,7 +14,7 @@ use crate::engine::model::Str;
 use crate::engine::model::config::Role;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::hold::Hold;
-use crate::engine::model::node::{NodeIx, NodeState};
+use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::{BegunAnew, Intent};
 use crate::engine::model::settings::Finish;
 use crate::engine::model::time::Timestamp;
@@ -136,13 +136,11 @@ impl Engine {
             self.plan.line.iter().filter_map(held).filter(|hold| discriminant(*hold) == discriminant(first)).count();
         let comes_back = |row: &Row| self.comes_back_by_itself(row);
         let on_its_way = |row: &Row| row.in_fleet && !row.available && (row.state.is_moving() || comes_back(row));
-        // Nodes past which an operator resumed count as well: they are still down.
-        let failed = |row: &Row| row.state == NodeState::Failed || self.suspects.judgement().has_failed(row.node);
         (self.plan.next.is_empty() && !self.assessment.rows().any(on_its_way)).then(|| Alarm::BudgetUsedUp {
             used,
             limit,
             waiting: u32::try_from(waiting).unwrap_or(u32::MAX),
-            failed: self.count_rows(|row| row.blame.is_some() && failed(row)),
+            failed: self.failed_and_down(),
         })
     }
 

@@ -5,7 +5,7 @@
 //! held: no node may be updated yet                          step (1 node), choose canaries
 //! held: all 12 nodes that may be updated have been          step (48 nodes, 60 in total)
 //! canary done, 3 of 3 (canary=true)                         lift the selector (frees 9 nodes)
-//! waits for 3 nodes: 2 down, 1 cordoned (n7, n8, n9)
+//! waits for 3 nodes: 2 down (n7, n8), 1 cordoned (n9)
 //! every node is updated; it is handed back once somebody drives     drive, release
 //! 13 nodes wait while the new revision is in trouble        roll back, lower how many pull at once
 //! loading: waits for pods, nodes
@@ -367,7 +367,7 @@ impl Snapshot {
         self.nodes.iter().filter(is_left).collect()
     }
 
-    /// `waits for 3 nodes: 2 down, 1 cordoned (n7, n8, n9)`.
+    /// `waits for 3 nodes: 2 down (n7, n8), 1 cordoned (n9)`.
     fn left_in_words(&self, counts: impl Fn(&NodeView) -> bool) -> String {
         match self.left(&counts).len() {
             0 => self.vanished_in_words().unwrap_or_else(|| "every node is updated".to_owned()),
@@ -376,13 +376,13 @@ impl Snapshot {
         }
     }
 
-    /// `2 down, 1 cordoned (n7, n8, n9)`; empty where none is left.
+    /// `2 down (n7, n8), 1 cordoned (n9)`; empty where none is left.
     fn left_by_cause(&self, counts: impl Fn(&NodeView) -> bool) -> String {
         let left = self.left(counts);
         if left.is_empty() {
             return String::new();
         }
-        let mut causes: Vec<(String, usize)> = Vec::new();
+        let mut causes: Vec<(String, Vec<&str>)> = Vec::new();
         for node in &left {
             let words = match (node.state, &node.hold) {
                 (NodeState::NodeDown, _) => "down".to_owned(),
@@ -390,16 +390,16 @@ impl Snapshot {
                 (state, Some(hold)) => match hold.ended_by() {
                     HoldEndedBy::NodeReady => "down".to_owned(),
                     HoldEndedBy::Turn => state.to_string(),
-                    HoldEndedBy::TroubleOver | HoldEndedBy::Driver | HoldEndedBy::Itself => hold.in_common(),
+                    HoldEndedBy::TroubleOver | HoldEndedBy::Driver | HoldEndedBy::Itself => hold.counted(),
                 },
             };
             match causes.iter_mut().find(|(known, _)| *known == words) {
-                Some((_, count)) => *count += 1,
-                None => causes.push((words, 1)),
+                Some((_, nodes)) => nodes.push(&node.name),
+                None => causes.push((words, vec![&node.name])),
             }
         }
-        let causes: Vec<String> = causes.into_iter().map(|(words, count)| format!("{count} {words}")).collect();
-        let named = first_names(left.iter().map(|node| &*node.name));
-        format!("{} ({named})", causes.join(", "))
+        let of_cause =
+            |(words, nodes): (String, Vec<&str>)| format!("{} {words} ({})", nodes.len(), first_names(nodes));
+        causes.into_iter().map(of_cause).collect::<Vec<_>>().join(", ")
     }
 }

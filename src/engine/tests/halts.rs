@@ -454,6 +454,7 @@ fn what_fails_without_a_driver_is_told_the_same_until_somebody_drives() {
     next.run_for(&mut fake, 10);
     let halted = next.snapshot(&fake);
     assert_eq!(halted.halt.as_ref().map(|halt| halt.named().to_vec()), Some(vec![first.clone(), second.clone()]));
+    let asked = next.engine.preview(&Command::Resume, fake.now).unwrap().effects;
     next.ask(&mut fake, Command::Resume).unwrap();
     next.ask(&mut fake, Command::StopDriving).unwrap();
     next.run_for(&mut fake, 5);
@@ -461,6 +462,13 @@ fn what_fails_without_a_driver_is_told_the_same_until_somebody_drives() {
     assert_eq!(resumed.driver, DriverView::Nobody);
     assert_eq!(resumed.alarms, [Alarm::BudgetUsedUp { used: 2, limit: 2, waiting: 18, failed: 2 }]);
     assert_eq!(resumed.remedies(), [Remedy::Undo, Remedy::SetImage, Remedy::Drive]);
+    // The preview of the resume gives the same hint.
+    let hint =
+        "once one of those is well again. A larger budget would only give the revision that failed to more nodes";
+    let said = resumed.alarms[0].to_string();
+    let waits = "18 nodes wait: 2 are down, 2 may be, 2 failed at the new revision. The next goes ";
+    assert_eq!(said, format!("{waits}{hint}"));
+    assert!(asked.iter().any(|line| line.contains(hint)), "{asked:#?}");
 }
 
 /// The driver is gone since its halt, and more nodes fail. Whoever looks counts all of them, in each place.

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use super::pull_words::PullEstimate;
 use super::{Alarm, NodeView, Phase};
 use crate::engine::model::Str;
+use crate::engine::model::budget::{FAILS_ON_MORE, well_again};
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::effect::WRITE_TIMEOUT;
@@ -165,6 +166,26 @@ impl Hold {
     }
 }
 
+impl Hold {
+    /// The words behind the number of nodes that it holds: `3 without the image, image not found`.
+    pub fn counted(&self) -> String {
+        let Self::ImageAbsent(wait) = self else { return self.in_common() };
+        match wait {
+            ImageWait::Coming => "without the image yet".to_owned(),
+            ImageWait::Failed { cause, retried: true } => {
+                format!("without the image yet, {cause}, which is tried again")
+            }
+            ImageWait::Failed { cause, retried: false } | ImageWait::NotTried { cause } => {
+                format!("without the image, {cause}")
+            }
+            ImageWait::NotAsked { by } => {
+                format!("without the image, which what {} pre-warms does not bring", person_of(by))
+            }
+            ImageWait::Paused => "without the image, as pre-warming is paused".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for ImageWait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -218,13 +239,15 @@ impl fmt::Display for Alarm {
             Self::HaltWaits { why, .. } => write!(f, "{why}; it is not halted, as nobody is seen driving it"),
             Self::BudgetUsedUp { used, limit, waiting, failed } => {
                 let nodes = if *waiting == 1 { "node waits" } else { "nodes wait" };
-                write!(f, "{waiting} {nodes}: {used} are down, {limit} may be, and none of them is on its way up")?;
+                write!(f, "{waiting} {nodes}: {used} are down, {limit} may be")?;
                 match failed {
-                    0 => write!(f, "; a budget of {} lets the next one go", used + 1),
-                    failed => write!(
-                        f,
-                        ", {failed} of them failed at the new revision: a larger budget would give it to more nodes"
-                    ),
+                    0 => {
+                        write!(f, ", and none of them is on its way up; a budget of {} lets the next one go", used + 1)
+                    }
+                    failed => {
+                        let once = well_again((used + 1).saturating_sub(*limit));
+                        write!(f, ", {failed} failed at the new revision. The next goes once {once}. {FAILS_ON_MORE}")
+                    }
                 }
             }
             Self::SiteOutage(outage) => {
