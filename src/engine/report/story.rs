@@ -13,6 +13,7 @@
 mod before;
 mod controller;
 mod earlier;
+mod images;
 mod speed;
 
 use std::collections::VecDeque;
@@ -183,6 +184,8 @@ struct LastNode {
     troubled: bool,
     /// Its pod is ready.
     ready: bool,
+    /// Why its images could not be brought before its update, as it was reported last.
+    no_images: Option<CauseKind>,
 }
 
 impl LastNode {
@@ -200,6 +203,7 @@ impl LastNode {
             stays: node.pod_wait.as_deref() == Some(&PodWait::NodeBack),
             troubled: is_trouble(node.state),
             ready: node.serves,
+            no_images: images::failed(node),
         }
     }
 
@@ -282,8 +286,12 @@ impl Story {
                 next.told = was.told.filter(|_| was.pod == next.pod);
             }
             // The arrival of the image is reported once it is known.
-            if changes.is_empty() && was.pod == next.pod && may_have_pulled(was.state, next.state) {
+            if changes.is_empty() && was.pod == next.pod && images::may_have_pulled(was.state, next.state) {
                 (next.state, next.since) = (was.state, was.since);
+            }
+            next.no_images = images::remembered(was.no_images, node);
+            if next.no_images != was.no_images {
+                found.extend(images::trouble(node).map(|change| moment(now, node, change)));
             }
             next.troubled |= was.troubled && !next.serves();
             let fails = next.state == NodeState::Failed && was.state != NodeState::Failed;
@@ -447,11 +455,6 @@ fn changed(was: &LastNode, is: &LastNode, node: &NodeView) -> Option<NodeChange>
 fn readiness(was: &LastNode, is: &LastNode) -> Option<NodeChange> {
     let same = was.pod == is.pod && (was.state, is.state) == (NodeState::Outdated, NodeState::Outdated);
     (same && was.ready != is.ready).then_some(NodeChange::Readiness { ready: is.ready })
-}
-
-/// Whether a pod has a pull behind it: the image is there, or its kubelet waits to try again.
-fn may_have_pulled(was: NodeState, is: NodeState) -> bool {
-    was == NodeState::Pulling && matches!(is, NodeState::Creating | NodeState::Starting)
 }
 
 /// Whether a kubelet that could not pull an image tries again, or is about to. It does so often, so this is not reported. `lacks_image`: the pod is

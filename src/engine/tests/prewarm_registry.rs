@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::prewarm::{requiring, start, state, warming};
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, PrewarmCommand, Step};
+use crate::engine::model::facts::Severity;
 use crate::engine::model::node::ImageState;
 use crate::engine::model::prewarm::{PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait};
 use crate::engine::model::quantity::IntOrPercent;
@@ -11,6 +13,7 @@ use crate::engine::model::settings::{PrewarmAhead, Tuning};
 use crate::engine::report::diagnosis::{Diagnosis, Finding};
 use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Phase;
+use crate::engine::report::story::{NodeMoment, Story};
 
 const TOO_MANY_PULLS: &str =
     "429 Too Many Requests - Server message: toomanyrequests: You have reached your pull rate limit";
@@ -90,7 +93,10 @@ fn nodes_that_need_an_image_which_cannot_be_pulled_say_so_and_offer_another() {
     fake.warm_fails("n2", MISSING);
     console.run_for(&mut fake, 2);
     assert_eq!(console.state(&fake, "n1").1, "image not on the node: its pull failed, image not found");
-    assert!(!console.snapshot(&fake).stands_for_lack_of_images(), "n3 pulls");
+    let snapshot = console.snapshot(&fake);
+    assert!(!snapshot.stands_for_lack_of_images(), "n3 pulls");
+    let waits = "waits for 3 nodes: 2 without the image, image not found (n1, n2), 1 without the image yet (n3)";
+    assert_eq!(snapshot.guidance().unwrap().waits, waits, "each reason has its own names");
     fake.warm_fails("n3", MISSING);
     console.run_for(&mut fake, 2);
     let snapshot = console.snapshot(&fake);
@@ -98,7 +104,7 @@ fn nodes_that_need_an_image_which_cannot_be_pulled_say_so_and_offer_another() {
     assert_eq!(snapshot.phase, Phase::Held, "no node goes before somebody acts");
     assert!(console.engine.kept().failing.unwrap().lacks_images, "the list of all DaemonSets is told");
     let guidance = snapshot.guidance().unwrap();
-    let waits = "waits for 3 nodes: 3 image not on the node: image not found (n1, n2, n3)";
+    let waits = "waits for 3 nodes: 3 without the image, image not found (n1, n2, n3)";
     let ways = [Remedy::SetImage, Remedy::Undo, Remedy::RetryPrewarm];
     assert_eq!((guidance.waits.as_str(), guidance.remedies.as_slice()), (waits, &ways[..]));
     assert!(snapshot.requires_what_it_prewarms(snapshot.prewarm.as_ref().unwrap()), "a cancellation helps nobody");
@@ -108,7 +114,7 @@ fn nodes_that_need_an_image_which_cannot_be_pulled_say_so_and_offer_another() {
     assert_eq!(console.state(&fake, "n4").1, "image not on the node: not pulled, image not found on other nodes");
     let snapshot = console.snapshot(&fake);
     assert!(snapshot.stands_for_lack_of_images());
-    let waits = "waits for 4 nodes: 4 image not on the node: image not found (n1, n2, n3, …)";
+    let waits = "waits for 4 nodes: 4 without the image, image not found (n1, n2, n3, …)";
     assert_eq!(snapshot.guidance().unwrap().waits, waits, "one reason, on some of them and not tried on the other");
     // The same count, and the same word, in the list, on the pages of nodes and in the summary.
     let failed = snapshot.nodes.iter().filter(|node| node.image == ImageState::Failed).count();
@@ -205,4 +211,32 @@ fn a_rollout_that_requires_images_is_held_while_pre_warming_is_paused() {
     console.run_for(&mut fake, 60);
     assert!(!fake.warm_nodes().is_empty(), "they are pulled again");
     assert_ne!(console.snapshot(&fake).phase, Phase::Held);
+}
+
+/// The node's pod, which serves, tells nothing of it. A pull that is tried again and fails for the same cause is no news.
+#[test]
+fn the_story_of_a_node_says_that_its_image_could_not_be_pulled() {
+    let (mut fake, mut console) = requiring(None);
+    let mut story = Story::default();
+    let mut look = |console: &mut FakeConsole, fake: &FakeCluster| -> Vec<(String, String, bool)> {
+        story.observe(&console.snapshot(fake));
+        let told = |moment: &NodeMoment| {
+            (moment.node.to_string(), moment.change.to_string(), moment.change.severity() == Severity::Warning)
+        };
+        story.moments().map(told).filter(|(_, said, _)| said.contains("image could")).collect()
+    };
+    assert_eq!(look(&mut console, &fake), []);
+    fake.warm_fails("n1", MISSING);
+    console.run_for(&mut fake, 2);
+    let said = |node: &str| {
+        (node.to_owned(), "its image could not be pulled before its update: image not found".to_owned(), true)
+    };
+    assert_eq!(look(&mut console, &fake), [said("n1")]);
+    console.engine.command(Command::Prewarm(PrewarmCommand::Retry), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(look(&mut console, &fake), [said("n1")]);
+    fake.warm_fails("n1", MISSING);
+    fake.warm_fails("n2", MISSING);
+    console.run_for(&mut fake, 2);
+    assert_eq!(look(&mut console, &fake), [said("n1"), said("n2")]);
 }

@@ -1,0 +1,33 @@
+//! The images of a node: what is told of those that could not be brought there before its update, of which its pod, which serves, tells nothing.
+
+use super::NodeChange;
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::prewarm::PrewarmState;
+use crate::engine::report::snapshot::NodeView;
+
+/// Why the images could not be brought onto this node.
+pub(super) fn failed(node: &NodeView) -> Option<CauseKind> {
+    match node.prewarm.as_deref()? {
+        PrewarmState::Failed { cause, .. } => Some(cause.kind),
+        PrewarmState::Waiting(_) | PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Present => None,
+    }
+}
+
+/// The cause that is kept in mind, where `told` was reported last: a pull that is tried again and fails for the same cause is no news. One of
+/// other images is, and one after the images had come.
+pub(super) fn remembered(told: Option<CauseKind>, node: &NodeView) -> Option<CauseKind> {
+    let is_over = matches!(node.prewarm.as_deref(), None | Some(PrewarmState::Present));
+    failed(node).or(told.filter(|_| !is_over))
+}
+
+/// What is reported of a node whose images could not be brought.
+pub(super) fn trouble(node: &NodeView) -> Option<NodeChange> {
+    let PrewarmState::Failed { cause, .. } = node.prewarm.as_deref()? else { return None };
+    Some(NodeChange::Trouble { why: format!("its image could not be pulled before its update: {cause}").into() })
+}
+
+/// Whether a pod has a pull behind it: the image is there, or its kubelet waits to try again.
+pub(super) fn may_have_pulled(was: NodeState, is: NodeState) -> bool {
+    was == NodeState::Pulling && matches!(is, NodeState::Creating | NodeState::Starting)
+}
