@@ -533,6 +533,7 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         pod_wait: _,
         cause_since: _,
         blame: _,
+        down_by: _,
         since: _,
         revision: _,
         revision_number: _,

@@ -350,8 +350,8 @@ fn driver_line(place: &CommandPlace, snapshot: &Snapshot) -> String {
 fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
     let mut groups: BTreeMap<(NodeState, String), Vec<&NodeView>> = BTreeMap::new();
     for node in snapshot.nodes.iter() {
-        let why = match (node.state, &node.cause, node.blame) {
-            (NodeState::NodeDown, _, Some(blame)) => snapshot.budget.called(blame).to_owned(),
+        let why = match (node.state, &node.cause, snapshot.budget.called_of(node)) {
+            (NodeState::NodeDown, _, Some(blame)) => blame.to_owned(),
             (NodeState::Failed | NodeState::NodeDown, Some(cause), _) => cause.to_string(),
             (NodeState::Failed | NodeState::NodeDown, None, _) => "cause not known".to_owned(),
             (_, Some(cause), _) if !starts_in_time(node) => cause.to_string(),

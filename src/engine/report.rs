@@ -353,6 +353,7 @@ impl Engine {
             self.view.own_revisions().map(|revision| (&revision.hash, revision.number)).collect();
         let views = order.into_iter().map(|(_, _, row)| {
             let mut view = self.node_view(row, &numbers);
+            view.down_by = self.down_by(&view);
             match (&view.hold, &waits) {
                 // The plan is not in force any more.
                 (Some(Hold::Partition { .. } | Hold::Selector), _) if matches!(phase, Phase::Releasing(_)) => {
@@ -388,6 +389,8 @@ impl Engine {
             cause: row.cause.clone(),
             cause_since,
             blame: row.blame,
+            // It follows from the rest of the view.
+            down_by: None,
             // A suspect node that is back counts from when it went down, because that is what is shown of it.
             since: match (suspect, row.fell_at) {
                 (Some(_), Some(fell_at)) if !row.is_down => Some(fell_at),

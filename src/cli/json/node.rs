@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::kinds;
 use super::pulls::{ImagePullJson, UsualPullJson};
-use crate::engine::model::node::{Blame, RestartsView};
+use crate::engine::model::node::{Blame, DownBy, RestartsView};
 use crate::engine::model::node_details::NodeDetails;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
@@ -27,6 +27,9 @@ pub(crate) struct NodeJson<'a> {
     message: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     blame: Option<Blame>,
+    /// Who took it down, where `blame` is `rollout` and the rollout is not known to have done it: `others` or `unrecorded`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    down_by: Option<DownBy>,
     since: Option<Timestamp>,
     revision: Option<&'a str>,
     revision_number: Option<i64>,
@@ -82,6 +85,7 @@ impl<'a> NodeJson<'a> {
             hold,
             cause,
             blame,
+            down_by,
             since,
             revision,
             revision_number,
@@ -127,6 +131,7 @@ impl<'a> NodeJson<'a> {
             cause: cause.as_ref().map(ToString::to_string),
             message: cause.as_ref().and_then(|cause| cause.message.as_deref()),
             blame: *blame,
+            down_by: *down_by,
             since: *since,
             revision: revision.as_deref(),
             revision_number: *revision_number,

@@ -90,6 +90,7 @@ fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
         pod_wait: _,
         cause: _,
         blame: _,
+        down_by: _,
         restarted: _,
         suspect: _,
         ineligible: _,

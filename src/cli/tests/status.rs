@@ -8,7 +8,7 @@ use crate::engine::model::command::Command;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate};
 use crate::engine::model::facts::{Severity, StrategyKind};
-use crate::engine::model::node::NodeState;
+use crate::engine::model::node::{Blame, DownBy, NodeState};
 use crate::engine::model::pace::{Flap, PaceReason, PacedSite, Throughput};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{Direction, OURSELVES, Paused};
@@ -549,6 +549,7 @@ fn every_value_of_a_node_is_told_under_its_own_name() {
     (node.since, node.pod_created_at, node.counted_unavailable_until) = (Some(at(1)), Some(at(2)), Some(at(3)));
     (node.serves, node.selected, node.at_target, node.lost_readiness) = (true, false, false, false);
     (node.restarts, node.revision_number, node.clock_skew_millis) = (4, Some(5), Some(6));
+    (node.blame, node.down_by) = (Some(Blame::Rollout), Some(DownBy::Others));
     node.cause = Some(Box::new(Cause { kind: CauseKind::Rejected, container: None, message: of("evicted") }));
     let told = serde_json::to_value(NodeJson::new(&node, at(9))).unwrap();
     for (name, value) in [
@@ -564,6 +565,8 @@ fn every_value_of_a_node_is_told_under_its_own_name() {
         ("podCreatedAt", json!(at(2))),
         ("countedUnavailableUntil", json!(at(3))),
         ("restarts", json!(4)),
+        ("blame", json!("rollout")),
+        ("downBy", json!("others")),
         ("revisionNumber", json!(5)),
         ("clockSkewMillis", json!(6)),
         ("serves", json!(true)),

@@ -70,6 +70,16 @@ pub enum Blame {
     PreExisting,
 }
 
+/// Who took down a node that is charged to the rollout ([`Blame::Rollout`]), where that is not known of the rollout itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DownBy {
+    /// Somebody else, who took its pod away: the driver did not let the node go.
+    Others,
+    /// Nobody who is recorded: its pod was made before the record of the rollout began.
+    Unrecorded,
+}
+
 /// The number of restarts, after the pod was ready, from which they speak against the revision.
 pub(crate) const AGAINST: u32 = 2;
 

@@ -7,7 +7,7 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::node::{Blame, DownBy, NodeState};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Intent;
@@ -22,28 +22,33 @@ impl Engine {
         told.filter_map(RolloutEvent::taken_away).any(|(name, _)| *name == **node)
     }
 
+    /// Who took a node down that is charged to the recorded rollout, where its driver is not known to have done it.
+    pub(super) fn down_by(&self, node: &NodeView) -> Option<DownBy> {
+        if node.blame != Some(Blame::Rollout) || self.budget.replaced_by != Replacer::Rolldeck {
+            return None;
+        }
+        let is_named = || self.progress.in_progress.contains(&node.name);
+        // A pod from before the beginning was put there by whoever was at work before the record. The cluster tells whole seconds.
+        let began = self.progress.started_at.map(|began| self.view.server_time(began));
+        let made = node.pod_created_at.map(|made| made + Duration::from_secs(1));
+        let is_from_before = began.zip(made).is_some_and(|(began, made)| made <= began);
+        if is_from_before && node.state != NodeState::Terminating && !is_named() {
+            return Some(DownBy::Unrecorded);
+        }
+        // The driver names a node in the record before it deletes the node's pod, until the node is available again. A pod that fell by itself after
+        // that has been ready before. Where the controller replaces pods as well, nobody can tell who took a pod down.
+        let only_rolldeck = self.strategy() == StrategyKind::OnDelete && self.is_recorded();
+        let fell = node.lost_readiness || node.restarted.is_some() || node.serves;
+        let by_others = only_rolldeck && node.committed && !is_named() && !(fell && !self.was_taken_away(&node.name));
+        by_others.then_some(DownBy::Others)
+    }
+
     pub(super) fn budget_view(&self, intent: &Intent, nodes: &NodeViews) -> BudgetView {
         let count = |test: &dyn Fn(&NodeView) -> bool| {
             let ours = nodes.iter().filter(|node| node.blame == Some(Blame::Rollout));
             u32::try_from(ours.filter(|node| test(node)).count()).unwrap_or(u32::MAX)
         };
         let budget = self.budget;
-        // The driver names a node in the record before it deletes the node's pod, until the node is available again. A pod that fell by itself after
-        // that has been ready before. Where the controller replaces pods as well, nobody can tell who took a pod down.
-        let by_others = |node: &NodeView| {
-            let fell = node.lost_readiness || node.restarted.is_some() || node.serves;
-            let fell = fell && !self.was_taken_away(&node.name);
-            !fell && node.committed && !self.progress.in_progress.contains(&node.name)
-        };
-        // A pod from before the beginning was put there by whoever was at work before the record. The cluster tells whole seconds.
-        let began = self.progress.started_at.map(|began| self.view.server_time(began));
-        let from_before = |node: &NodeView| {
-            let made = node.pod_created_at.map(|made| made + Duration::from_secs(1));
-            let is_there = node.state != NodeState::Terminating && !self.progress.in_progress.contains(&node.name);
-            is_there && began.zip(made).is_some_and(|(began, made)| made <= began)
-        };
-        let only_rolldeck =
-            budget.replaced_by == Replacer::Rolldeck && self.strategy() == StrategyKind::OnDelete && self.is_recorded();
         let since_unknown = |node: &NodeView| {
             matches!(
                 node.pod_wait.as_deref(),
@@ -54,8 +59,8 @@ impl Engine {
         let own = own.map(|own| own.of(self.assessment.desired, Rounding::Up));
         let is_set = intent.budgets.max_unavailable.at().is_some();
         BudgetView {
-            by_others: if only_rolldeck { count(&|node| by_others(node) && !from_before(node)) } else { 0 },
-            unrecorded: if budget.replaced_by == Replacer::Rolldeck { count(&from_before) } else { 0 },
+            by_others: count(&|node| node.down_by == Some(DownBy::Others)),
+            unrecorded: count(&|node| node.down_by == Some(DownBy::Unrecorded)),
             ready_since_unknown: count(&since_unknown),
             own_max_unavailable: own.filter(|own| is_set && *own < budget.max_unavailable),
             ..budget

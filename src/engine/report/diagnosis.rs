@@ -28,7 +28,7 @@ use crate::engine::model::facts::Severity;
 use crate::engine::model::image::normalized;
 use crate::engine::model::inspection::Reading;
 use crate::engine::model::kubectl_command::KubectlCommand;
-use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::node::{Blame, DownBy, NodeState};
 use crate::engine::model::occupancy::{NodeOccupancy, lacking_resources};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::pull::{ImagePull, PullState};
@@ -40,6 +40,9 @@ use crate::engine::rules::pulls::{image_in, times_slower};
 const EVIDENCE: usize = 3;
 /// The title for pods that are ready and whose nodes still count as down.
 const SOAKS: &str = "ready, and counted as down until it has soaked";
+
+/// Said of nodes that the rollout did not let go.
+const TAKEN_AWAY: &str = "somebody else took its pod away: that is charged to the budget";
 
 /// The findings about a rollout.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -184,7 +187,8 @@ impl Diagnosis {
             nodes += u32::from(node.eligible);
             updated += u32::from(node.eligible && node.state == NodeState::Updated);
             let waits_for_told = |found: &Finding| found.kind == FindingKind::Waits && told.contains(&node.name);
-            let found = of_node(node, snapshot);
+            let taken_away = (node.down_by == Some(DownBy::Others)).then(|| TAKEN_AWAY.into());
+            let found = of_node(node, snapshot).map(|found| found.says(taken_away));
             if found.as_ref().is_some_and(waits_for_told) {
                 continue;
             }

@@ -27,7 +27,7 @@ use crate::engine::model::gitops_owner::GitOpsOwner;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::labels::{Labels, Selector};
-use crate::engine::model::node::{Blame, CrashLoopView, ImageState, NodeState, RestartsView};
+use crate::engine::model::node::{Blame, CrashLoopView, DownBy, ImageState, NodeState, RestartsView};
 use crate::engine::model::node_details::NodeDetails;
 use crate::engine::model::pace::PacedSite;
 use crate::engine::model::pod_wait::{Blocked, PodWait};
@@ -297,6 +297,8 @@ pub struct NodeView {
     pub cause_since: Option<Timestamp>,
     /// Whose fault it is that it is unavailable; `None` when it is available.
     pub blame: Option<Blame>,
+    /// Who took it down, where it is charged to the rollout and the rollout is not known to have done it.
+    pub down_by: Option<DownBy>,
     /// Since when it is in this state, as far as known; by our own clock, the measured skew taken out.
     pub since: Option<Timestamp>,
     /// The revision hash of its pod.

@@ -2,9 +2,12 @@
 
 use super::*;
 use crate::engine::model::facts::{ClusterEvent, PodPhase};
+use crate::engine::model::node::{Blame, DownBy};
 use crate::engine::model::settings::{Limit, Secs};
+use crate::engine::report::diagnosis::Diagnosis;
 use crate::engine::report::last_rollout::RolloutEnd;
 use crate::engine::report::remedies::Remedy;
+use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::trouble::starts_in_time;
 
 fn budget(console: &mut FakeConsole, fake: &FakeCluster) -> String {
@@ -77,6 +80,16 @@ fn pods_that_somebody_deletes_by_hand_are_not_called_ours() {
     assert_eq!(budget(&mut console, &fake), "down 6 of 2: 2 ours, 4 by others");
     let snapshot = console.snapshot(&fake);
     assert_eq!((snapshot.budget.rollout, snapshot.budget.by_others), (6, 4));
+    // Each of them says the same.
+    let by = |node: &NodeView| (node.blame == Some(Blame::Rollout)).then_some(node.down_by);
+    let told: Vec<_> = snapshot.nodes.iter().filter_map(by).collect();
+    let of_others = told.iter().filter(|by| **by == Some(DownBy::Others)).count();
+    assert_eq!((told.len(), of_others), (6, 4), "{told:?}");
+    assert!(snapshot.nodes.iter().all(|node| node.down_by.is_none() || node.blame == Some(Blame::Rollout)));
+    let diagnosis = Diagnosis::of(&snapshot);
+    let evidence = diagnosis.findings.iter().flat_map(|finding| &finding.evidence);
+    let told: Vec<_> = evidence.filter(|it| it.text.starts_with("somebody else took its pod away")).collect();
+    assert_eq!(told.iter().map(|it| it.nodes).sum::<u32>(), 4, "{diagnosis:?}");
     // Another process reads in the record which ones the driver took down.
     let mut late = FakeConsole::open(&fake, "late");
     assert_eq!(budget(&mut late, &fake), "down 6 of 2: 2 ours, 4 by others");

@@ -80,6 +80,7 @@ pub(super) fn node(name: &str) -> NodeView {
         cause: None,
         cause_since: None,
         blame: None,
+        down_by: None,
         since: Some(ago(9 * DAY)),
         revision: Some("6f7c9d5b8".into()),
         revision_number: Some(14),

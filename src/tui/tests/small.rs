@@ -11,7 +11,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
-use crate::engine::model::node::{Blame, NodeState, RestartsView};
+use crate::engine::model::node::{Blame, DownBy, NodeState, RestartsView};
 use crate::engine::model::record::{Direction, Paused};
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::{Counts, ImageChange, NodeView, Phase, Snapshot};
@@ -128,16 +128,17 @@ fn the_age_beside_nodes_that_restart_says_of_what_it_is() {
     assert!(screen.contains("1 restarted since update (ipc-018, soaking for 20s)"), "{screen}");
 }
 
-/// Where its own controller rolled, the record begins with the roll back.
+/// A record may cover several rollouts: what counts is the present one.
 #[test]
-fn a_roll_back_is_counted_from_what_is_known_to_have_begun() {
-    for (retargeted, words) in [
-        (None, "rolled back, 1m after the roll back began: 1 of 120 nodes is back at"),
-        (Some(60), "rolled back, 1m after the roll back began: 1 of 120 nodes is back at"),
-        (Some(20), "rolled back, 1m after the rollout began: 1 of 120 nodes is back at"),
+fn the_end_of_a_rollout_is_counted_from_its_own_beginning() {
+    for (direction, retargeted, words) in [
+        (Direction::Back, None, "rolled back, 1m after the roll back began: 1 of 120 nodes is back at"),
+        (Direction::Back, Some(60), "rolled back, 1m after the roll back began: 1 of 120 nodes is back at"),
+        (Direction::Back, Some(20), "rolled back, 20s after the roll back began: 1 of 120 nodes is back at"),
+        (Direction::Forward, Some(20), "the rollout is complete, 20s after it began: 1 of 120 nodes is updated"),
     ] {
         let (started_at, retargeted_at) = (Some(ago(60)), retargeted.map(ago));
-        let before = Snapshot { started_at, retargeted_at, direction: Direction::Back, ..running() };
+        let before = Snapshot { started_at, retargeted_at, direction, ..running() };
         let mut after = Snapshot { phase: Phase::Complete, ..before.clone() };
         after.counts.updated = 1;
         let mut console = TestConsole::on(before, 120, 40);
@@ -177,6 +178,23 @@ fn a_pod_of_an_earlier_target_is_none_that_was_untouched() {
         let node = NodeView { state, blame, committed, revision, cause: cause.clone(), at_target: false, ..base };
         let console = TestConsole::on(Snapshot { nodes: [node].into(), ..running() }, 160, 50).typed("<enter>");
         assert!(in_one_line(&console.screen()).contains(words), "{words}: {}", console.screen());
+    }
+}
+
+/// The header counts it, and the node says the same.
+#[test]
+fn a_node_whose_pod_somebody_took_away_says_so() {
+    for (down_by, words) in [
+        (None, "by the rollout: charged to the budget"),
+        (Some(DownBy::Others), "by somebody else: charged to the budget"),
+        (Some(DownBy::Unrecorded), "not recorded by whom: charged to the budget"),
+    ] {
+        let node = NodeView { down_by, ..target("ipc-018", NodeState::Starting, 20) };
+        let snapshot = Snapshot { nodes: [node].into(), ..running() };
+        for keys in ["", "<enter>"] {
+            let screen = TestConsole::on(snapshot.clone(), 200, 50).typed(keys).screen();
+            assert!(in_one_line(&screen).contains(words), "{words}, {keys}: {screen}");
+        }
     }
 }
 

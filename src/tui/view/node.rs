@@ -21,7 +21,7 @@ use ratatui::text::{Line, Span};
 use crate::engine::model::budget::Replacer;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::clocks::ClockOff;
-use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::node::{Blame, DownBy, NodeState};
 use crate::engine::model::node_details::NodeDetail;
 use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{ImagePull, PullState};
@@ -107,6 +107,7 @@ pub(super) fn about(
         pod_wait,
         cause,
         blame,
+        down_by,
         since,
         revision,
         revision_number,
@@ -178,8 +179,10 @@ pub(super) fn about(
         let put_before = !*committed && revision.is_some() && from.is_some() && revision.as_ref() != from;
         let soaks = if node.state == NodeState::Soaking { ", until its pod has soaked" } else { "" };
         let words = match blame {
-            Blame::Rollout if put_before => "by the rollout, when it led to another revision: charged to the budget",
-            _ => in_words(blame, *committed, by),
+            Blame::Rollout if put_before && down_by.is_none() => {
+                "by the rollout, when it led to another revision: charged to the budget"
+            }
+            _ => in_words(blame, *down_by, *committed, by),
         };
         say(&mut lines, "Down", &format!("{words}{soaks}"), ThemeRole::Text);
     }
@@ -311,8 +314,10 @@ fn being_pulled(snapshot: &Snapshot, at_target: bool) -> String {
     }
 }
 
-fn in_words(blame: Blame, committed: bool, replaced_by: Replacer) -> &'static str {
+fn in_words(blame: Blame, down_by: Option<DownBy>, committed: bool, replaced_by: Replacer) -> &'static str {
     match blame {
+        Blame::Rollout if down_by == Some(DownBy::Others) => "by somebody else: charged to the budget",
+        Blame::Rollout if down_by == Some(DownBy::Unrecorded) => "not recorded by whom: charged to the budget",
         Blame::Rollout if !committed => "before its update began: charged to the budget, as it was next",
         Blame::Rollout if replaced_by == Replacer::Controller => "by its controller",
         Blame::Rollout if replaced_by == Replacer::Unrecorded => "not recorded by whom: charged to the budget",

@@ -82,6 +82,7 @@ pub(in crate::cli::tests) fn node(name: &str, state: NodeState) -> NodeView {
         cause: None,
         cause_since: None,
         blame: None,
+        down_by: None,
         since: Some(at(540)),
         revision: Some(if at_target { "hash15".into() } else { "hash14".into() }),
         revision_number: Some(if at_target { 15 } else { 14 }),
@@ -292,7 +293,6 @@ pub(in crate::cli::tests) fn pulling() -> Snapshot {
         bytes: Some(412_345_678),
         fleet: Some(a_minute(9, PeerScope::Fleet)),
         sites: vec![("hall-a".into(), a_minute(7, PeerScope::Site))],
-        took: None,
     };
     let counts = PullCounts { present: 38, pulling: 2, failed: 1, absent: 0, unknown: 79 };
     let pulls = PullSummary { counts, images: [summary].into(), slow: [slow].into() };

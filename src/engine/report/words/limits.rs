@@ -3,15 +3,18 @@
 use std::fmt;
 
 use crate::engine::model::budget::{BudgetView, Replacer};
-use crate::engine::model::node::Blame;
-use crate::engine::report::snapshot::PlanView;
+use crate::engine::model::node::{Blame, DownBy};
+use crate::engine::report::snapshot::{NodeView, PlanView};
 
 /// Said of nodes that are down for a rollout of which nothing says who carried it out.
 const NOT_RECORDED: &str = "not recorded by whom";
 
+/// Said of nodes that are down because somebody else took their pods away.
+const BY_OTHERS: &str = "by others";
+
 impl BudgetView {
     /// The word for a blame, the same in the budget line and in each row.
-    pub fn called(&self, blame: Blame) -> &'static str {
+    fn called(&self, blame: Blame) -> &'static str {
         match (blame, self.replaced_by) {
             (Blame::Rollout, Replacer::Rolldeck) => "ours",
             (Blame::Rollout, Replacer::Controller) => "by its controller",
@@ -21,6 +24,16 @@ impl BudgetView {
             (Blame::Node, _) => "not by the rollout",
             (Blame::PreExisting, _) => "pre-existing",
         }
+    }
+
+    /// The word for the blame of a node; `None` where it is not down.
+    pub fn called_of(&self, node: &NodeView) -> Option<&'static str> {
+        let blame = node.blame?;
+        Some(match node.down_by {
+            Some(DownBy::Others) => BY_OTHERS,
+            Some(DownBy::Unrecorded) => NOT_RECORDED,
+            None => self.called(blame),
+        })
     }
 
     /// ` (1 crashed once ready, 2 ready since an unknown time)`: of the nodes that rolldeck took down, which are not down because of the last
@@ -79,7 +92,7 @@ impl fmt::Display for BudgetView {
                     (Blame::Rollout | Blame::Node | Blame::PreExisting, _) => {}
                 }
             }
-            let not_ours = [(by_others, "by others"), (unrecorded, NOT_RECORDED)];
+            let not_ours = [(by_others, BY_OTHERS), (unrecorded, NOT_RECORDED)];
             for (count, by) in not_ours.iter().filter(|(count, _)| *count > 0) {
                 write!(f, "{lead}{count} {by}")?;
                 lead = ", ";
