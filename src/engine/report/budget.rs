@@ -38,8 +38,9 @@ impl Engine {
         // The driver names a node in the record before it deletes the node's pod, until the node is available again. A pod that fell by itself after
         // that has been ready before. Where the controller replaces pods as well, nobody can tell who took a pod down.
         let only_rolldeck = self.strategy() == StrategyKind::OnDelete && self.is_recorded();
-        let fell = node.lost_readiness || node.restarted.is_some() || node.serves;
-        let by_others = only_rolldeck && node.committed && !is_named() && !(fell && !self.was_taken_away(&node.name));
+        let never_fell = !(node.lost_readiness || node.restarted.is_some() || node.serves);
+        let by_others =
+            only_rolldeck && node.committed && !is_named() && (never_fell || self.was_taken_away(&node.name));
         by_others.then_some(DownBy::Others)
     }
 
