@@ -26,7 +26,8 @@ pub(crate) struct TakenOver {
 }
 
 impl TakenOver {
-    /// The driver that took the rollout over from this console, for as long as it holds the Lease.
+    /// The driver that took the rollout over from this console, for as long as it holds the Lease and what was taken over is not over: another rollout
+    /// of that driver, or a pre-warming that it began later, is not this console's to take back.
     pub(crate) fn of(snapshot: &Snapshot) -> Option<Self> {
         let (DriverView::Other { holder, .. }
         | DriverView::Unconfirmed { holder, .. }
@@ -38,8 +39,16 @@ impl TakenOver {
         let (RolloutEventKind::LeaseLost { to } | RolloutEventKind::LeaseGivenBack { to }) = &last.kind else {
             return None;
         };
-        (to.as_ref()? == holder).then(|| Self { by: holder.clone(), at: last.at })
+        (to.as_ref()? == holder && still_goes_on(snapshot, last.at)).then(|| Self { by: holder.clone(), at: last.at })
     }
+}
+
+/// Whether something that was there to be driven at `at` goes on: the rollout, or pre-warming. A rollout whose beginning is not known counts.
+fn still_goes_on(snapshot: &Snapshot, at: Timestamp) -> bool {
+    let is_over = matches!(snapshot.phase, Phase::Idle | Phase::Native | Phase::Complete);
+    let began_later = |began: Timestamp| began > at;
+    let rolls = !is_over && !snapshot.retargeted_at.or(snapshot.started_at).is_some_and(began_later);
+    rolls || snapshot.prewarm.as_ref().is_some_and(|prewarm| !began_later(prewarm.request.by.at))
 }
 
 /// The last event that tells how this process came to drive, or ceased to: these events are only about this process.

@@ -47,7 +47,11 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
         model.say(StatusSeverity::Plain, "read-only again: 10 minutes are over; A arms");
     }
     let effects = match msg {
-        Msg::Key(key) => on_key(model, key),
+        Msg::Key(key) => {
+            let effects = on_key(model, key);
+            status::overtake(model);
+            effects
+        }
         Msg::Paste(text) => on_paste(model, &text),
         Msg::Resize(size) => {
             model.size = clamped(size);
@@ -59,6 +63,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
         }
         Msg::Snapshot(target, snapshot) => {
             status::drop_outdated(model, &target, &snapshot);
+            status::overtake(model);
             let known = model.rollouts.iter().find(|page| page.target == target);
             let before = known.and_then(|page| page.snapshot());
             let news = before
@@ -90,6 +95,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             Vec::new()
         }
         Msg::Fleet(fleet) => {
+            status::overtake(model);
             let height = view::list_height(model);
             if let Some(page) = &mut model.fleet {
                 page.hold_current(height);
@@ -144,6 +150,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
         }
         Msg::Tick => Vec::new(),
     };
+    status::expire(model);
     status::complain(model);
     settle(model);
     effects

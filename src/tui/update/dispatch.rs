@@ -43,6 +43,9 @@ pub(super) fn run(model: &mut Model, action: &Action, argument: &str) -> Vec<Con
         }
         Err(why) => {
             model.say(StatusSeverity::KeyRefused, why);
+            if let Some(status) = &mut model.status {
+                status.refused = Some(action.name);
+            }
             Vec::new()
         }
     }

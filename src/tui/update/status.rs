@@ -1,4 +1,4 @@
-//! Changes the status line without a command: a complaint about the audit log, and an alarm after a success.
+//! Changes the status line without a command: a complaint about the audit log, an alarm after a success, and the end of a message's time.
 
 use std::mem::discriminant;
 use std::time::Duration;
@@ -11,19 +11,15 @@ use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::{Phase, RevisionView, Snapshot};
 use crate::engine::report::words::VersionWords;
+use crate::tui::action;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::{Model, RolloutPage};
-use crate::tui::status::{StatusLine, StatusSeverity};
-
-/// The time for which a success stays whatever goes wrong meanwhile: the user learns that the command worked, and reads the
-/// alarm beside it.
-const ANSWERED: Duration = Duration::from_secs(5);
+use crate::tui::status::StatusSeverity;
 
 /// Removes a message that is old, one that could be read and is from the time of another target than that of `snapshot`, or
 /// one about a success that could be read, if `snapshot` shows that something went wrong since. Call it before the page takes the snapshot in.
 pub(super) fn drop_outdated(model: &mut Model, target: &DaemonSetRef, snapshot: &Snapshot) {
-    let was_read = |status: &&StatusLine| model.now.saturating_sub(status.at) >= ANSWERED;
-    let read = model.status.as_ref().filter(was_read);
+    let read = model.status.as_ref().filter(|status| status.was_read(model.now));
     let success = read.is_some_and(|status| status.severity == StatusSeverity::Good);
     let to = snapshot.to.as_ref().map(|to| &to.hash);
     let of_another = read.is_some_and(|status| {
@@ -41,6 +37,27 @@ pub(super) fn drop_outdated(model: &mut Model, target: &DaemonSetRef, snapshot: 
         old || of_another || success && (driver_changed || is_worse(known, snapshot))
     };
     if page.is_some_and(outdated) {
+        model.status = None;
+    }
+}
+
+/// Notes that the screen shows news, or takes a key, since the message was given: what it speaks of may be over.
+pub(super) fn overtake(model: &mut Model) {
+    if let Some(status) = model.status.as_mut().filter(|status| status.at < model.now) {
+        status.is_overtaken = true;
+    }
+}
+
+/// Removes a message whose time is over, and a refusal that could be read and would not be given any more.
+pub(super) fn expire(model: &mut Model) {
+    let Some(status) = &model.status else { return };
+    let is_over = || {
+        let refused = status.refused.and_then(action::named);
+        refused.is_some_and(|action| {
+            action.available(model).err().is_none_or(|why| !status.text.starts_with(why.as_str()))
+        })
+    };
+    if (status.is_overtaken && status.is_old(model.now)) || (status.was_read(model.now) && is_over()) {
         model.status = None;
     }
 }

@@ -262,6 +262,7 @@ fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, parts: &ScreenParts
         }
         None => area,
     };
+    ctx.wake_at(status.may_go_at(ctx.model.now));
     let (glyph, role) = match status.severity {
         StatusSeverity::Good => (Glyph::Updated, ThemeRole::Ok),
         StatusSeverity::Busy => (Glyph::Moving, ThemeRole::Busy),
