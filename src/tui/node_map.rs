@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use self::layout::MapLayout;
 use crate::engine::model::Str;
+use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Counterparts, NodeView, Snapshot};
@@ -221,10 +222,11 @@ fn badness(node: &NodeView) -> u8 {
             | NodeState::Soaking,
             _,
         ) => 4,
-        (NodeState::Outdated, _) if node.is_next() => 5,
-        (NodeState::Outdated, _) => 6,
-        (NodeState::Updated, _) => 7,
-        (NodeState::Ineligible, _) => 8,
+        (NodeState::Outdated, _) if node.failed_image_is_retried().is_some() || node.hold == Some(Hold::Cordoned) => 5,
+        (NodeState::Outdated, _) if node.is_next() => 6,
+        (NodeState::Outdated, _) => 7,
+        (NodeState::Updated, _) => 8,
+        (NodeState::Ineligible, _) => 9,
     }
 }
 

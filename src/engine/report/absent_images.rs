@@ -23,6 +23,16 @@ impl NodeView {
             _ => None,
         }
     }
+
+    /// Whether an image that its update waits for, and that could not be pulled, here or on other nodes, is pulled again without any action of an
+    /// operator; `None` if no pull failed.
+    pub fn failed_image_is_retried(&self) -> Option<bool> {
+        match self.image_wait()? {
+            ImageWait::Failed { retried, .. } => Some(*retried),
+            ImageWait::NotTried { .. } => Some(false),
+            ImageWait::Coming | ImageWait::NotAsked { .. } | ImageWait::Paused => None,
+        }
+    }
 }
 
 impl Engine {

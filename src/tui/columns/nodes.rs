@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::sorting::{TableColumn, TableSort};
 use super::{Column, ColumnKind, FilterableCell, Share, Width};
 use crate::config::NodeColumnName;
+use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use crate::engine::model::pull::UsualPull;
@@ -354,6 +355,9 @@ pub(crate) fn sign(node: &NodeView) -> (Glyph, ThemeRole) {
         _ if node.counts_as_failed() => (Glyph::Suspect, ThemeRole::Bad),
         (_, Some(Blame::Suspect)) | (NodeState::NodeDown, Some(Blame::Rollout)) => (Glyph::Suspect, ThemeRole::Bad),
         (NodeState::NodeDown, _) => (Glyph::Down, ThemeRole::Warn),
+        // It waits for an image that cannot be pulled, or for somebody who uncordons it: that is no place in the line of the others.
+        (NodeState::Outdated, _) if let Some(missing) = missing_image(node) => missing,
+        (NodeState::Outdated, _) if node.hold == Some(Hold::Cordoned) => (Glyph::Paused, ThemeRole::Warn),
         (NodeState::Outdated, _) if node.is_next() => (Glyph::Outdated, ThemeRole::Text),
         (NodeState::Outdated, _) if node.cause.is_some() => (Glyph::Outdated, ThemeRole::Warn),
         (NodeState::Outdated, _) => (Glyph::Outdated, ThemeRole::Held),
@@ -366,6 +370,14 @@ pub(crate) fn sign(node: &NodeView) -> (Glyph, ThemeRole) {
         }
         _ => (Glyph::Moving, ThemeRole::Busy),
     }
+}
+
+/// The sign of a node whose update needs an image that cannot be pulled: trouble that is tried again, or that is final.
+fn missing_image(node: &NodeView) -> Option<(Glyph, ThemeRole)> {
+    Some(match node.failed_image_is_retried()? {
+        true => (Glyph::Struggling, ThemeRole::Warn),
+        false => (Glyph::ImageFailed, ThemeRole::Bad),
+    })
 }
 
 pub(crate) fn image_sign(image: ImageState) -> (Glyph, ThemeRole) {

@@ -5,9 +5,10 @@ use insta::assert_snapshot;
 use super::console::TestConsole;
 use super::fixtures::{failed, held, node, running, target, the_target, updated};
 use crate::engine::model::cause::CauseKind;
-use crate::engine::model::hold::Hold;
+use crate::engine::model::hold::{Hold, ImageWait};
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::tui::columns::nodes::sign;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::theme::{Glyph, Glyphs};
 
@@ -53,6 +54,33 @@ fn the_map_is_shown_at_all_sizes() {
     let mut ascii = TestConsole::on(factory(), 80, 24).typed("m");
     ascii.model.glyphs = crate::tui::theme::Glyphs::Ascii;
     assert_snapshot!("map_ascii", ascii.screen());
+}
+
+/// What stands because of an image that cannot be pulled, or because its node is cordoned, has a sign of its own, on the map as in the list.
+#[test]
+fn a_node_that_cannot_get_its_image_or_is_cordoned_is_told_from_those_that_only_wait() {
+    let cause = CauseKind::ImageNotFound;
+    let holds = [
+        (Hold::ImageAbsent(ImageWait::Failed { cause, retried: true }), Glyph::Struggling),
+        (Hold::ImageAbsent(ImageWait::Failed { cause, retried: false }), Glyph::ImageFailed),
+        (Hold::ImageAbsent(ImageWait::NotTried { cause }), Glyph::ImageFailed),
+        (Hold::Cordoned, Glyph::Paused),
+        (Hold::ImageAbsent(ImageWait::Coming), Glyph::Outdated),
+        (Hold::Partition { keep: 60 }, Glyph::Outdated),
+    ];
+    for (hold, glyph) in &holds {
+        assert_eq!(sign(&held("n", hold.clone())).0, *glyph, "{hold}");
+    }
+    let nodes: Vec<_> = holds.iter().map(|(hold, _)| held("n", hold.clone()).into()).collect();
+    let worst = |indices: &[u32]| crate::tui::node_map::worst(indices, &nodes).and_then(|node| node.hold.clone());
+    assert_eq!(worst(&[5, 3]), Some(Hold::Cordoned), "a cell of several nodes shows it");
+    assert_eq!(worst(&[4, 5, 0]).as_ref(), Some(&holds[0].0));
+    let snapshot = Snapshot {
+        nodes: holds.iter().enumerate().map(|(at, (hold, _))| held(&format!("n{at}"), hold.clone())).collect(),
+        ..running()
+    };
+    let screen = TestConsole::on(snapshot, 80, 24).typed("m").screen();
+    assert!(screen.lines().any(|line| line.trim() == "↻✗✗‖··"), "{screen}");
 }
 
 #[test]

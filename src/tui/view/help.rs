@@ -183,9 +183,10 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
     Some(match glyph {
         Glyph::Updated => (ThemeRole::Ok, "updated; of a DaemonSet: idle; of a message: it is done"),
         Glyph::Moving => (ThemeRole::Busy, "moving: terminating, creating, pulling, starting, soaking"),
-        Glyph::Struggling => {
-            (ThemeRole::Warn, "in trouble, and not failed yet, such as a crash loop; WHY says in which")
-        }
+        Glyph::Struggling => (
+            ThemeRole::Warn,
+            "in trouble, and not failed yet, such as a crash loop or an image that is pulled again; WHY says in which",
+        ),
         Glyph::Outdated => (ThemeRole::Held, "outdated, held; WHY says by what"),
         Glyph::Failed => (ThemeRole::Bad, "failed at the new revision; of a DaemonSet: halted"),
         Glyph::Down => (ThemeRole::Warn, "node down with its old pod, not by the rollout; of a DaemonSet: degraded"),
@@ -193,7 +194,7 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
             (ThemeRole::Bad, "suspect: its node went down after its update, or while its pod was replaced")
         }
         Glyph::Ineligible => (ThemeRole::Muted, "not eligible: it should not run the pod"),
-        Glyph::Paused => (ThemeRole::Warn, "paused"),
+        Glyph::Paused => (ThemeRole::Warn, "paused; of a node: outdated and cordoned"),
         Glyph::Running => (ThemeRole::Ok, "running"),
         Glyph::ImagePresent => (
             ThemeRole::Text,
@@ -201,7 +202,7 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
         ),
         Glyph::ImagePulling => (ThemeRole::Busy, "image is being pulled"),
         Glyph::ImageQueued => (ThemeRole::Busy, "image is pre-warmed: its kubelet has not begun to pull"),
-        Glyph::ImageFailed => (ThemeRole::Bad, "image could not be pulled"),
+        Glyph::ImageFailed => (ThemeRole::Bad, "image could not be pulled; of a node: the one that its update needs"),
         Glyph::ImageAbsent => (ThemeRole::Muted, "image is not on the node"),
         Glyph::ImageUnknown => (ThemeRole::Muted, "not known whether the image is there"),
         Glyph::BarDone => (ThemeRole::BarDone, "in bars: updated, or pre-warmed"),
