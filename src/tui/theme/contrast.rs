@@ -15,7 +15,7 @@
 use ratatui::style::{Color, Modifier, Style};
 
 use super::depth::indexed_rgb;
-use super::{Background, Depth, MadeFor, Theme, ThemeRole, Themes, luminance};
+use super::{Background, Depth, Glyph, Glyphs, MadeFor, Theme, ThemeRole, Themes, luminance};
 
 type Rgb = [u8; 3];
 
@@ -211,6 +211,34 @@ fn revisions_and_results_are_told_apart_by_all_eyes() {
                 }
                 assert!(theme.name == "mono" || first.fg != second.fg, "{what} have one colour");
             }
+        }
+    }
+}
+
+#[test]
+fn signs_that_share_a_place_are_told_apart_also_in_ascii() {
+    let places: [&[Glyph]; 2] = [
+        // Before a row of the list of nodes, and in a cell of the map.
+        &[
+            Glyph::Updated,
+            Glyph::Moving,
+            Glyph::Struggling,
+            Glyph::Outdated,
+            Glyph::Failed,
+            Glyph::Down,
+            Glyph::Suspect,
+            Glyph::Paused,
+            Glyph::Folded,
+        ],
+        &[Glyph::BarDone, Glyph::BarMoving, Glyph::BarRest, Glyph::Updated, Glyph::Folded],
+    ];
+    let (themes, _) = Themes::load(None, Depth::Never);
+    for glyphs in [Glyphs::Ascii, Glyphs::Unicode] {
+        for place in places {
+            let mut signs: Vec<&str> = place.iter().map(|glyph| themes.current().glyph(*glyph, glyphs)).collect();
+            signs.sort_unstable();
+            signs.dedup();
+            assert_eq!(signs.len(), place.len(), "{glyphs:?}: {signs:?}");
         }
     }
 }
