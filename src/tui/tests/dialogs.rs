@@ -316,6 +316,12 @@ fn an_image_at_which_the_rollout_halted_is_not_offered_without_saying_so() {
     assert!(!offered.contains("halted at it"), "{offered}");
     let chosen = went_back().typed("AI<c-u>registry.factory.example/edge/agent:v1.9.0").screen();
     assert!(chosen.contains("! halted at it before (rev 15): 1 of 120 nodes failed (threshold 1): image "), "{chosen}");
+    // The preview of the same change tells of the halt: it is not told twice.
+    let warns = fixtures::halted().revisions[0].halted.clone().unwrap().why;
+    let mut both = fixtures::preview(Danger::None);
+    both.warnings = vec![format!("The rollout halted at revision 15, at 11:40 UTC: {warns}.")];
+    let once = went_back().typed("AI<c-u>registry.factory.example/edge/agent:v1.9.0").answered(both).screen();
+    assert!(once.contains("halted at revision 15") && !once.contains("halted at it before"), "{once}");
     // It may have been another revision: as the list of revisions says.
     let mut perhaps = fixtures::halted().revisions.to_vec();
     perhaps[0].halted.as_mut().unwrap().perhaps_at = Some(12);

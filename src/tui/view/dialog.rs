@@ -419,7 +419,7 @@ fn fill(body: &mut DialogBody<'_>, dialog: &Dialog, page: Option<&RolloutPage>) 
         Form::Pause { why } => body.field(ctx.span("Why (may be left out): ", ThemeRole::Text), why, focused),
         Form::Step(form) => fill_step(body, form, snapshot, focused),
         Form::Image(form) => {
-            image::fill(body, form, matches!(dialog.answer, PreviewState::Refused(_)), focused);
+            image::fill(body, form, &dialog.answer, focused);
         }
         Form::Canary(form) => canary::fill(body, form, &dialog.answer, snapshot, focused),
         Form::Undo(form) => undo::fill(body, form, &dialog.answer, shown),

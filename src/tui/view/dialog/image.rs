@@ -13,16 +13,17 @@ use tui_input::Input;
 
 use super::{DialogBody, NAME, NARROW, fill_budget, fill_drift};
 use crate::engine::model::image::{ImageRef, without_user};
-use crate::tui::dialog::ImageForm;
 use crate::tui::dialog::image::{ImageDifference, ImageLine, OfferedImage, completions};
+use crate::tui::dialog::{ImageForm, PreviewState};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, halt_mark, is_wider, width, wrap};
 
 /// The most completions that are shown.
 const MOST: usize = 24;
 
-/// `is_refused`: the change as typed is refused.
-pub(super) fn fill(body: &mut DialogBody<'_>, form: &ImageForm, is_refused: bool, focused: bool) {
+/// `answer`: what the engine says of the change as typed.
+pub(super) fn fill(body: &mut DialogBody<'_>, form: &ImageForm, answer: &PreviewState, focused: bool) {
+    let is_refused = matches!(answer, PreviewState::Refused(_));
     let chosen = form.line();
     for line in form.lines() {
         let here = line == chosen;
@@ -32,7 +33,7 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &ImageForm, is_refused: bool
                 body.text_line((here, focused), name, input, "");
                 change(body, now, input.value().trim(), is_refused);
                 if input.value().trim() != &**now {
-                    halted(body, &form.known, input.value().trim());
+                    halted(body, &form.known, input.value().trim(), answer);
                 }
                 if here && focused {
                     offer(body, &form.known, input);
@@ -69,9 +70,13 @@ pub(super) fn change(body: &mut DialogBody<'_>, now: &str, new: &str, is_refused
     }
 }
 
-/// Shows that the rollout halted at this image before, and why.
-fn halted(body: &mut DialogBody<'_>, known: &[OfferedImage], image: &str) {
+/// Shows that the rollout halted at this image before, and why, unless the preview warns of the same halt.
+fn halted(body: &mut DialogBody<'_>, known: &[OfferedImage], image: &str, answer: &PreviewState) {
     if let Some(OfferedImage { from, halted: Some(halt), .. }) = known.iter().find(|known| *known.image == *image) {
+        let is_said = |warning: &String| warning.contains("halted at revision") && warning.contains(&*halt.why);
+        if matches!(answer, PreviewState::Preview(preview) if preview.warnings.iter().any(is_said)) {
+            return;
+        }
         let at = halt.perhaps_at.map_or_else(|| "it".to_owned(), |at| format!("revision {at}, perhaps this one,"));
         let said = format!("{} halted at {at} before ({from}): {}", body.ctx.glyph(Glyph::Alarm), halt.why);
         body.say(&said, ThemeRole::Warn);
