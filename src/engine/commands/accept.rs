@@ -17,6 +17,11 @@ use crate::engine::writes::pending::Needs;
 
 /// The most nodes that are named.
 const NAMED: usize = 5;
+/// How many of `count` nodes are named: no line says that there is one more where that one could stand.
+fn named_of(count: usize) -> usize {
+    if count == NAMED + 1 { count } else { count.min(NAMED) }
+}
+
 /// The words for a node that had failed at the halt and that has recovered.
 const WELL: &str = "well again by now";
 
@@ -138,12 +143,12 @@ impl Engine {
             1 => format!("It goes on past the halt, and accepts this failure{since}:"),
             _ => format!("It goes on past the halt, and accepts these {count} failures{since}:"),
         }];
-        lines.extend(failures.iter().take(NAMED).map(|(node, cause)| match later > 0 && !at_halt(node) {
+        lines.extend(failures.iter().take(named_of(count)).map(|(node, cause)| match later > 0 && !at_halt(node) {
             true => format!("{node}: {cause}, after the halt"),
             false => format!("{node}: {cause}"),
         }));
-        if count > NAMED {
-            lines.push(format!("and {} more", count - NAMED));
+        if let more @ 1.. = count - named_of(count) {
+            lines.push(format!("and {more} more"));
         }
         if count > 0 {
             lines.push(match count {
@@ -154,8 +159,9 @@ impl Engine {
             });
         }
         if !well.is_empty() {
-            let named = well.iter().take(NAMED).map(|(node, _)| &**node).collect::<Vec<_>>().join(" ");
-            let more = if well.len() > NAMED { format!(" and {} more", well.len() - NAMED) } else { String::new() };
+            let first = named_of(well.len());
+            let named = well.iter().take(first).map(|(node, _)| &**node).collect::<Vec<_>>().join(" ");
+            let more = if well.len() > first { format!(" and {} more", well.len() - first) } else { String::new() };
             lines.push(format!("Well again by now: {named}{more}. Where one fails again, that halts it."));
         }
         lines
@@ -171,9 +177,10 @@ impl Engine {
         let words: Vec<String> = causes
             .into_iter()
             .map(|(cause, nodes)| {
-                let named = nodes.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+                let first = named_of(nodes.len());
+                let named = nodes.iter().take(first).copied().collect::<Vec<_>>().join(", ");
                 let more =
-                    if nodes.len() > NAMED { format!(" and {} more", nodes.len() - NAMED) } else { String::new() };
+                    if nodes.len() > first { format!(" and {} more", nodes.len() - first) } else { String::new() };
                 format!("{cause} on {named}{more}")
             })
             .collect();
@@ -219,5 +226,15 @@ impl Engine {
         let mut failed: Vec<&Row> = self.assessment.rows().filter(fails).collect();
         failed.sort_by_key(|row| self.natural_ranks().get(row.node));
         failed.into_iter().map(|row| self.name(row)).filter(|name| !known(name)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_says_that_there_is_one_more() {
+        assert_eq!([0, 1, 5, 6, 7, 20].map(named_of), [0, 1, 5, 6, 5, 5]);
     }
 }

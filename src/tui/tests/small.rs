@@ -61,6 +61,14 @@ fn what_the_chosen_limit_comes_to_is_not_cut_where_cells_are_few() {
         screen.contains("> max-pulling          default") && screen.contains("as many as may be down "),
         "{screen}"
     );
+    // A value that is cut on the left says so.
+    let label = |screen: &str| screen.lines().find(|line| line.contains("  site-label")).map(str::to_owned);
+    let mut said = None;
+    for _ in 0..18 {
+        console.type_keys("<down>");
+        said = said.or(label(&console.screen()));
+    }
+    assert!(said.as_ref().is_some_and(|line| line.contains(" …") && line.contains("io/zone")), "{said:?}");
 }
 
 #[test]

@@ -339,6 +339,7 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         _ if (action.looks)(model) => Some(1),
         // A paused rollout is not urgent.
         ActionId::Pause if is_paused(model) => Some(13),
+        ActionId::Prewarm if begins_prewarm(model) => Some(1),
         ActionId::Open if lists_prewarm(model) => ActionId::PausePrewarm.action().footer,
         // Users open the selected row more often than they set a selector.
         ActionId::Open => Some(4),
@@ -354,7 +355,8 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         _ => action.footer,
     };
     // An action that moves a standing rollout ranks as possible on every screen, even if it has to be armed first.
-    let rank_here = |action: &Action, rank: u8| if rank == 1 && moves_on(model, action) { 0 } else { rank };
+    let is_first_here = |action: &Action| moves_on(model, action) || is_named_here(model, action);
+    let rank_here = |action: &Action, rank: u8| if rank == 1 && is_first_here(action) { 0 } else { rank };
     let is_on_node = model.node_page().is_some();
     let order = |(action, rank): &(&'static Action, u8)| {
         // The page of a node has many actions of its own: the actions that continue or take back a halted rollout come first there too.
@@ -421,7 +423,14 @@ fn is_for_here(model: &Model, action: &'static Action) -> bool {
     let keys = keys_of(model, action);
     let is_reached =
         || keys.is_empty() || keys.iter().any(|key| bound(model, *key).is_some_and(|it| it.id == action.id));
-    action.in_scope(model) && (!of_revisions || lists_revisions(model)) && leads_back && leads_on && is_reached()
+    // Where nothing is pre-warmed, no row can be opened.
+    let opens = action.id != ActionId::Open || !begins_prewarm(model);
+    action.in_scope(model)
+        && opens
+        && (!of_revisions || lists_revisions(model))
+        && leads_back
+        && leads_on
+        && is_reached()
 }
 
 /// Whether the filter applies to the list of nodes.
@@ -441,6 +450,17 @@ fn lists_prewarm(model: &Model) -> bool {
     model.rollout().is_some_and(|page| page.prewarm.is_some() && page.node_page.is_none())
 }
 
+/// Whether the screen of pre-warming is open and nothing is pre-warmed.
+fn begins_prewarm(model: &Model) -> bool {
+    lists_prewarm(model)
+        && model.rollout().and_then(|page| page.snapshot()).is_some_and(|snapshot| snapshot.prewarm.is_none())
+}
+
+/// Whether the screen itself names the key: an empty screen of pre-warming does.
+fn is_named_here(model: &Model, action: &Action) -> bool {
+    action.id == ActionId::Prewarm && begins_prewarm(model)
+}
+
 fn lists_events(model: &Model) -> bool {
     model.rollout().is_some_and(|page| page.timeline.is_some())
 }
@@ -456,6 +476,7 @@ fn is_of_this_screen(model: &Model, action: &Action) -> bool {
     let of_revisions = matches!(action.id, ActionId::Open | ActionId::Template | ActionId::Mark);
     pauses
         || (lists_prewarm(model) && action.id == ActionId::Open)
+        || is_named_here(model, action)
         || matches!(action.scope, ActionScope::Prewarm | ActionScope::Node)
         || (of_revisions && lists_revisions(model))
         || (action.id == ActionId::Open && lists_events(model) && Shape::of(model) <= Shape::Folded)
@@ -532,7 +553,7 @@ fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
         ActionId::Arm if model.armed_for().is_some() => "read-only",
         ActionId::Canary if selection_done(model) => "lift selector",
         ActionId::PausePrewarm if prewarm_paused(model) => "go on",
-        ActionId::Prewarm if model.rollout().is_some_and(|page| page.prewarm.is_some()) => "another",
+        ActionId::Prewarm if lists_prewarm(model) && !begins_prewarm(model) => "another",
         ActionId::Open if timeline && Shape::of(model) <= Shape::Folded => "read",
         ActionId::Open if timeline => "in full",
         ActionId::Open if revisions => "diff",

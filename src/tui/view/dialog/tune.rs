@@ -75,7 +75,9 @@ fn line(body: &mut DialogBody<'_>, row: &SettingLine, name: &str, snapshot: &Sna
     if chosen && focused && is_field {
         body.cursor = Some((body.lines.len(), width(&name) + row.input.visual_cursor().saturating_sub(scroll)));
     }
-    let value = format!("{:cells$}", fit(&skip_cells(text, scroll), cells));
+    // A mark shows that text is left out on the left, as for text that is cut on the right.
+    let seen = if scroll == 0 { text.to_owned() } else { format!("…{}", skip_cells(text, scroll + 1)) };
+    let value = format!("{:cells$}", fit(&seen, cells));
     let value_role = match (chosen && is_field, row.is_changed()) {
         (true, _) => ThemeRole::Input,
         (false, true) => ThemeRole::Title,

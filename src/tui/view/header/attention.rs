@@ -140,7 +140,19 @@ fn with_keys(mut lines: Vec<String>, keys: String, cells: usize) -> Vec<String> 
     match lines.last_mut() {
         _ if keys.is_empty() => {}
         Some(last) if width(last) + 3 + width(&keys) <= cells => *last = format!("{last}   {keys}"),
-        _ => lines.push(keys),
+        _ => lines.extend(lines_of_keys(&keys, cells)),
+    }
+    lines
+}
+
+/// The keys, with three blanks between them, in as many lines as they need: no line ends within the words of a key.
+fn lines_of_keys(keys: &str, cells: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for key in keys.split("   ") {
+        match lines.last_mut() {
+            Some(line) if width(line) + 3 + width(key) <= cells => *line = format!("{line}   {key}"),
+            _ => lines.push(key.to_owned()),
+        }
     }
     lines
 }
@@ -544,4 +556,21 @@ pub(super) fn clocks(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize)
     let words = if clocks.is_empty() { String::new() } else { clocks.to_string() };
     let lines = wrap(&words, cells.saturating_sub(2)).filter(|line| !line.is_empty()).take(2);
     lines.map(|line| Line::from(ctx.span(format!(" {line}"), ThemeRole::Warn))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_without_room_go_to_the_next_line_whole() {
+        let keys = "A arms: I begins a new rollout   U rolls back   W, then r pulls again what failed";
+        let words = vec!["4 nodes wait".to_owned()];
+        let lines = with_keys(words.clone(), keys.to_owned(), 78);
+        assert_eq!(
+            lines,
+            ["4 nodes wait", "A arms: I begins a new rollout   U rolls back", "W, then r pulls again what failed"]
+        );
+        assert_eq!(with_keys(words, "U rolls back".to_owned(), 78), ["4 nodes wait   U rolls back"]);
+    }
 }
