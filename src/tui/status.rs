@@ -22,7 +22,6 @@ pub(crate) struct StatusLine {
 /// The time for which a message stays whatever happens meanwhile: the user learns what became of a command, and reads what is beside it.
 pub(crate) const ANSWERED: Duration = Duration::from_secs(5);
 
-
 impl StatusLine {
     /// Whether the message is so old that the present screen may contradict it. A message about a pending command is never old.
     pub(crate) fn is_old(&self, now: Duration) -> bool {

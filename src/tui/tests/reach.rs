@@ -172,7 +172,8 @@ fn taken_over() -> Snapshot {
     let lost = RolloutEventKind::LeaseLost { to: Some(holder.into()) };
     let event = rollout_event(5 * MINUTE, Some("ops@bastion-2"), lost, EventOutcome::Done, "");
     let timeline = running().timeline.iter().cloned().chain([event]).collect();
-    Snapshot { driver: DriverView::Other { holder: holder.into(), renewal_observed_at: ago(2) }, timeline, ..running() }
+    let driver = DriverView::Other { holder: holder.into(), renewal_observed_at: ago(2) };
+    Snapshot { driver, timeline, started_at: Some(ago(20 * MINUTE)), ..running() }
 }
 
 #[test]
@@ -205,6 +206,11 @@ fn a_console_that_was_taken_over_says_so() {
     assert!(!says(Snapshot { driver: other("ada@workstation-17/1f00c3a9"), ..running() }));
     assert!(!says(Snapshot { driver: other("eve@elsewhere/1"), ..taken_over() }));
     assert!(!says(Snapshot { driver: DriverView::Nobody, ..taken_over() }));
+    // What was taken over is over: what the same driver does now was never this console's.
+    for phase in [Phase::Complete, Phase::Idle] {
+        assert!(!says(Snapshot { phase, prewarm: None, ..taken_over() }));
+    }
+    assert!(!says(Snapshot { retargeted_at: Some(ago(60)), prewarm: None, ..taken_over() }), "another rollout");
     let again = rollout_event(MINUTE, None, RolloutEventKind::LeaseAcquired, EventOutcome::Done, "");
     let timeline = taken_over().timeline.iter().cloned().chain([again]).collect();
     assert!(!says(Snapshot { driver: DriverView::You { renewed_at: noon(), lapsed: false }, ..taken_over() }));
