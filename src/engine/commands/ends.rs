@@ -76,7 +76,8 @@ impl Engine {
         let (updated, left) = (self.count_rows(|row| row.committed), self.count_rows(|row| !row.committed));
         let down = match self.budget.charged {
             0 => String::new(),
-            down => format!(", {down} of all are down"),
+            1 => "; 1 of all of them is down".to_owned(),
+            down => format!("; {down} of all of them are down"),
         };
         (left > 0).then(|| {
             format!(

@@ -85,6 +85,7 @@ impl Engine {
             effects.extend(self.images_of(hash).map(|images| format!("{images}.")));
         }
         effects.extend(self.ends_in_words(command, &intent));
+        effects.extend(self.warm_pods_that_go(&resolved.edits, &limits));
         let placement = self.placement_of(&intent);
         effects.extend(placement.in_words());
         effects.extend(self.surge_in_words(command, limits.max_unavailable));

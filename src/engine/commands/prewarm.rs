@@ -265,7 +265,7 @@ impl Engine {
                 let images: Vec<Str> = self.template_to_prewarm(source).map(|it| it.images()).unwrap_or_default();
                 let mut lines: Vec<String> = images.iter().map(|image| format!("pulls {image}")).collect();
                 if let PrewarmSource::Images(_) = source {
-                    lines.push("The template stays as it is: `set-image` afterwards.".into());
+                    lines.push("The template stays as it is: its image is set afterwards.".into());
                 }
                 let where_ = match nodes {
                     PrewarmNodes::All => "on every node of the fleet that has not got them".to_owned(),
@@ -493,7 +493,7 @@ impl Engine {
 
     /// How many pods are deleted at once, as things are, besides those that go with a StatefulSet. With `renews`, those whose pull
     /// failed count, too.
-    fn pods_to_delete(&self, job: &PrewarmJob, renews: bool) -> usize {
+    pub(super) fn pods_to_delete(&self, job: &PrewarmJob, renews: bool) -> usize {
         let ours = self.view.warm.iter().filter(|warm| {
             let node = warm.fact.pod.node.as_ref().filter(|_| !self.is_of_a_set(warm));
             (renews && warm.failing.is_some()) || node.is_some_and(|node| !self.is_needed(warm, node, job))

@@ -35,8 +35,9 @@ impl Engine {
         let (wait, others) = match at_once.len() {
             0 if nodes.len() == 1 => ("and waits".to_owned(), "It moves"),
             0 => ("and wait".to_owned(), "They move"),
-            1 => (format!("and wait, but for {named}, which goes at once"), "The others move"),
-            _ => (format!("and wait, but for {named}, which go at once"), "The others move"),
+            1 => (format!("and {named} goes at once, the others wait"), "These move"),
+            2..4 => (format!("and {named} go at once, the others wait"), "These move"),
+            all => (format!("and {all} ({named}) go at once, the others wait"), "These move"),
         };
         let are_down = match (budget.soaking, charged) {
             (0, _) => format!("{} down", counted_are(charged as usize)),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
+use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::machine::release::Then;
 use crate::engine::model::Str;
@@ -13,6 +14,7 @@ use crate::engine::model::hold::{Hold, ImageWait};
 use crate::engine::model::labels::Selector;
 use crate::engine::model::node::{ImageState, NodeIx};
 use crate::engine::model::person_of;
+use crate::engine::model::prewarm::PrewarmSource;
 use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::step_ahead::NothingRecorded;
 use crate::engine::model::time::ShortDuration;
@@ -96,6 +98,34 @@ impl Engine {
         ))
     }
 
+    /// That pods for pre-warming are deleted, because the template that `edits` lead to needs other images than those that they brought.
+    pub(super) fn warm_pods_that_go(&self, edits: &[Edit], limits: &Limits) -> Option<String> {
+        let wanted = edits.iter().find_map(|edit| match edit {
+            Edit::Change { change, .. } => self.template_wanted(change).ok(),
+            _ => None,
+        })?;
+        let job = self.warming.job.as_ref().filter(|job| job.request.cancelled.is_none())?;
+        let template = match &job.request.source {
+            PrewarmSource::Template => Ok(wanted),
+            PrewarmSource::Images(images) => {
+                let pairs = images.iter().map(|(name, image)| (name.as_str(), image.as_str()));
+                wanted.with_images(pairs).map_err(Into::into)
+            }
+            PrewarmSource::Revision(_) => return None,
+        };
+        // Those that are not needed as things are go anyway.
+        let then = self.job_of(job.request.clone(), template, limits);
+        let go = self.pods_to_delete(&then, false).saturating_sub(self.pods_to_delete(job, false));
+        let what = match go {
+            0 => return None,
+            1 => "1 pod that pre-warms is deleted: it has".to_owned(),
+            go => format!("{go} pods that pre-warm are deleted: they have"),
+        };
+        Some(format!(
+            "{what} images that the template does not need any more. Images that were pulled stay until their kubelet collects them."
+        ))
+    }
+
     /// That the images are brought first to those of `nodes` that lack them, where the rollout requires that.
     pub(super) fn images_first_in_words(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
         if !intent.gates.require_image || intent.direction() != Direction::Forward || nodes.is_empty() {
@@ -116,7 +146,10 @@ impl Engine {
             1 => "Its image comes first: 1 node does not have it".to_owned(),
             lacking => format!("Their images come first: {lacking} nodes do not have them"),
         };
-        let failed = causes.first().map(|cause| format!("; on {} none comes by itself: {cause}", causes.len()));
+        let failed = causes.first().map(|cause| match (lacking, causes.len()) {
+            (1, _) => format!("; it does not come by itself: {cause}"),
+            (_, nodes) => format!("; to {nodes} of them they do not come by themselves: {cause}"),
+        });
         Some(format!("{whose}, and no pod is replaced before its node has{}.", failed.unwrap_or_default()))
     }
 

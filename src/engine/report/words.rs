@@ -138,7 +138,10 @@ impl Snapshot {
             Some(_) => match self.prewarm_limit() {
                 Some(limit) => {
                     let (most, by) = (budget.max_pulling, budget.holders_of_slots());
-                    format!("{budget}, pull slots {}{by}: updates up to {most}, pre-warm up to {limit}", budget.pulling)
+                    format!(
+                        "{budget}, pull slots {} in use{by}: updates up to {most}, pre-warm up to {limit}",
+                        budget.pulling
+                    )
                 }
                 None => format!("{budget}, pull slots {}", budget.slots_in_words()),
             },
@@ -157,11 +160,11 @@ impl Snapshot {
         said + paced + &above
     }
 
-    /// `pull slots 2 of 2`; where pre-warming has another limit than the rollout, both: `pull slots 4: updates up to 2, pre-warm up to 8`.
+    /// `pull slots 2 of 2`; where pre-warming has another limit than the rollout, both: `pull slots 4 in use: updates up to 2, pre-warm up to 8`.
     pub fn pull_slots(&self) -> String {
         let (pulling, most) = (self.budget.pulling, self.budget.max_pulling);
         match self.prewarm_limit() {
-            Some(limit) => format!("pull slots {pulling}: updates up to {most}, pre-warm up to {limit}"),
+            Some(limit) => format!("pull slots {pulling} in use: updates up to {most}, pre-warm up to {limit}"),
             None => format!("pull slots {pulling} of {most}"),
         }
     }

@@ -128,7 +128,7 @@ fn nodes_that_serve_and_soak_after_the_brake_are_told_apart_from_those_that_are_
     assert!(resume.iter().any(|line| line.contains(counted)), "{resume:?}");
     // Nothing soaks on the way back.
     let undo = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap().effects;
-    let waits = "6 nodes are not at that revision, and wait, but for n5, n6, which go at once: 2 nodes are down already (n5, n6), and 2 may be.";
+    let waits = "6 nodes are not at that revision, and n5, n6 go at once, the others wait: 2 nodes are down already (n5, n6), and 2 may be.";
     assert!(undo[0].starts_with(waits), "{undo:?}");
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     let back = console.snapshot(&fake);

@@ -50,6 +50,34 @@ fn give(fake: &mut FakeCluster, console: &mut FakeConsole, command: PrewarmComma
     console.ask(fake, Command::Prewarm(command)).unwrap();
 }
 
+/// Pods that pre-warm the template's images are deleted with another template, and the preview says how many; those of images that were named
+/// stay, because they are still asked for.
+#[test]
+fn another_template_says_which_pods_that_pre_warm_are_deleted() {
+    let (mut fake, mut console) = six();
+    console.set_image(&mut fake, "agent:v2");
+    let PrewarmCommand::Start { nodes, limits, method, .. } = start("v2") else { panic!() };
+    give(&mut fake, &mut console, PrewarmCommand::Start { source: PrewarmSource::Template, nodes, limits, method });
+    console.run_for(&mut fake, 3);
+    assert_eq!(fake.warm_nodes().len(), 2);
+    let image = |tag: &str| Command::SetImage([("agent".to_owned(), format!("agent:{tag}").parse().unwrap())].into());
+    let said = |console: &mut FakeConsole, fake: &FakeCluster, command: &Command| {
+        let effects = console.engine.preview(command, fake.now).unwrap().effects;
+        effects.into_iter().find(|line| line.contains("pre-warm"))
+    };
+    let both = "2 pods that pre-warm are deleted: they have images that the template does not need any more.";
+    for command in [image("v3"), Command::Undo { to: None }] {
+        let says = said(&mut console, &fake, &command).unwrap_or_default();
+        assert!(says.starts_with(both), "{command:?}: {says}");
+    }
+    let of_before = fake.warm.values().next().unwrap().images.clone();
+    console.ask(&mut fake, image("v3")).unwrap();
+    console.run_for(&mut fake, 10);
+    assert!(fake.warm.values().all(|warm| warm.images != of_before), "they are deleted");
+    let (fake, mut console) = under_way();
+    assert_eq!(said(&mut console, &fake, &image("v2")), None, "named images are still to be brought");
+}
+
 /// Of two limits of pulls the preview of a step says whose the one is that holds for it.
 #[test]
 fn a_step_says_whose_limit_of_pulls_it_names() {
@@ -397,7 +425,7 @@ fn what_holds_the_slots_is_said() {
     assert_eq!(snapshot.prewarming_waits(), None);
     assert_eq!(
         snapshot.budget_and_slots(),
-        "down 1 of 1: 1 ours, pull slots 2 (1 fails, 1 pre-warms): updates up to 1, pre-warm up to 2"
+        "down 1 of 1: 1 ours, pull slots 2 in use (1 fails, 1 pre-warms): updates up to 1, pre-warm up to 2"
     );
     // Where nobody drives, that is what it waits for.
     console.ask(&mut fake, Command::StopDriving).unwrap();

@@ -132,7 +132,7 @@ fn nodes_that_need_an_image_which_cannot_be_pulled_say_so_and_offer_another() {
     assert_eq!(said, [retry, "give the DaemonSet an image that is there, or roll back"], "a cancellation is in vain");
     // Who lets more go reads that images come first.
     let preview = console.engine.preview(&Command::Step(Step::Updated(IntOrPercent::Int(6))), fake.now).unwrap();
-    let first = "Their images come first: 6 nodes do not have them, and no pod is replaced before its node has; on 4 none comes by itself: image not found.";
+    let first = "Their images come first: 6 nodes do not have them, and no pod is replaced before its node has; to 4 of them they do not come by themselves: image not found.";
     assert!(preview.effects.iter().any(|line| line == first), "{preview:#?}");
     // A driver that is gone leaves the same advice behind.
     console.engine.command(Command::StopDriving, fake.now).unwrap();

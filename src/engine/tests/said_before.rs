@@ -69,8 +69,7 @@ fn nodes_that_are_down_already_do_not_wait_for_the_budget() {
     let both = effects(&mut console, &fake, Step::Partition(IntOrPercent::Int(8)));
     assert!(says(&both, "and they are down already (n1, n2). They go at once."), "{both:?}");
     let more = effects(&mut console, &fake, Step::Partition(IntOrPercent::Int(5)));
-    let others =
-        "and wait, but for n1, n2, which go at once: 2 nodes are down already (n1, n2), and 2 may be. The others move";
+    let others = "and n1, n2 go at once, the others wait: 2 nodes are down already (n1, n2), and 2 may be. These move";
     assert!(says(&more, others), "{more:?}");
     console.ask(&mut fake, Command::StopDriving).unwrap();
     FakeConsole::open_as(&fake, "eve", Role::OneShot).partition(&mut fake, 5);

@@ -161,7 +161,7 @@ fn preview() -> Preview {
         title: "pre-warm agent=registry.factory.example/edge/agent:v2.0.0".into(),
         effects: vec![
             format!("pulls {IMAGE}"),
-            "The template stays as it is: `set-image` afterwards.".into(),
+            "The template stays as it is: its image is set afterwards.".into(),
             "One pod per node, on every node of the fleet that has not got them; no pod of the DaemonSet is replaced."
                 .into(),
             "Each stays until its node is updated, or pre-warming is cancelled.".into(),
@@ -496,13 +496,27 @@ fn the_node_of_a_row_can_be_opened_and_the_last_line_says_so() {
 }
 
 #[test]
+fn where_nothing_is_pre_warmed_the_last_line_offers_to_begin_it_and_no_node() {
+    for keys in ["AW", "W"] {
+        for width in [80, 120] {
+            let mut console = TestConsole::on(warm(), width, 40).typed(keys);
+            console.see(Snapshot { prewarm: None, ..warm() });
+            let screen = console.screen();
+            let last = screen.lines().last().unwrap_or_default();
+            assert!(screen.contains("W begins it") && last.contains("W pre-warm"), "{screen}");
+            assert!(!last.contains("enter"), "{last}");
+        }
+    }
+}
+
+#[test]
 fn of_two_limits_of_pulls_both_are_named_with_whose_they_are() {
     let mut snapshot = Snapshot { prewarm: warm().prewarm, ..running() };
     snapshot.prewarm.as_mut().unwrap().limit = 8;
     snapshot.budget.pulling = 4;
     let screen = TestConsole::on(snapshot.clone(), 120, 40).screen();
-    assert!(screen.contains("pull slots 4: updates up to 2, pre-warm up to 8"), "{screen}");
-    assert!(snapshot.budget_and_slots().ends_with(", pull slots 4: updates up to 2, pre-warm up to 8"));
+    assert!(screen.contains("pull slots 4 in use: updates up to 2, pre-warm up to 8"), "{screen}");
+    assert!(snapshot.budget_and_slots().ends_with(", pull slots 4 in use: updates up to 2, pre-warm up to 8"));
     snapshot.prewarm.as_mut().unwrap().limit = 2;
     let screen = TestConsole::on(snapshot, 120, 40).screen();
     assert!(screen.contains("pull slots 4 of 2"), "{screen}");

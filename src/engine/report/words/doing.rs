@@ -125,7 +125,8 @@ impl fmt::Display for DrivingWords<'_> {
                 // The part of the name that tells processes apart is left out: the time matters more, and headers are narrow.
                 let person = person_of(holder);
                 match renewed_at {
-                    Some(at) => write!(f, "{person} drove {} ago by its clock", ago(at)),
+                    // Not seen renewing yet, so how it was then is all that is known.
+                    Some(at) => write!(f, "{person} drives, as of {} ago by its clock", ago(at)),
                     None => write!(f, "{person} drives, or did"),
                 }
             }

@@ -159,5 +159,6 @@ fn begins_with(text: &str, start: &str) -> bool {
 fn says_more(title: &str, form: &Form) -> bool {
     // Form and preview both name the command.
     let is_resume = matches!(form, Form::Plain { command: Command::Resume, .. }) && title.starts_with("Resume");
-    !is_resume && !title.eq_ignore_ascii_case(form.verb()) && !title.eq_ignore_ascii_case(form.title())
+    let is_drive = matches!(form, Form::Plain { command: Command::Drive(_), .. });
+    !is_resume && !is_drive && !title.eq_ignore_ascii_case(form.verb()) && !title.eq_ignore_ascii_case(form.title())
 }
