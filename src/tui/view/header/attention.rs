@@ -81,7 +81,7 @@ pub(in crate::tui::view) fn blocker(
         true => vec![together],
         false if said_by_alarm => wrapped(&waits, room, 1),
         false if keys.is_empty() => wrapped(&waits, room, most),
-        false => with_keys(wrapped(&waits, room, most), keys, room),
+        false => with_keys(wrapped(&waits, room, most), &keys, room),
     };
     lines
         .into_iter()
@@ -122,7 +122,7 @@ pub(super) fn paused_briefly(
         _ => quoted,
     };
     let lines = wrapped(&words, room, most);
-    warned(ctx, with_keys(lines, keys, room))
+    warned(ctx, with_keys(lines, &keys, room))
 }
 
 /// `words` in a limited number of lines of `cells`, the last one cut.
@@ -136,11 +136,11 @@ fn wrapped(words: &str, cells: usize, most: usize) -> Vec<String> {
 }
 
 /// The lines with the keys behind them, or below them.
-fn with_keys(mut lines: Vec<String>, keys: String, cells: usize) -> Vec<String> {
+fn with_keys(mut lines: Vec<String>, keys: &str, cells: usize) -> Vec<String> {
     match lines.last_mut() {
         _ if keys.is_empty() => {}
-        Some(last) if width(last) + 3 + width(&keys) <= cells => *last = format!("{last}   {keys}"),
-        _ => lines.extend(lines_of_keys(&keys, cells)),
+        Some(last) if width(last) + 3 + width(keys) <= cells => *last = format!("{last}   {keys}"),
+        _ => lines.extend(lines_of_keys(keys, cells)),
     }
     lines
 }
@@ -566,11 +566,11 @@ mod tests {
     fn keys_without_room_go_to_the_next_line_whole() {
         let keys = "A arms: I begins a new rollout   U rolls back   W, then r pulls again what failed";
         let words = vec!["4 nodes wait".to_owned()];
-        let lines = with_keys(words.clone(), keys.to_owned(), 78);
+        let lines = with_keys(words.clone(), keys, 78);
         assert_eq!(
             lines,
             ["4 nodes wait", "A arms: I begins a new rollout   U rolls back", "W, then r pulls again what failed"]
         );
-        assert_eq!(with_keys(words, "U rolls back".to_owned(), 78), ["4 nodes wait   U rolls back"]);
+        assert_eq!(with_keys(words, "U rolls back", 78), ["4 nodes wait   U rolls back"]);
     }
 }
