@@ -1,7 +1,6 @@
 //! Changes the status line without a command: a complaint about the audit log, an alarm after a success, and the end of a message's time.
 
 use std::mem::discriminant;
-use std::time::Duration;
 
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::person_of;
