@@ -155,15 +155,15 @@ impl Observer {
         if let Some(what) = self.not_by_settings(&asked, at).filter(|_| !suspended) {
             return Some(("P2", format!("a pod for pre-warming was made on {node}: {what}")));
         }
-        if let Some(what) = self.not_of_the_step(&asked, node, at).filter(|_| !suspended) {
-            return Some(("P2", format!("a pod for pre-warming was made on {node}: {what}")));
-        }
         if let Some(what) = self.throttle.is_ignored(&asked, at).filter(|_| !suspended) {
             return Some(("P6", format!("a pod for pre-warming was made on {node}: {what}")));
         }
         // A console that cannot know yet that its watch is stuck acts on what it shows.
         if self.unaware.values().any(|until| at < *until) {
             return None;
+        }
+        if let Some(what) = self.not_of_the_step(&asked, node, at).filter(|_| !suspended) {
+            return Some(("P2", format!("a pod for pre-warming was made on {node}: {what}")));
         }
         let seen = self.nodes.get(node);
         if seen.is_some_and(|seen| !seen.ready && seen.ready_since + self.slack < at) {
