@@ -18,8 +18,9 @@ pub(super) enum Leads {
 }
 
 impl Engine {
-    /// Starts a rollout: earlier halts do not count any more. What was seen of nodes at the target stays known if that target is led to again. The first rollout under a record also notes which nodes are down before it. A
-    /// later rollout under the same record keeps that list, and nodes that an earlier rollout took down stay blamed on the rollout.
+    /// Starts a rollout: earlier halts do not count any more. What was seen of nodes at the target stays known if that target is led to again. The
+    /// first rollout under a record also notes which nodes are down before it. A later rollout under the same record keeps that list, and nodes that an
+    /// earlier rollout took down stay blamed on the rollout.
     pub(super) fn begin(&mut self, leads: Leads, now: Timestamp) {
         let Progress {
             // Reset by every rollout.

@@ -267,12 +267,12 @@ impl<'a> Assessor<'a> {
         }
         let fact = entry.fact.as_ref();
         let down = fact.is_some_and(|fact| fact.ready != ConditionStatus::True);
+        let replaced = pods.being_deleted || pods.live.is_none();
         // A pod of the target is being deleted only if that was decided while another revision was the target. The deletion may never have arrived: the
         // node counts as not available, and if the pod fails, that counts as well.
-        let to_be_replaced = pods.live.is_none_or(|pod| pods.being_deleted && !self.is_at_target(pod));
-        let replaced = pods.being_deleted || pods.live.is_none();
-        let at_target = !to_be_replaced && pods.live.is_some_and(|pod| self.is_at_target(pod));
-        let serves = !down && !to_be_replaced && pods.live.is_some_and(|pod| self.is_available(pod, at_target, clock));
+        let at_target = pods.live.is_some_and(|pod| self.is_at_target(pod));
+        let is_asked = !down && (at_target || !replaced);
+        let serves = is_asked && pods.live.is_some_and(|pod| self.is_available(pod, at_target, clock));
         let available = serves && !replaced;
         // While a new pod starts beside the old one that serves, state and cause are those of the new one.
         let shown = OnNode { live: pods.coming.or(pods.live), ..pods };

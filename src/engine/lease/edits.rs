@@ -40,8 +40,8 @@ pub(super) enum RequestedUnder {
 }
 
 impl RequestedUnder {
-    /// The record that this process begins is saved now.
-    fn is_recorded(&mut self) {
+    /// Takes in that the record which this process begins is saved.
+    fn record_is_saved(&mut self) {
         if let Self::OwnRecord(intent) = self {
             *self = Self::Intent(std::mem::take(intent));
         }
@@ -96,7 +96,7 @@ impl Edits {
         self.unsaved.retain(|unsaved| unsaved.serial >= serial);
         let begins = |unsaved: &Unsaved| matches!(unsaved.requested_under, RequestedUnder::NoRecord);
         if !self.unsaved.iter().any(begins) {
-            self.unsaved.iter_mut().for_each(|unsaved| unsaved.requested_under.is_recorded());
+            self.unsaved.iter_mut().for_each(|unsaved| unsaved.requested_under.record_is_saved());
         }
     }
 

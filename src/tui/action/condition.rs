@@ -204,6 +204,9 @@ pub(super) fn prewarming(model: &Model) -> Result<(), String> {
 
 pub(super) fn prewarm_failed(model: &Model) -> Result<(), String> {
     prewarm_says(model, |view| {
+        if view.request.paused.is_some() {
+            return Some("pre-warming is paused: nothing is pulled before it goes on");
+        }
         (view.counts.failed == 0 && view.refusal.is_none()).then_some("nothing has failed: there is nothing to retry")
     })
 }

@@ -121,6 +121,38 @@ fn nodes_that_join_are_counted_as_updated_and_a_roll_back_takes_them_along() {
     assert_eq!(kept, 3, "those that never left it keep their pod");
 }
 
+/// A machine is entered and never started: its node is not Ready, and no kubelet takes up the pod that the controller makes there. The rollout did not
+/// take it down, so it is charged with nothing, halts nothing, and the others are updated.
+#[test]
+fn a_node_that_joins_and_never_becomes_ready_is_not_laid_on_the_rollout() {
+    let Some(fixture) = PlayedNodes::new("never-ready", 4) else { return };
+    // As agents of a node do. Without it no pod is made there: nothing of a DaemonSet's own tolerates `not-ready` with `NoSchedule`.
+    fixture.patch(&json!({"spec": {"template": {"spec": {"tolerations": [{"operator": "Exists"}]}}}}));
+    fixture.until_status("its controller has made all pods anew", |status| {
+        counts(status) == (4, 4) && status["phase"] == "idle" && status["to"]["number"] == 2
+    });
+    fixture.roll_out_to("2");
+    let late = format!("{}-late", fixture.sandbox.namespace());
+    fixture.kubelet.sleep_on(&[&late]);
+    let not_ready = json!({"type": "Ready", "status": "False", "reason": "KubeletNotReady"});
+    let node = json!({
+        "metadata": {"name": late, "labels": fixture.sandbox.node_selector()},
+        "status": {"conditions": [not_ready]},
+    });
+    fixture.sandbox.admin().post("/api/v1/nodes", &node).ok();
+    fixture.until("its controller has made a pod there", |fixture| fixture.sandbox.pods().len() == 5);
+    fixture.operator.ok(&["tune", DS, "--suspect-grace", "3s", "--yes"]);
+    let mut drive = fixture.drive();
+    fixture.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    let status = fixture.until_status("the others are updated", |status| counts(status) == (4, 5));
+    std::thread::sleep(QUIET + QUIET);
+    let now = fixture.operator.status(DS).0;
+    assert_eq!((&now["halt"], &now["budget"]["charged"]), (&json!(null), &json!(0)), "{status:#} {now:#}");
+    assert_eq!(state(&now, &late), "node down", "{now:#}");
+    drive.signal(Signal::INT);
+    assert!(!drive.seen().contains("after its update"), "{}", drive.seen());
+}
+
 /// The driver's process stands still while an operator rolls back from the command line; once it runs again, it goes on with the roll back.
 #[test]
 fn a_driver_that_stood_still_goes_on_with_what_was_asked_for_meanwhile() {
