@@ -1,4 +1,4 @@
-//! `history --revision` and `diff`.
+//! `history` and `diff`.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -10,6 +10,25 @@ use crate::engine::report::snapshot::{RevisionView, Snapshot};
 /// Every node is at the target, so nothing is rolled out any more.
 fn complete() -> Snapshot {
     Snapshot { from: None, ..rollout() }
+}
+
+#[tokio::test]
+async fn history_lists_revisions() {
+    assert_snapshot!(Script::of(rollout()).run("history ds/agent").await.text, @r#"
+    REVISION              PODS  AGE  IMAGES                               ON NODES                               CHANGE-CAUSE
+    15 (current)          38    10m  agent=registry.example/agent:v1.9.0  38 of 120, 1 would pull, 81 not known  ticket 4711
+    14 (undo leads here)  82    3d   agent=registry.example/agent:v1.8.2  82 of 120, 1 would pull, 37 not known
+    "#);
+}
+
+#[tokio::test]
+async fn history_has_no_column_for_causes_that_nobody_set() {
+    let mut snapshot = rollout();
+    let revisions = snapshot.revisions.iter().cloned();
+    snapshot.revisions = revisions.map(|revision| RevisionView { change_cause: None, ..revision }).collect();
+    let text = Script::of(snapshot).run("history ds/agent").await.text;
+    let head = text.lines().next().unwrap_or_default();
+    assert!(head.ends_with("ON NODES") && text.contains("82 of 120"), "{text}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! `status` and `history`: one rollout, the fleet, and what changes.
+//! `status`: one rollout, the fleet, and what changes.
 
 use super::script;
 use super::script::{Script, at, cause, node, rollout};
@@ -14,7 +14,7 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{Direction, OURSELVES, Paused};
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::model::wait::{DistanceView, Wait};
-use crate::engine::report::snapshot::{Counts, NodeView, Phase, RevisionView, Snapshot};
+use crate::engine::report::snapshot::{Counts, NodeView, Phase, Snapshot};
 use insta::assert_snapshot;
 use serde_json::json;
 use std::time::Duration;
@@ -386,25 +386,6 @@ async fn status_estimates_when_it_will_be_done_or_says_why_not() {
     assert_eq!(line.unwrap().trim_start(), "estimate none while it is paused");
     assert_snapshot!(json, @r#"{"by":"paused","is":"blocked","text":"no estimate while it is paused"}"#);
     assert_eq!(output(RolloutEstimate::None).await, (None, "null".to_owned()));
-}
-
-#[tokio::test]
-async fn history_lists_revisions() {
-    assert_snapshot!(Script::of(rollout()).run("history ds/agent").await.text, @r#"
-    REVISION              PODS  AGE  IMAGES                               ON NODES                               CHANGE-CAUSE
-    15 (current)          38    10m  agent=registry.example/agent:v1.9.0  38 of 120, 1 would pull, 81 not known  ticket 4711
-    14 (undo leads here)  82    3d   agent=registry.example/agent:v1.8.2  82 of 120, 1 would pull, 37 not known
-    "#);
-}
-
-#[tokio::test]
-async fn history_has_no_column_for_causes_that_nobody_set() {
-    let mut snapshot = rollout();
-    let revisions = snapshot.revisions.iter().cloned();
-    snapshot.revisions = revisions.map(|revision| RevisionView { change_cause: None, ..revision }).collect();
-    let text = Script::of(snapshot).run("history ds/agent").await.text;
-    let head = text.lines().next().unwrap_or_default();
-    assert!(head.ends_with("ON NODES") && text.contains("82 of 120"), "{text}");
 }
 
 #[tokio::test]

@@ -142,7 +142,7 @@ fn a_node_that_joins_and_never_becomes_ready_is_not_laid_on_the_rollout() {
     fixture.sandbox.admin().post("/api/v1/nodes", &node).ok();
     fixture.until("its controller has made a pod there", |fixture| fixture.sandbox.pods().len() == 5);
     fixture.operator.ok(&["tune", DS, "--suspect-grace", "3s", "--yes"]);
-    let mut drive = fixture.drive();
+    let drive = fixture.drive();
     fixture.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
     let status = fixture.until_status("the others are updated", |status| counts(status) == (4, 5));
     std::thread::sleep(QUIET + QUIET);
