@@ -7,6 +7,7 @@ use super::fake_cluster::{FakeCluster, FakeConsole};
 use super::model::effect::{Effect, EffectId};
 use super::model::record::Record;
 
+mod braked;
 mod daemonset;
 mod lease;
 mod nodes;

@@ -1,9 +1,13 @@
 //! Begins a rollout, and drops exceptions for single nodes from the record once they no longer apply.
 
-use crate::engine::assess::rows::{Row, an_earlier_rollout_took_down};
+use std::collections::BTreeMap;
+
+use crate::engine::assess::inputs::BeforeBegin;
+use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::facts::PodFact;
 use crate::engine::model::node::{NodeIx, NodeState};
 use crate::engine::model::record::{EXCEPTIONS_LIMIT, Progress};
 use crate::engine::model::time::Timestamp;
@@ -58,27 +62,45 @@ impl Engine {
         if self.progress.started_at.is_some() {
             return;
         }
+        let standing = self.standing_from(self.origin_of_a_beginning(self.intent().direction()));
         self.progress.started_at = Some(now);
-        self.progress.origin = self.origin_of_a_beginning(self.intent().direction());
+        self.progress.origin = standing.origin.clone();
         let down = self.assessment.rows().filter(|row| row.in_fleet && !row.available);
-        let before = down.filter(|row| {
-            row.state == NodeState::NodeDown
-                || row.state == NodeState::Outdated && !self.an_earlier_rollout_took_down(row)
-        });
-        let mut before: Vec<_> = before.collect();
+        let (ours, others): (Vec<_>, Vec<_>) =
+            down.partition(|row| row.state != NodeState::NodeDown && self.was_left_behind(&standing, row));
+        let mut before: Vec<_> = others
+            .into_iter()
+            .filter(|row| {
+                row.state == NodeState::NodeDown
+                    || row.state == NodeState::Outdated && !self.was_taken_down(&standing, row)
+            })
+            .collect();
         // Nodes that look as if the rollout had taken them down come first: if they were not named, nothing would tell them from nodes that
         // it did take down.
         before.sort_by_key(|row| !self.looks_like_ours(row));
         self.progress.left_out_since = (before.len() > EXCEPTIONS_LIMIT).then(|| self.began_for_sure(now));
-        self.progress.down_before =
+        let before: BTreeMap<_, _> =
             before.into_iter().take(EXCEPTIONS_LIMIT).map(|row| (self.name(row), row.since.unwrap_or(now))).collect();
+        let ours: Vec<Str> = ours.into_iter().take(EXCEPTIONS_LIMIT).map(|row| self.name(row)).collect();
+        self.progress.down_before = before;
+        self.progress.in_progress.extend(ours);
     }
 
     /// Whether a rollout that is not recorded took the node down. Such a node is not noted as down before this rollout.
-    fn an_earlier_rollout_took_down(&self, row: &Row) -> bool {
-        let pod = row.pod.and_then(|pod| self.view.pod(pod)).map(|pod| &pod.fact);
-        let (origin, cause) = (self.progress.origin.as_ref(), row.cause.as_deref());
-        pod.is_some_and(|pod| an_earlier_rollout_took_down(pod, origin, cause, self.skew_of(row.node)))
+    fn was_taken_down(&self, standing: &BeforeBegin, row: &Row) -> bool {
+        self.pod_of(row).is_some_and(|pod| standing.took_down(pod, (row.cause.as_deref(), self.skew_of(row.node))))
+    }
+
+    /// Whether the rollout of the revision where this one comes from took the node down and is not over there. Nothing but its name in the record tells
+    /// such a node from one that was down before.
+    fn was_left_behind(&self, standing: &BeforeBegin, row: &Row) -> bool {
+        let deadline = self.intent().gates.progress_deadline_secs.into();
+        let server_now = self.view.server_time(self.now);
+        self.pod_of(row).is_some_and(|pod| standing.left_behind(pod, row.never_served, deadline, server_now))
+    }
+
+    fn pod_of(&self, row: &Row) -> Option<&PodFact> {
+        row.pod.and_then(|pod| self.view.pod(pod)).map(|pod| &pod.fact)
     }
 
     fn skew_of(&self, node: NodeIx) -> Option<i64> {

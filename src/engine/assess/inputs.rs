@@ -13,6 +13,9 @@ use crate::engine::model::time::Timestamp;
 pub(crate) struct BeforeBegin {
     /// The revision from which a rollout would come if it began now; `None` if a rollout has begun.
     pub(crate) origin: Option<Str>,
+    /// Whether more pods of that revision have never served than its rollout was to take down at a time: the DaemonSet's own controller rolled it out,
+    /// replaced every old pod, and is not done.
+    pub(crate) is_unfinished: bool,
     /// Whether pods at the target soak already: rolldeck replaces pods, whatever the record says of that.
     pub(crate) soaks: bool,
 }

@@ -20,7 +20,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use self::availability::Soaks;
-pub(crate) use self::blame::an_earlier_rollout_took_down;
 use self::controllers_rollout::ControllersRollout;
 use self::image::SharedImages;
 use self::pods_on_node::OnNode;
@@ -104,8 +103,8 @@ pub(crate) struct Row {
     pub(crate) updated: bool,
     /// On the way back: its pod shows that the revision to which it goes works.
     pub(crate) proves: bool,
-    /// Its pod came with the target and has never been Ready: see [`Assessor::waits_for_target`].
-    pub(super) waits_for_target: bool,
+    /// Its pod came with a rollout of its revision and has never been Ready: see [`Assessor::never_served`].
+    pub(crate) never_served: bool,
     /// Its node is not Ready.
     pub(crate) is_down: bool,
     /// When the node last went down, and when it last came back, as far as known, by our clock.
@@ -292,10 +291,13 @@ impl<'a> Assessor<'a> {
         let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble);
         let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &shown));
         let put_there = self.put_there(at_target, pods.live);
+        let never_served = in_fleet && self.never_served(fact, pods.live);
         let blame = (in_fleet && !available).then(|| match (self.question.under_way || pods.being_deleted, down) {
-            (true, _) => {
-                self.blame((&entry.name, fact), (down, at_target, replaced, put_there), (pods.live, cause.as_ref()))
-            }
+            (true, _) => self.blame(
+                (&entry.name, fact),
+                (down, at_target, replaced, put_there),
+                (pods.live, cause.as_ref(), never_served),
+            ),
             (false, true) => Blame::Node,
             (false, false) => Blame::PreExisting,
         });
@@ -361,7 +363,7 @@ impl<'a> Assessor<'a> {
             is_warm: self.view.is_warm(&entry.name, &self.target_images),
             failure: !acknowledged_failures && state == NodeState::Failed,
             unreplaced: !acknowledged_failures && unreplaced,
-            waits_for_target: in_fleet && at_target && self.waits_for_target(fact, pods.live),
+            never_served,
             updated: (put_there && blame::was_taken_up(pods.live)) || blame == Some(Blame::Suspect),
             proves,
             is_down: down,

@@ -8,6 +8,8 @@
 
 use super::Engine;
 use crate::engine::assess::inputs::BeforeBegin;
+use crate::engine::assess::plan::Limits;
+use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
 use crate::engine::model::budget::Replacer;
 use crate::engine::model::facts::StrategyKind;
@@ -48,7 +50,22 @@ impl Engine {
         let any_down = self.assessment.rows().any(|row| row.in_fleet && !row.available);
         let direction = self.assessed_intent().map_or(Direction::Forward, |intent| intent.direction());
         let origin = if any_down { self.origin_of_a_beginning(direction) } else { None };
-        BeforeBegin { origin, soaks: self.is_adopted() }
+        self.standing_from(origin)
+    }
+
+    /// How nodes stand if a rollout begins that comes from the revision `origin`.
+    pub(crate) fn standing_from(&self, origin: Option<Str>) -> BeforeBegin {
+        let is_unfinished = origin.as_ref().is_some_and(|origin| self.is_unfinished(origin));
+        BeforeBegin { origin, is_unfinished, soaks: self.is_adopted() }
+    }
+
+    /// Whether more pods of a revision have never served than the DaemonSet's own controller was to take down at a time.
+    fn is_unfinished(&self, revision: &Str) -> bool {
+        let is_of = |row: &Row| {
+            row.pod.and_then(|pod| self.view.pod(pod)).is_some_and(|pod| pod.fact.revision.as_ref() == Some(revision))
+        };
+        let waiting = self.assessment.rows().filter(|row| row.never_served && is_of(row)).count();
+        waiting > Limits::of(&self.view, &Intent::default(), &self.assessment).max_unavailable as usize
     }
 
     /// The revision where a rollout comes from that begins now: the one that most nodes have, beside the template's. Where it leads back and
@@ -61,9 +78,16 @@ impl Engine {
         }
     }
 
-    /// Whether the DaemonSet's own controller replaces pods and rolldeck has recorded no rollout.
+    /// Whether the DaemonSet's own controller replaces pods and rolldeck has recorded no rollout, or a brake has stopped that controller.
     pub(crate) fn controller_replaces(&self) -> bool {
-        self.lock.record().is_none() && self.strategy() == StrategyKind::RollingUpdate
+        let rolls = self.lock.record().is_none() && self.strategy() == StrategyKind::RollingUpdate;
+        rolls || self.is_braked()
+    }
+
+    /// Whether somebody has stopped the DaemonSet's own controller, and no rollout has begun since.
+    fn is_braked(&self) -> bool {
+        let brakes = |intent: &Intent| intent.paused.as_ref().is_some_and(|paused| paused.brakes);
+        self.progress.started_at.is_none() && self.lock.record().is_some_and(|record| brakes(&record.intent))
     }
 
     /// Who makes the nodes go down that are down for the rollout.
@@ -75,11 +99,7 @@ impl Engine {
             None if self.is_adopted() => Replacer::Unrecorded,
             None => Replacer::Rolldeck,
             // A brake does not make rolldeck responsible for what the controller did before.
-            Some(record)
-                if !begun && (rolling || record.intent.paused.as_ref().is_some_and(|paused| paused.brakes)) =>
-            {
-                Replacer::Controller
-            }
+            Some(_) if self.is_braked() || (!begun && rolling) => Replacer::Controller,
             Some(_) if !begun => Replacer::Unrecorded,
             Some(_) if rolling && self.progress.adopted => Replacer::Both,
             Some(_) => Replacer::Rolldeck,

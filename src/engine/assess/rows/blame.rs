@@ -1,12 +1,16 @@
 //! The blame for an unavailable node: on the rollout, on the node itself, or on something before the rollout.
 
+use std::time::Duration;
+
 use super::Assessor;
 use super::controllers_rollout::was_never_ready;
+use crate::engine::assess::inputs::BeforeBegin;
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::facts::{ConditionStatus, NodeFact, PodFact};
 use crate::engine::model::node::Blame;
 use crate::engine::model::record::Direction;
+use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
 use crate::engine::view::PodEntry;
 
@@ -29,10 +33,10 @@ impl Assessor<'_> {
 
     /// Decides the blame for an unavailable node of the fleet.
     pub(super) fn blame(
-        &self,
+        &mut self,
         (name, node): (&Str, Option<&NodeFact>),
         (down, at_target, replaced, put_there): (bool, bool, bool, bool),
-        (pod, cause): (Option<&PodEntry>, Option<&Cause>),
+        (pod, cause, never_served): (Option<&PodEntry>, Option<&Cause>, bool),
     ) -> Blame {
         let progress = self.question.progress;
         if progress.down_before.contains_key(name) || self.was_down_before(name, node, at_target, pod) {
@@ -50,15 +54,24 @@ impl Assessor<'_> {
             // On the way back pods that never left the revision are at the target: nobody touched them.
             (false, false) if at_target && self.question.intent.direction() == Direction::Forward => Blame::Rollout,
             // Nobody drives yet, and a driver will not take this node for down before: see `Engine::begin`.
-            (false, false) if self.was_taken_down_earlier(node, pod, cause) => Blame::Rollout,
+            (false, false) if self.was_taken_down_earlier(node, pod, (cause, never_served)) => Blame::Rollout,
             (false, false) => Blame::PreExisting,
         }
     }
 
-    fn was_taken_down_earlier(&self, node: Option<&NodeFact>, pod: Option<&PodEntry>, cause: Option<&Cause>) -> bool {
-        let origin = self.question.before_begin.origin.as_ref();
+    fn was_taken_down_earlier(
+        &mut self,
+        node: Option<&NodeFact>,
+        pod: Option<&PodEntry>,
+        (cause, never_served): (Option<&Cause>, bool),
+    ) -> bool {
+        let Some(pod) = pod.map(|pod| &pod.fact) else { return false };
         let skew = node.and_then(|node| node.clock_skew_millis);
-        pod.is_some_and(|pod| an_earlier_rollout_took_down(&pod.fact, origin, cause, skew))
+        let (before, deadline) = (self.question.before_begin, self.question.intent.gates.progress_deadline_secs.into());
+        if never_served && before.origin.is_some() {
+            self.wake_after(deadline, self.server_now.since(pod.created_at));
+        }
+        before.took_down(pod, (cause, skew)) || before.left_behind(pod, never_served, deadline, self.server_now)
     }
 
     /// Whether the cluster shows that a node was down before the rollout began. It is asked only if the record had no room for
@@ -89,16 +102,28 @@ pub(super) fn was_taken_up(pod: Option<&PodEntry>) -> bool {
     pod.is_some_and(|pod| !pod.fact.containers.is_empty())
 }
 
-/// Whether a rollout that is not recorded took a node down: its pod is not of the revision `origin`, where this rollout comes from, and
-/// either its cause speaks against its revision or it has never been Ready. Somebody may have deleted the Lease, created the DaemonSet anew
-/// or changed its template in the middle. `skew`: by how many milliseconds the node's clock is ahead of the server's.
-pub(crate) fn an_earlier_rollout_took_down(
-    pod: &PodFact,
-    origin: Option<&Str>,
-    cause: Option<&Cause>,
-    skew: Option<i64>,
-) -> bool {
-    let other = origin.is_some() && pod.revision.as_ref() != origin;
-    let fails = || cause.is_some_and(|cause| cause.kind.speaks_against_revision());
-    other && (fails() || was_never_ready(pod, skew))
+impl BeforeBegin {
+    /// Whether a rollout that is not recorded took a node down: its pod is not of the revision where this rollout comes from, and either its cause speaks
+    /// against its revision or it has never been Ready. Somebody may have deleted the Lease, created the DaemonSet anew or changed its template in the
+    /// middle. `skew`: by how many milliseconds the node's clock is ahead of the server's.
+    pub(crate) fn took_down(&self, pod: &PodFact, (cause, skew): (Option<&Cause>, Option<i64>)) -> bool {
+        let other = self.origin.is_some() && pod.revision != self.origin;
+        let fails = || cause.is_some_and(|cause| cause.kind.speaks_against_revision());
+        other && (fails() || was_never_ready(pod, skew))
+    }
+
+    /// Whether the rollout of the revision where this rollout comes from took a node down and is not over there: the pod has never served, and it was
+    /// made less than `deadline` (the progress deadline) ago, or more such pods are there than that rollout was to take down. A pod that has not
+    /// been Ready for longer than that, on one of few nodes, says more of its node.
+    pub(crate) fn left_behind(
+        &self,
+        pod: &PodFact,
+        never_served: bool,
+        deadline: Duration,
+        server_now: Timestamp,
+    ) -> bool {
+        let of_origin = self.origin.is_some() && pod.revision == self.origin;
+        let is_young = || server_now.since(pod.created_at) < deadline;
+        never_served && of_origin && (self.is_unfinished || is_young())
+    }
 }

@@ -33,7 +33,7 @@ impl Assessment {
     ) {
         let seen = self.controllers_rollout.0.take().filter(|seen| looks_on && Some(seen) == target);
         let fleet = || self.rows().filter(|row| row.in_fleet);
-        let rolls = looks_on && replaces && fleet().any(|row| row.old || row.waits_for_target);
+        let rolls = looks_on && replaces && fleet().any(|row| row.old || row.at_target && row.never_served);
         let lost = || fleet().filter(|row| row.at_target && !row.available).count();
         let goes_on = seen.is_some() && lost() > max_unavailable as usize;
         self.controllers_rollout.0 = target.filter(|_| rolls || goes_on).cloned();
@@ -46,17 +46,23 @@ impl Assessment {
 }
 
 impl Assessor<'_> {
-    /// Whether a pod at the target came with the rollout of the target and has never been Ready. Its node is older than the rollout, so
-    /// that the pod was not made for a node that joined. A rollout is never older than the youngest revision, even if it goes back to an
-    /// older revision.
-    pub(super) fn waits_for_target(&self, node: Option<&NodeFact>, pod: Option<&PodEntry>) -> bool {
+    /// Whether a pod came with a rollout of its revision and has never been Ready. Its node is older than that rollout, so that the pod was not made
+    /// for a node that joined. A rollout is never older than the youngest revision that was there when it made its pods, even if it goes back to an older
+    /// revision.
+    pub(super) fn never_served(&self, node: Option<&NodeFact>, pod: Option<&PodEntry>) -> bool {
         let Some(pod) = pod.map(|pod| &pod.fact).filter(|pod| !kubelet_says_ready(pod)) else { return false };
-        let is_known = self.question.target.is_some_and(|hash| self.view.revision(hash).is_some());
-        let begun_after = self.view.own_revisions().map(|revision| revision.created_at).max().filter(|_| is_known);
+        let is_known = pod.revision.as_ref().is_some_and(|hash| self.view.revision(hash).is_some());
+        // The API server writes whole seconds. Of revisions that are as old as the pod only its own is known to have been there before it.
+        let revisions = || {
+            self.view.own_revisions().filter(|revision| {
+                revision.created_at < pod.created_at || Some(&revision.hash) == pod.revision.as_ref()
+            })
+        };
+        let begun_after = revisions().map(|revision| revision.created_at).max().filter(|_| is_known);
         let joined = node.and_then(|node| node.created_at);
         let was_there = joined.zip(begun_after).is_some_and(|(joined, begun_after)| joined <= begun_after);
         // The first revision replaces nothing: a DaemonSet that is deployed is rolled out to nobody who was served before.
-        let replaces = self.view.own_revisions().nth(1).is_some();
+        let replaces = revisions().nth(1).is_some();
         was_there && replaces && was_never_ready(pod, node.and_then(|node| node.clock_skew_millis))
     }
 }
