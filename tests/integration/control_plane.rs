@@ -4,6 +4,7 @@
 
 mod accepted;
 mod audit;
+mod braked;
 mod by_hand;
 mod cascade;
 mod clocks;

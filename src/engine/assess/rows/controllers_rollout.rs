@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::{Assessment, Assessor};
 use crate::engine::model::Str;
-use crate::engine::model::facts::{NodeFact, PodFact};
+use crate::engine::model::facts::{NodeFact, PodFact, RevisionFact};
 use crate::engine::rules::clocks::by_server;
 use crate::engine::view::PodEntry;
 use crate::engine::view::restarts::kubelet_says_ready;
@@ -51,19 +51,17 @@ impl Assessor<'_> {
     /// revision.
     pub(super) fn never_served(&self, node: Option<&NodeFact>, pod: Option<&PodEntry>) -> bool {
         let Some(pod) = pod.map(|pod| &pod.fact).filter(|pod| !kubelet_says_ready(pod)) else { return false };
-        let is_known = pod.revision.as_ref().is_some_and(|hash| self.view.revision(hash).is_some());
-        // The API server writes whole seconds. Of revisions that are as old as the pod only its own is known to have been there before it.
-        let revisions = || {
-            self.view.own_revisions().filter(|revision| {
-                revision.created_at < pod.created_at || Some(&revision.hash) == pod.revision.as_ref()
-            })
-        };
-        let begun_after = revisions().map(|revision| revision.created_at).max().filter(|_| is_known);
+        let Some(own) = pod.revision.as_ref().and_then(|hash| self.view.revision(hash)) else { return false };
+        // The API server writes whole seconds. Of revisions that are as old as the pod, those with a smaller number than its own were there before.
+        let earlier = |revision: &RevisionFact| revision.created_at < pod.created_at || revision.number <= own.number;
+        let was_there = |revision: &&RevisionFact| revision.created_at <= pod.created_at && earlier(revision);
+        let revisions = || self.view.own_revisions().filter(was_there);
+        let begun_after = revisions().map(|revision| revision.created_at).max();
         let joined = node.and_then(|node| node.created_at);
-        let was_there = joined.zip(begun_after).is_some_and(|(joined, begun_after)| joined <= begun_after);
+        let is_older = joined.zip(begun_after).is_some_and(|(joined, begun_after)| joined <= begun_after);
         // The first revision replaces nothing: a DaemonSet that is deployed is rolled out to nobody who was served before.
         let replaces = revisions().nth(1).is_some();
-        was_there && replaces && was_never_ready(pod, node.and_then(|node| node.clock_skew_millis))
+        is_older && replaces && was_never_ready(pod, node.and_then(|node| node.clock_skew_millis))
     }
 }
 

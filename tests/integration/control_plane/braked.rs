@@ -1,0 +1,81 @@
+//! The DaemonSet's own controller has replaced every old pod, most new pods cannot pull their image, and somebody brakes. Whoever goes on from there takes
+//! no node down beside those, and mends those first.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::fixture::DS;
+use super::played::{PlayedNodes, V2};
+use crate::support::control_plane::eventually;
+
+const V3: &str = "registry.test/agent:v3";
+/// How long the test watches for something that must not happen.
+const QUIET: Duration = Duration::from_secs(3);
+
+/// Its controller rolls out an image that only the first two of six nodes can pull. It may take down all at once.
+fn cascade(name: &str) -> Option<PlayedNodes> {
+    let fixture = PlayedNodes::new(name, 6)?;
+    let broken: Vec<&str> = fixture.nodes[2..].iter().map(String::as_str).collect();
+    fixture.kubelet.sleep_on(&broken);
+    fixture.patch(&json!({"spec": {
+        "updateStrategy": {"rollingUpdate": {"maxUnavailable": "100%"}},
+        "template": {"spec": {"containers": [{"name": "agent", "image": V2}]}},
+    }}));
+    let admin = fixture.sandbox.admin();
+    let of_broken = |pod: &&Value| pod["spec"]["nodeName"].as_str().is_some_and(|node| broken.contains(&node));
+    eventually("every old pod is gone, and the new ones fail", Duration::from_secs(120), || {
+        let pods = fixture.sandbox.pods();
+        let mut failing = 0;
+        for pod in pods.iter().filter(of_broken) {
+            let path = fixture.sandbox.path("pods", pod["metadata"]["name"].as_str().unwrap());
+            if !pod["metadata"]["deletionTimestamp"].is_null() {
+                let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}});
+                let _ = admin.request(reqwest::Method::DELETE, &path, Some(&options));
+            } else if pod["spec"]["containers"][0]["image"] == V2 {
+                let waiting = json!({"reason": "ImagePullBackOff", "message": "Back-off pulling image: not found"});
+                let container = json!({
+                    "name": "agent", "image": V2, "imageID": "", "ready": false, "restartCount": 0, "started": false,
+                    "state": {"waiting": waiting},
+                });
+                admin.patch(&format!("{path}/status"), &json!({"status": {"containerStatuses": [container]}})).ok();
+                failing += 1;
+            }
+        }
+        (failing == 4 && fixture.kubelet.count(V2) == 2).then_some(())
+    });
+    Some(fixture)
+}
+
+#[test]
+fn what_its_controller_took_down_is_charged_after_the_brake_and_mended_before_anything_else_goes() {
+    let Some(fixture) = cascade("braked") else { return };
+    fixture.operator.ok(&["pause", DS, "--yes"]);
+    let status =
+        fixture.until_status("it is braked", |status| status["strategy"] == "OnDelete" || status["phase"] == "paused");
+    let budget = &status["budget"];
+    println!("{budget:#}");
+    assert_eq!((&budget["charged"], &budget["preExisting"]), (&json!(4), &json!(0)), "{status:#}");
+    assert_eq!(budget["replacedBy"], "controller");
+
+    let serving = fixture.kubelet.running();
+    fixture.operator.ok(&["set-image", DS, &format!("agent={V3}"), "--max-unavailable", "1", "--yes"]);
+    fixture.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    let mut driver = fixture.drive();
+    fixture.until("a pod that failed is replaced", |fixture| {
+        fixture.sandbox.pods().iter().any(|pod| !pod["metadata"]["deletionTimestamp"].is_null())
+    });
+    std::thread::sleep(QUIET);
+    assert_eq!(fixture.kubelet.running(), serving, "who serves is left alone: {}", driver.seen());
+
+    let least = Cell::new(serving.len());
+    fixture.kubelet.sleep_on(&[]);
+    fixture.until("it is done", |fixture| {
+        least.set(least.get().min(fixture.kubelet.running().len()));
+        fixture.kubelet.count(V3) == 6
+    });
+    assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
+    println!("{}", driver.seen());
+    assert_eq!(least.get(), 2, "no fewer served than when it was braked");
+}
