@@ -62,9 +62,11 @@ impl Engine {
         self.progress.halt.as_ref().filter(|_| self.is_halted(intent)).map(|halt| halt.gate)
     }
 
-    /// Whether gates are asked: a rollout that goes back does not halt, nor does one that has no target yet or whose change is still to be made.
+    /// Whether gates are asked: a rollout that goes back does not halt, nor does one that has no target yet, whose change is still to be made, or that is
+    /// released.
     pub(crate) fn may_halt(intent: &Intent) -> bool {
-        intent.direction() == Direction::Forward && intent.target.is_some() && intent.change.is_none()
+        let goes_on = intent.change.is_none() && intent.releasing.is_none();
+        intent.direction() == Direction::Forward && intent.target.is_some() && goes_on
     }
 
     /// The halt that a driver would carry out at once, where no living driver is seen. Of several, the first in the order of the gates.
@@ -77,7 +79,7 @@ impl Engine {
             DriverView::Waiting { ref holder } => holder.is_none(),
             DriverView::Unknown | DriverView::You { .. } | DriverView::Other { .. } => false,
         };
-        if !undriven || !Self::may_halt(intent) || self.is_halted(intent) {
+        if !undriven || !Self::may_halt(intent) || self.is_halted(intent) || self.is_being_deleted() {
             return None;
         }
         let stands = |reason: &HaltReason| reason.gate.halts_what_is_complete() || !self.is_complete(intent);

@@ -8,21 +8,26 @@ use crate::engine::model::prewarm::PrewarmSource;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::time::UtcTime;
 use crate::engine::report::remedies::Remedy;
-use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::{Alarm, Phase};
 
 fn is_released(fake: &FakeCluster) -> bool {
     fake.daemonset.annotations.get(ORIGINAL_STRATEGY).is_none()
 }
 
-/// Six nodes, one of them updated, and a release that ada has asked for and that nobody carries out.
-fn asked_for() -> FakeCluster {
+/// Six nodes, one of them updated, and nobody drives any more.
+fn one_updated() -> FakeCluster {
     let mut fake = FakeCluster::rolling(6, 2);
     let mut driver = FakeConsole::open(&fake, "ops");
     driver.set_image(&mut fake, "agent:v2");
     driver.partition(&mut fake, 5);
     driver.run_for(&mut fake, 30);
     assert_eq!(fake.at("hash2"), 1);
-    drop(driver);
+    fake
+}
+
+/// The same, and a release that ada has asked for and that nobody carries out.
+fn asked_for() -> FakeCluster {
+    let mut fake = one_updated();
     let mut ada = FakeConsole::open_as(&fake, "ada", Role::OneShot);
     ada.run(&mut fake);
     ada.engine.command(Command::Release(Early::Accept), fake.now).unwrap();
@@ -55,6 +60,37 @@ fn whoever_looks_is_told_who_asked_and_that_somebody_has_to_drive() {
         (&*guidance.waits, &*guidance.remedies),
         ("releasing, as ada@bastion asked 1m ago: waits for somebody to drive", &[Remedy::Drive][..])
     );
+}
+
+/// Whoever drives next carries the release out, and halts nothing.
+#[test]
+fn what_fails_before_it_is_handed_back_halts_nobody() {
+    let waits = |alarm: &Alarm| matches!(alarm, Alarm::HaltWaits { .. });
+    for released in [false, true] {
+        let mut fake = if released { asked_for() } else { one_updated() };
+        fake.wait(40);
+        let updated = fake.deleted[0].clone();
+        (0..5).for_each(|_| fake.restart(&updated));
+        fake.crash(&updated);
+        let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+        eve.run_for(&mut fake, 700);
+        let snapshot = eve.snapshot(&fake);
+        assert_eq!(
+            (snapshot.counts.failed, snapshot.alarms.iter().any(waits)),
+            (1, !released),
+            "{:?}",
+            snapshot.alarms
+        );
+    }
+    let mut fake = one_updated();
+    let updated = fake.deleted[0].clone();
+    (0..5).for_each(|_| fake.restart(&updated));
+    fake.crash(&updated);
+    fake.begin_deletion();
+    let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    eve.run_for(&mut fake, 700);
+    let snapshot = eve.snapshot(&fake);
+    assert!(!snapshot.alarms.iter().any(waits), "nobody halts what is being deleted: {:?}", snapshot.alarms);
 }
 
 #[test]
