@@ -30,6 +30,10 @@ pub struct BudgetView {
     /// available for long.
     #[serde(skip)]
     pub ready_since_unknown: u32,
+    /// Of `rollout`: nodes whose pod was ready and is not ready now, without a restart of its containers, as after its node came back. They were not down
+    /// when the next nodes were taken down.
+    #[serde(skip)]
+    pub lost_readiness: u32,
     /// Unavailable because their node went down after it got the new pod.
     pub suspect: u32,
     /// Unavailable because their node is down, still at the old revision.

@@ -63,7 +63,7 @@ fn what_the_controller_took_down_is_its_doing_for_whoever_opens_a_console_after_
 fn a_roll_back_mends_what_is_down_first_and_takes_nothing_beside_it() {
     let (mut fake, mut console) = braked(6);
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
-    assert_eq!(console.snapshot(&fake).budget.to_string(), "down 6 of 2: 6 ours");
+    assert_eq!(console.snapshot(&fake).budget.to_string(), "down 6 of 2: 2 ours, 4 not recorded by whom");
     console.run(&mut fake);
     assert!(fake.deleted.iter().all(|node| broken_nodes(6).contains(node)), "{:?}", fake.deleted);
     console.run_for(&mut fake, 200);
@@ -89,7 +89,7 @@ fn a_third_image_goes_to_what_is_down_first() {
     console.ask(&mut fake, ALL).unwrap();
     let _ = console.ask(&mut fake, Command::Resume);
     console.run(&mut fake);
-    assert_eq!(console.snapshot(&fake).budget.to_string(), "down 6 of 2: 6 ours");
+    assert_eq!(console.snapshot(&fake).budget.to_string(), "down 6 of 2: 2 ours, 4 not recorded by whom");
     assert_eq!(fake.deleted.len(), 2, "as many as may pull");
     console.run_for(&mut fake, 200);
     assert_eq!(sorted(fake.deleted[..6].to_vec()), broken_nodes(6));
@@ -110,7 +110,7 @@ fn where_only_nodes_that_serve_are_selected_none_goes_until_the_others_are_back(
     assert_eq!((fake.deleted.len(), fake.down()), (0, 6));
     // The next driver has only the record.
     let mut next = FakeConsole::open(&fake, "eve");
-    assert_eq!(next.snapshot(&fake).budget.to_string(), "down 6 of 2: 6 ours");
+    assert_eq!(next.snapshot(&fake).budget.to_string(), "down 6 of 2: 6 not recorded by whom");
     for nth in 7..=12 {
         fake.set_ready(&format!("n{nth}"), true);
     }
@@ -122,7 +122,7 @@ fn where_only_nodes_that_serve_are_selected_none_goes_until_the_others_are_back(
 #[test]
 fn many_stay_its_doing_for_hours_and_a_single_one_until_the_progress_deadline() {
     for (broken, waited, expected) in
-        [(6, 7_200, "down 6 of 2: 6 ours"), (1, 60, "down 1 of 2: 1 ours"), (1, 7_200, "down 0 of 2 + 1 by itself")]
+        [(6, 7_200, "down 6 of 2: 6 not recorded by whom"), (1, 60, "down 1 of 2: 1 not recorded by whom"), (1, 7_200, "down 0 of 2 + 1 by itself")]
     {
         let mut fake = cascade(broken);
         fake.wait(waited);

@@ -28,11 +28,12 @@ impl Engine {
             return None;
         }
         let is_named = || self.progress.in_progress.contains(&node.name);
-        // A pod from before the beginning was put there by whoever was at work before the record. The cluster tells whole seconds.
+        // A pod from before the beginning was put there by whoever was at work before the record. The cluster tells whole seconds. The record names the
+        // nodes that an earlier rollout took down as it names those that this one takes.
         let began = self.progress.started_at.map(|began| self.view.server_time(began));
         let made = node.pod_created_at.map(|made| made + Duration::from_secs(1));
         let is_from_before = began.zip(made).is_some_and(|(began, made)| made <= began);
-        if is_from_before && node.state != NodeState::Terminating && !is_named() {
+        if is_from_before && node.state != NodeState::Terminating && !(is_named() && node.at_target) {
             return Some(DownBy::Unrecorded);
         }
         // The driver names a node in the record before it deletes the node's pod, until the node is available again. A pod that fell by itself after
@@ -62,6 +63,7 @@ impl Engine {
         BudgetView {
             by_others: count(&|node| node.down_by == Some(DownBy::Others)),
             unrecorded: count(&|node| node.down_by == Some(DownBy::Unrecorded)),
+            lost_readiness: count(&|node| node.down_by.is_none() && node.lost_readiness && node.restarted.is_none()),
             ready_since_unknown: count(&since_unknown),
             own_max_unavailable: own.filter(|own| is_set && *own < budget.max_unavailable),
             ..budget

@@ -38,13 +38,15 @@ impl BudgetView {
 
     /// ` (1 crashed once ready, 2 ready since an unknown time)`: of the nodes that rolldeck took down, which are not down because of the last
     /// ones.
-    fn write_ours_beyond(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.restarted, self.ready_since_unknown) {
-            (0, 0) => Ok(()),
-            (0, ready) => write!(f, " ({ready} ready since an unknown time)"),
-            (crashed, 0) => write!(f, " ({crashed} crashed once ready)"),
-            (crashed, ready) => write!(f, " ({crashed} crashed once ready, {ready} ready since an unknown time)"),
-        }
+    fn ours_beyond(&self) -> String {
+        let why = [
+            (self.restarted, "crashed once ready"),
+            (self.lost_readiness, "ready before, and not now"),
+            (self.ready_since_unknown, "ready since an unknown time"),
+        ];
+        let why: Vec<String> =
+            why.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
+        if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) }
     }
 
     /// `4 may be down as set for the rollout, 1 by the DaemonSet itself`: the operator's limit is above that of the DaemonSet's owner, who may have
@@ -87,7 +89,7 @@ impl fmt::Display for BudgetView {
             // The reason why more nodes are down than may be.
             if self.charged > self.max_unavailable {
                 match (blame, self.replaced_by) {
-                    (Blame::Rollout, Replacer::Rolldeck) if known > 0 => self.write_ours_beyond(f)?,
+                    (Blame::Rollout, Replacer::Rolldeck) if known > 0 => f.write_str(&self.ours_beyond())?,
                     (Blame::Suspect, _) => f.write_str(" (fell later)")?,
                     (Blame::Rollout | Blame::Node | Blame::PreExisting, _) => {}
                 }
@@ -136,6 +138,15 @@ mod tests {
         let soaks = BudgetView { soaking: 1, ..budget };
         assert_eq!(soaks.to_string(), "down 2 of 2 (1 up, soaking): 1 ours, 1 suspect + 3 by themselves");
         assert_eq!(BudgetView { max_unavailable: 2, ..Default::default() }.to_string(), "down 0 of 2");
+        let beyond = BudgetView {
+            max_unavailable: 2,
+            rollout: 4,
+            charged: 4,
+            restarted: 1,
+            lost_readiness: 1,
+            ..Default::default()
+        };
+        assert_eq!(beyond.to_string(), "down 4 of 2: 4 ours (1 crashed once ready, 1 ready before, and not now)");
         let native = BudgetView { replaced_by: Replacer::Controller, ..budget };
         assert_eq!(native.to_string(), "down 2 of 2: 1 by its controller, 1 suspect + 3 by themselves");
     }
