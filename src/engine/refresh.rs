@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::assess::plan::{Limits, budget};
-use super::assess::rows::AssessmentInput;
+use super::assess::rows::{Assessment, AssessmentInput};
 use super::machine::Engine;
 use super::model::event::{WatchHealth, Watched};
 use super::model::record::{Intent, Progress};
@@ -73,7 +73,8 @@ impl Engine {
                 now,
             };
             self.assessment.refresh(&self.view, &touched, &question);
-            let max_unavailable = Limits::of(&self.view, &Intent::default(), &self.assessment).max_unavailable;
+            let view = &self.view;
+            let max_unavailable = |rows: &Assessment| Limits::of(view, &Intent::default(), rows).max_unavailable;
             self.assessment.follow_controller(target, (looks_on, controller_replaces), max_unavailable);
             // Both values follow from the rows, and blame follows from both: the rows are assessed again if one has changed.
             let (now_under_way, now_before_begin) = (is_under_way(self), self.before_begin());

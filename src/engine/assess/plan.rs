@@ -66,14 +66,17 @@ impl Limits {
     /// down, as OpenKruise does.
     pub(crate) fn of(view: &View, intent: &Intent, assessment: &Assessment) -> Self {
         let daemonset = view.daemonset.as_ref();
-        let own = daemonset.and_then(|daemonset| own_max_unavailable(daemonset, assessment.desired));
-        let lacks_budget = view.daemonset.as_ref().is_some_and(|daemonset| lacks_budget(daemonset, intent));
-        let own = if lacks_budget { Some(IntOrPercent::Int(0)) } else { own };
+        let lacks_budget = daemonset.is_some_and(|daemonset| lacks_budget(daemonset, intent));
+        // Asked only where no operator has set a limit, because the saved strategy is parsed for it.
+        let own = || match lacks_budget {
+            true => Some(IntOrPercent::Int(0)),
+            false => daemonset.and_then(|daemonset| own_max_unavailable(daemonset, assessment.desired)),
+        };
         // `strict` decides what is charged to the budget: see `budget`. The view knows the site of a node; the pace of a site is in
         // [`NodeLookup`].
         let Budgets { max_unavailable, max_pulling, max_pulling_per_site, site_label: _, pace, strict: _ } =
             intent.budgets;
-        let setting = max_unavailable.at().or(own).unwrap_or(IntOrPercent::Int(1));
+        let setting = max_unavailable.at().or_else(own).unwrap_or(IntOrPercent::Int(1));
         let max_unavailable = setting.of(assessment.desired, Rounding::Up);
         let max_pulling = max_pulling.at().map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));
         let keep = match intent.direction() {

@@ -121,9 +121,11 @@ fn where_only_nodes_that_serve_are_selected_none_goes_until_the_others_are_back(
 /// Hours later they still are what the controller has not brought back.
 #[test]
 fn many_stay_its_doing_for_hours_and_a_single_one_until_the_progress_deadline() {
-    for (broken, waited, expected) in
-        [(6, 7_200, "down 6 of 2: 6 not recorded by whom"), (1, 60, "down 1 of 2: 1 not recorded by whom"), (1, 7_200, "down 0 of 2 + 1 by itself")]
-    {
+    for (broken, waited, expected) in [
+        (6, 7_200, "down 6 of 2: 6 not recorded by whom"),
+        (1, 60, "down 1 of 2: 1 not recorded by whom"),
+        (1, 7_200, "down 0 of 2 + 1 by itself"),
+    ] {
         let mut fake = cascade(broken);
         fake.wait(waited);
         let mut console = FakeConsole::open(&fake, "ops");

@@ -29,13 +29,13 @@ impl Assessment {
         &mut self,
         target: Option<&Str>,
         (looks_on, replaces): (bool, bool),
-        max_unavailable: u32,
+        max_unavailable: impl FnOnce(&Self) -> u32,
     ) {
         let seen = self.controllers_rollout.0.take().filter(|seen| looks_on && Some(seen) == target);
         let fleet = || self.rows().filter(|row| row.in_fleet);
         let rolls = looks_on && replaces && fleet().any(|row| row.old || row.at_target && row.never_served);
         let lost = || fleet().filter(|row| row.at_target && !row.available).count();
-        let goes_on = seen.is_some() && lost() > max_unavailable as usize;
+        let goes_on = seen.is_some() && !rolls && lost() > max_unavailable(self) as usize;
         self.controllers_rollout.0 = target.filter(|_| rolls || goes_on).cloned();
     }
 
