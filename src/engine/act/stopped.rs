@@ -40,6 +40,8 @@ impl Engine {
             let by = record.progress.driver.clone();
             if by.as_ref() != Some(&self.config().identity) {
                 self.lock.want = Want::No;
+                // What this process decided as the driver was about the record as it was before.
+                self.edits.drop_the_drivers_own();
                 self.happened(RolloutEventKind::DroveMeanwhile { by }, Visibility::Timeline);
             }
         } else if self.lock.shows_no_record() && self.lock.prewarm().is_none() {
