@@ -282,12 +282,13 @@ impl Engine {
     /// The nodes that pre-warming on `nodes` is about.
     pub(crate) fn meant<'a>(&'a self, nodes: &'a PrewarmNodes) -> impl Iterator<Item = &'a Row> {
         let ahead = if *nodes == PrewarmNodes::StepAhead { self.next_steps_nodes() } else { HashSet::new() };
-        // Without adoption or a target the plan holds no node, as none is to be updated. `row.selected` tells then which nodes an update could reach.
+        // The plan holds no node that is not to be updated: none at all without adoption or a target, and none that is at the target, where the images
+        // may be those of the change after it. `row.selected` tells then which nodes an update could reach.
         let untargeted = self.recorded_intent().is_some_and(|intent| intent.target.is_none() || !self.is_adopted());
         self.assessment.rows().filter(move |row| {
             let entry = &self.view.nodes[row.node];
             let held = || matches!(self.plan.hold(row.node), Some(Hold::Partition { .. } | Hold::Selector));
-            let let_go = || !held() && (row.selected || !untargeted);
+            let let_go = || !held() && (row.selected || (!untargeted && !row.at_target));
             row.in_fleet
                 && match nodes {
                     PrewarmNodes::All => true,
