@@ -5,3 +5,4 @@ pub(super) mod edits;
 pub(super) mod lock;
 mod overtaken;
 mod record_on_lease;
+mod tenure;

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::lease::tenure::Tenure;
 use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
@@ -102,8 +103,8 @@ pub(crate) struct Lock {
     holder_liveness: HolderLiveness,
     /// The knowledge about the holder from before the Lease was seen here.
     seen_before: Option<SeenHolder>,
-    /// When our last successful renewal was sent, by our clock.
-    renewed_at: Option<Timestamp>,
+    /// Since when we hold the lease, and when we last renewed it.
+    tenure: Option<Tenure>,
     /// The last proof of the record, if we hold the lease.
     proof: Option<Proof>,
     /// Nothing is written before this instant.
@@ -132,7 +133,7 @@ impl Lock {
             lost: Vec::new(),
             holder_liveness: HolderLiveness::default(),
             seen_before: None,
-            renewed_at: None,
+            tenure: None,
             proof: None,
             retry_at: Timestamp::default(),
             outdated: None,
@@ -179,7 +180,7 @@ impl Lock {
         self.known = KnownLease::Present(Box::new(fact));
         self.follow_record(ended, now);
         if !self.holds() {
-            (self.renewed_at, self.proof) = (None, None);
+            (self.tenure, self.proof) = (None, None);
         }
     }
 
@@ -242,7 +243,7 @@ impl Lock {
         let ended = self.has_record_that_ends();
         self.known = KnownLease::Absent;
         self.follow_record(ended, now);
-        (self.renewed_at, self.proof) = (None, None);
+        (self.tenure, self.proof) = (None, None);
         self.outdated = None;
         self.lost.clear();
     }
@@ -294,10 +295,19 @@ impl Lock {
         self.holder() == Some(&self.identity)
     }
 
+    /// When our last successful renewal was sent, if we hold the lease.
+    fn renewed_at(&self) -> Option<Timestamp> {
+        Some(self.tenure.filter(|_| self.holds())?.renewed_at)
+    }
+
+    /// Whether deletions may still arrive that were decided by somebody who held a Lease before this one: nobody waited for that Lease to run out.
+    pub(crate) fn may_follow_others(&self, now: Timestamp) -> bool {
+        self.tenure.is_none_or(|tenure| now < tenure.since + self.timing.lease)
+    }
+
     /// The instant until which we may act, if we hold the Lease.
     pub(crate) fn may_act_until(&self) -> Option<Timestamp> {
-        let renewed_at = self.renewed_at.filter(|_| self.holds())?;
-        Some(renewed_at + self.timing.act)
+        Some(self.renewed_at()? + self.timing.act)
     }
 
     /// The instant until which a deletion that was decided behind the last proof may be sent. A process that was suspended in between must
@@ -336,7 +346,7 @@ impl Lock {
 
     /// Whether a renewal is due.
     pub(crate) fn renewal_due(&self, now: Timestamp) -> bool {
-        self.holds() && self.renewed_at.is_none_or(|renewed_at| now >= renewed_at + self.timing.renew)
+        self.holds() && self.renewed_at().is_none_or(|renewed_at| now >= renewed_at + self.timing.renew)
     }
 
     /// Whether a write may be sent now.
@@ -405,7 +415,7 @@ impl Lock {
     /// Takes in the success of a write that was sent at `sent_at` and made us the holder or kept us.
     pub(crate) fn renewed(&mut self, sent_at: Timestamp) {
         if self.holds() {
-            self.renewed_at = Some(self.renewed_at.map_or(sent_at, |known| known.max(sent_at)));
+            self.tenure = Some(Tenure::renewed(self.tenure, sent_at));
         }
     }
 
@@ -437,9 +447,9 @@ impl Lock {
 
     /// When the lock has something to do by itself, or when time alone changes who may act.
     pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
-        let renewal = self.renewed_at.filter(|_| self.holds()).map(|renewed_at| renewed_at + self.timing.renew);
+        let renewal = self.renewed_at().map(|renewed_at| renewed_at + self.timing.renew);
         let end = self.may_act_until();
-        let lapses = self.renewed_at.filter(|_| self.holds()).map(|renewed_at| renewed_at + self.timing.lease);
+        let lapses = self.renewed_at().map(|renewed_at| renewed_at + self.timing.lease);
         let others = self.holder().filter(|holder| **holder != self.identity).map(|_| self.runs_out_at());
         let patience = self.outdated.as_ref().map(|(_, until)| *until);
         [renewal, end, lapses, others, patience, Some(self.retry_at)].into_iter().flatten()
@@ -453,7 +463,7 @@ impl Lock {
         match (&self.known, self.holder()) {
             (KnownLease::Nothing, _) => DriverView::Unknown,
             (_, Some(holder)) if *holder == self.identity => {
-                let renewed_at = self.renewed_at.unwrap_or(self.holder_liveness.changed_at);
+                let renewed_at = self.renewed_at().unwrap_or(self.holder_liveness.changed_at);
                 DriverView::You { renewed_at, lapsed: now.since(renewed_at) >= self.timing.lease }
             }
             _ if self.want == Want::Ask => DriverView::Waiting { holder: living() },

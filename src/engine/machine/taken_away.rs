@@ -28,6 +28,11 @@ impl Engine {
         if self.deletions.contains(uid) || !self.lock.may_act(self.now) || self.strategy() != StrategyKind::OnDelete {
             return;
         }
+        // The record was lost with its Lease: whoever drove by that one may have sent the deletion before they knew.
+        let begun_anew = self.recorded_intent().is_some_and(|intent| intent.begun_anew.is_some());
+        if begun_anew && self.lock.may_follow_others(self.now) {
+            return;
+        }
         // A pod whose DaemonSet is deleted goes for good.
         let is_going = self.view.presence != Presence::Present || self.is_being_deleted();
         if is_going || !self.is_recorded() || !self.is_adopted() || self.intent().releasing.is_some() {
