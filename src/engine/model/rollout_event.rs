@@ -502,6 +502,16 @@ impl RolloutEvent {
         self.rolls_back() && self.reason() == ROLLING_BACK
     }
 
+    /// Whether the event says that rolldeck took pod replacement over from the DaemonSet's controller.
+    pub(crate) fn adopts(&self) -> bool {
+        self.outcome == EventOutcome::Done && self.reason() == CommandReason::Adopted.word()
+    }
+
+    /// Whether the event says that new images were set at somebody's request.
+    pub(crate) fn sets_images(&self) -> bool {
+        self.outcome == EventOutcome::Done && self.reason() == CommandReason::ImageSet.word()
+    }
+
     /// Whether the event says that the DaemonSet was handed back.
     pub(crate) fn releases(&self) -> bool {
         self.outcome == EventOutcome::Done && self.reason() == CommandReason::Released.word()

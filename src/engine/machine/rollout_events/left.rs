@@ -40,9 +40,9 @@ impl Engine {
             matches!(event.kind, RolloutEventKind::LeaseAcquired | RolloutEventKind::LeaseTakenOver { .. })
         };
         let released = newest().take_while(|event| !begins(event)).find(|event| event.releases())?;
-        // Events from before the present rollout began are not about it.
-        let of_this = newest().take_while(|event| !matches!(event.kind, RolloutEventKind::Adopted));
-        let undone = of_this.into_iter().find(|event| event.rolls_back());
+        // Events from before the present rollout began are not about it. Who began it may have been another process.
+        let mut of_this = newest().take_while(|event| !event.adopts());
+        let undone = of_this.find(|event| event.rolls_back() || event.sets_images()).filter(|event| event.rolls_back());
         let by = |event: &RolloutEvent| {
             let person = event.by.clone().or_else(|| event.reported_by().map(|by| person_of(by).into()));
             person.map(|person| format!(" by {person}")).unwrap_or_default()

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
-use crate::engine::model::command::{Command, PrewarmCommand, Step, Takeover};
+use crate::engine::model::command::{Command, Early, PrewarmCommand, Step, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy, Severity};
@@ -130,6 +130,31 @@ fn how_an_earlier_rollout_ended_is_not_why_a_later_driver_drives_no_more() {
     console.run_for(&mut fake, 30);
     let told = last(&console);
     assert!(told.starts_with("ops: drives no more, gave the lease back") && !told.contains("rolled back"), "{told}");
+}
+
+/// The rollout before was rolled back. Another process begins the present one, which this one knows by Events only.
+#[test]
+fn a_rollout_that_others_began_is_not_said_to_end_as_the_one_before() {
+    for (present, why) in [
+        (["RolloutAdopted", "RolloutStepped"], "handed back by ops@bastion"),
+        (["RolloutImageSet", "RolloutStepped"], "handed back by ops@bastion"),
+        (["RolloutStepped", "RolloutUndone"], "rolled back by ben@bastion and handed back by ops@bastion"),
+    ] {
+        let mut fake = FakeCluster::rolling(10, 2);
+        FakeConsole::open_as(&fake, "ben", Role::OneShot).set_image(&mut fake, "agent:v2");
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+        console.run_for(&mut fake, 5);
+        for (nth, reason) in ["RolloutUndone", "RolloutReleased"].iter().chain(&present).enumerate() {
+            let by_ben = event_because(&fake, &format!("e{nth}"), reason, "ben@bastion/1", "ben@bastion: done");
+            console.engine.observe(by_ben, fake.now);
+            console.run_for(&mut fake, 1);
+        }
+        console.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
+        console.run_for(&mut fake, 10);
+        let told = said(&console).last().cloned().unwrap();
+        assert_eq!(told, format!("ops: drives no more, gave the lease back: {why}"), "{present:?}");
+    }
 }
 
 #[test]
@@ -366,9 +391,13 @@ fn the_timeline_is_made_anew_only_when_it_grew() {
 
 /// An Event of another process, as the watch shows it.
 fn event(fake: &FakeCluster, name: &str, identity: &str, message: &str) -> Event {
+    event_because(fake, name, "RolloutPaused", identity, message)
+}
+
+fn event_because(fake: &FakeCluster, name: &str, reason: &str, identity: &str, message: &str) -> Event {
     Event::Cluster(Box::new(ClusterEvent {
         object: "ds".into(),
-        reason: "RolloutPaused".into(),
+        reason: reason.into(),
         message: message.into(),
         at: fake.now,
         reported_by: Some(Box::new(ReportedBy {
