@@ -31,7 +31,7 @@ use super::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_SET};
 use super::model::record::ORIGINAL_STRATEGY;
 use super::model::settings::Tuning;
 use super::model::settings::value::Secs;
-use super::model::template::{ContainerRole, TaintEffect, Template};
+use super::model::template::{TaintEffect, Template};
 use super::model::time::Timestamp;
 
 /// The cluster.
@@ -285,14 +285,9 @@ impl FakeCluster {
             ready,
             ready_since: ready.then_some(self.now),
             containers: vec![ContainerFact {
-                name: "agent".into(),
-                role: ContainerRole::Main,
                 image_present: !broken && self.holds_images,
-                state,
-                last_end: None,
-                last_exit: None,
-                restarts: 0,
                 ready,
+                ..ContainerFact::in_state(state)
             }],
             ..PodFact::default()
         };

@@ -69,19 +69,9 @@ impl StartingPods {
 mod tests {
     use super::*;
     use crate::engine::model::facts::{ContainerFact, ContainerState};
-    use crate::engine::model::template::ContainerRole;
 
     fn pod(uid: &str, reason: &str, sandbox_ready: Option<bool>) -> StartingPodFact {
-        let container = ContainerFact {
-            name: "agent".into(),
-            role: ContainerRole::Main,
-            image_present: false,
-            state: ContainerState::Waiting { reason: reason.into(), message: None },
-            last_end: None,
-            last_exit: None,
-            restarts: 0,
-            ready: false,
-        };
+        let container = ContainerFact::in_state(ContainerState::Waiting { reason: reason.into(), message: None });
         StartingPodFact { uid: uid.into(), daemonset: "agent".into(), sandbox_ready, containers: vec![container] }
     }
 

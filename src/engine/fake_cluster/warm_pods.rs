@@ -12,13 +12,7 @@ impl FakeCluster {
         let waiting = ContainerState::Waiting { reason: "ContainerCreating".into(), message: None };
         let containers = pod["spec"]["containers"].as_array().unwrap().iter().map(|container| ContainerFact {
             name: container["name"].as_str().unwrap().into(),
-            role: ContainerRole::Main,
-            image_present: false,
-            state: waiting.clone(),
-            last_end: None,
-            last_exit: None,
-            restarts: 0,
-            ready: false,
+            ..ContainerFact::in_state(waiting.clone())
         });
         let pod = PodFact {
             uid: uid.clone(),

@@ -164,6 +164,23 @@ pub struct ContainerFact {
     pub ready: bool,
 }
 
+#[cfg(test)]
+impl ContainerFact {
+    /// A main container `agent` in this state, of which nothing else is reported. Tests say beside it what they are about.
+    pub(crate) fn in_state(state: ContainerState) -> Self {
+        Self {
+            name: "agent".into(),
+            role: ContainerRole::Main,
+            image_present: false,
+            state,
+            last_end: None,
+            last_exit: None,
+            restarts: 0,
+            ready: false,
+        }
+    }
+}
+
 /// A pod of a DaemonSet.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PodFact {

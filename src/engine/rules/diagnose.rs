@@ -180,16 +180,7 @@ mod tests {
     }
 
     fn container(state: ContainerState) -> ContainerFact {
-        ContainerFact {
-            name: "agent".into(),
-            role: ContainerRole::Main,
-            image_present: false,
-            state,
-            last_end: None,
-            last_exit: None,
-            restarts: 0,
-            ready: false,
-        }
+        ContainerFact::in_state(state)
     }
 
     /// A source of words that nobody asks would recognise nothing.

@@ -140,7 +140,6 @@ pub(crate) fn times_slower(took: Duration, usual: UsualPull) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::model::template::ContainerRole;
 
     fn came(transfer_ms: u64, took_ms: u64, bytes: Option<u64>) -> PulledEvent {
         let (took, transfer) = (Duration::from_millis(took_ms), Duration::from_millis(transfer_ms));
@@ -245,16 +244,10 @@ mod tests {
             ("ContainerCreating", None, None),
             ("CrashLoopBackOff", Some("not found"), None),
         ] {
-            let container = ContainerFact {
-                name: "agent".into(),
-                role: ContainerRole::Main,
-                image_present: false,
-                state: ContainerState::Waiting { reason: reason.into(), message: message.map(Str::from) },
-                last_end: None,
-                last_exit: None,
-                restarts: 0,
-                ready: false,
-            };
+            let container = ContainerFact::in_state(ContainerState::Waiting {
+                reason: reason.into(),
+                message: message.map(Str::from),
+            });
             let waits = waits_for_image(&container);
             assert_eq!(waits.as_ref().map(|(why, message)| (*why, &**message)), want, "{reason}");
         }

@@ -7,8 +7,6 @@ use crate::engine::model::cause::CauseKind;
 use crate::engine::model::facts::READINESS_GATES;
 #[cfg(test)]
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
-#[cfg(test)]
-use crate::engine::model::template::ContainerRole;
 
 /// Where words are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -174,16 +172,7 @@ impl TextSource {
     /// A pod whose fact says this; `None` where no fact of a pod does.
     pub(crate) fn pod_that_says(self, reason: &str, message: &str) -> Option<PodFact> {
         let with = |state| {
-            let container = ContainerFact {
-                name: "agent".into(),
-                role: ContainerRole::Main,
-                image_present: false,
-                state,
-                last_end: None,
-                last_exit: None,
-                restarts: 0,
-                ready: false,
-            };
+            let container = ContainerFact::in_state(state);
             Some(PodFact { containers: vec![container], ..PodFact::default() })
         };
         let words = Some(message.into());

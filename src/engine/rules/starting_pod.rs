@@ -52,8 +52,7 @@ mod tests {
     use super::*;
 
     fn container(role: ContainerRole, state: ContainerState, image_present: bool, ready: bool) -> ContainerFact {
-        let (name, last_end, last_exit, restarts) = ("agent".into(), None, None, 0);
-        ContainerFact { name, role, image_present, state, last_end, last_exit, restarts, ready }
+        ContainerFact { role, image_present, ready, ..ContainerFact::in_state(state) }
     }
 
     fn waiting(role: ContainerRole, reason: &str) -> ContainerFact {

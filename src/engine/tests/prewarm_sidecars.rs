@@ -8,17 +8,7 @@ use crate::engine::model::template::ContainerRole;
 
 /// A container that admission adds to a pod, as it is before it starts.
 fn sidecar(role: ContainerRole, state: ContainerState) -> ContainerFact {
-    let (last_end, last_exit) = (None, None);
-    ContainerFact {
-        name: "proxy".into(),
-        role,
-        image_present: false,
-        state,
-        last_end,
-        last_exit,
-        restarts: 0,
-        ready: false,
-    }
+    ContainerFact { name: "proxy".into(), role, ..ContainerFact::in_state(state) }
 }
 
 #[test]

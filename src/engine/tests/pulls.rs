@@ -30,16 +30,8 @@ fn template(version: &str) -> Template {
 }
 
 fn waiting(name: &str, role: ContainerRole) -> ContainerFact {
-    ContainerFact {
-        name: name.into(),
-        role,
-        image_present: false,
-        state: ContainerState::Waiting { reason: "PodInitializing".into(), message: None },
-        last_end: None,
-        last_exit: None,
-        restarts: 0,
-        ready: false,
-    }
+    let state = ContainerState::Waiting { reason: "PodInitializing".into(), message: None };
+    ContainerFact { name: name.into(), role, ..ContainerFact::in_state(state) }
 }
 
 fn all_wait(pod: &mut PodFact) {

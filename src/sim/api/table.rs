@@ -354,11 +354,8 @@ mod tests {
                 name: name.into(),
                 role,
                 image_present: true,
-                state,
-                last_end: None,
-                last_exit: None,
-                restarts: 0,
                 ready,
+                ..ContainerFact::in_state(state)
             },
             image: "x".into(),
             image_id: None,

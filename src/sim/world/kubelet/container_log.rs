@@ -128,23 +128,13 @@ mod tests {
     use super::super::super::object::{LastExit, PodStatus};
     use super::*;
     use crate::engine::model::facts::ContainerFact;
-    use crate::engine::model::template::ContainerRole;
 
     fn at(secs: i64) -> Timestamp {
         Timestamp::from_millis(secs * 1_000)
     }
 
     fn pod(state: ContainerState, last_exit: Option<LastExit>) -> Pod {
-        let fact = ContainerFact {
-            name: "agent".into(),
-            role: ContainerRole::Main,
-            image_present: true,
-            state,
-            last_end: None,
-            last_exit: None,
-            restarts: 0,
-            ready: false,
-        };
+        let fact = ContainerFact { image_present: true, ..ContainerFact::in_state(state) };
         let status = ContainerStatus { fact, image: "agent:v2".into(), image_id: None, started: true, last_exit };
         Pod { status: PodStatus { containers: Arc::new([status]), ..PodStatus::default() }, ..Pod::default() }
     }
