@@ -518,52 +518,10 @@ impl Telling<'_> {
     }
 }
 
-/// The parts of a node whose change is worth a sentence. A starting pod that is not ready yet is not.
+/// The parts of a node whose change is worth a sentence: everything else of it changes with them, with the plan, or with the cluster. A starting
+/// pod that is not ready yet is not.
 fn summary(node: &NodeView) -> impl PartialEq + use<> {
-    // All fields are named here, so that the compiler asks for a decision about every new field.
-    let NodeView {
-        state,
-        cause,
-        // These fields change for the whole fleet with every step.
-        hold: _,
-        rank: _,
-        selected: _,
-        // These fields change with the state or the cause, or are details of them.
-        name: _,
-        pod_wait: _,
-        cause_since: _,
-        blame: _,
-        down_by: _,
-        since: _,
-        revision: _,
-        revision_number: _,
-        at_target: _,
-        image: _,
-        images: _,
-        usual_pull: _,
-        // Failures of pre-warming are reported with the line on the whole.
-        prewarm: _,
-        pod: _,
-        pod_created_at: _,
-        restarts: _,
-        restarted: _,
-        suspect: _,
-        serves: _,
-        committed: _,
-        // These fields belong to the cluster, not to the rollout.
-        eligible: _,
-        ineligible: _,
-        site: _,
-        labels: _,
-        clock_skew_millis: _,
-        pressure: _,
-        details: _,
-        counted_unavailable_until: _,
-        lost_readiness,
-        crash_loop: _,
-        accepted: _,
-    } = node;
-    let begins = match state {
+    let begins = match node.state {
         NodeState::Creating | NodeState::Starting | NodeState::Soaking => true,
         NodeState::Failed
         | NodeState::NodeDown
@@ -574,8 +532,8 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         | NodeState::Updated
         | NodeState::Ineligible => false,
     };
-    let cause = cause.as_ref().map(|cause| cause.kind);
-    (state.without_retries(), cause.filter(|kind| *lost_readiness || !(begins && kind.is_ordinary_at_start())))
+    let cause = node.cause.as_ref().map(|cause| cause.kind);
+    (node.state.without_retries(), cause.filter(|kind| node.lost_readiness || !(begins && kind.is_ordinary_at_start())))
 }
 
 /// The driver, without the time at which it was seen.

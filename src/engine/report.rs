@@ -26,7 +26,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use self::snapshot::{Counts, ImageChange, NodeView, NodeViews, Phase, PlanView, RevisionView, Snapshot};
+use self::snapshot::{Counts, ImageChange, NodeViews, Phase, PlanView, RevisionView, Snapshot};
 use super::assess::plan::{Limits, RolloutHold};
 use super::assess::rows::Row;
 use super::lease::lock::KnownLease;
@@ -39,12 +39,11 @@ use super::model::facts::StrategyKind;
 use super::model::hold::Hold;
 use super::model::node::{Blame, ImageState, NodeState};
 use super::model::presence::Presence;
-use super::model::pull::{PullCounts, PullState, PullSummary, UsualPull};
+use super::model::pull::{PullCounts, PullSummary};
 use super::model::quantity::Rounding;
 use super::model::record::Intent;
 use super::model::time::Timestamp;
 use super::rules::holds::HoldToldBy;
-use super::view::PodEntry;
 
 impl Engine {
     /// The snapshot; nodes that are the same in `last` are shared with it.
@@ -249,12 +248,6 @@ impl Engine {
         counts
     }
 
-    /// How long the running pull of a node usually takes.
-    fn usual_pull(&self, row: &Row) -> Option<UsualPull> {
-        let pulling = row.images.iter().find(|pull| matches!(pull.state, PullState::Pulling { .. }))?;
-        self.view.pull_summary().usual(&pulling.image, &self.view.nodes[row.node].site)
-    }
-
     fn plan_view(&self, intent: &Intent, limits: &Limits) -> PlanView {
         let fleet = self.assessment.fleet;
         let totals = || intent.steps.iter().map(|step| step.of(fleet, Rounding::Up).min(fleet));
@@ -370,69 +363,6 @@ impl Engine {
         });
         NodeViews::sharing(last, views)
     }
-
-    fn node_view(&self, row: &Row, numbers: &HashMap<&Str, i64>) -> NodeView {
-        let entry = &self.view.nodes[row.node];
-        let pod = row.pod.and_then(|pod| self.view.pod(pod));
-        let lost_readiness = lost_readiness(row.state, pod);
-        let trouble = pod.and_then(|pod| pod.trouble.as_deref());
-        let kind = row.cause.as_ref().map(|cause| cause.kind);
-        let cause_since = trouble.filter(|trouble| Some(trouble.cause.kind) == kind).and_then(|it| it.cause_since());
-        let pod = pod.map(|pod| &pod.fact);
-        let revision = pod.and_then(|pod| pod.revision.clone());
-        let suspect = self.suspects.judgement().verdicts.get(&row.node).copied();
-        NodeView {
-            name: entry.name.clone(),
-            state: row.state,
-            hold: self.plan.hold(row.node).cloned(),
-            pod_wait: self.pod_wait_of(row).map(Box::new),
-            cause: row.cause.clone(),
-            cause_since,
-            blame: row.blame,
-            // It follows from the rest of the view.
-            down_by: None,
-            // A suspect node that is back counts from when it went down, because that is what is shown of it.
-            since: match (suspect, row.fell_at) {
-                (Some(_), Some(fell_at)) if !row.is_down => Some(fell_at),
-                _ => row.since.map(|at| self.view.our_time(at)),
-            },
-            revision_number: revision.as_ref().and_then(|revision| numbers.get(revision).copied()),
-            revision,
-            at_target: row.at_target,
-            image: match (row.image, row.state, row.since) {
-                (ImageState::Pulling { since }, ..) => ImageState::Pulling { since: self.view.our_time(since) },
-                // The last pull failed, and the kubelet has begun the next.
-                (ImageState::Failed, NodeState::Pulling, Some(since)) => {
-                    ImageState::Pulling { since: self.view.our_time(since) }
-                }
-                _ => self.shown_image(row),
-            },
-            usual_pull: self.usual_pull(row).map(Box::new),
-            images: row.images.clone(),
-            prewarm: self.prewarm_state(row.node).map(Box::new),
-            pod: pod.map(|pod| pod.name.clone()),
-            pod_created_at: pod.map(|pod| self.view.our_time(pod.created_at)),
-            restarts: row.restarts,
-            restarted: row.restarted,
-            crash_loop: row.crash_loop,
-            lost_readiness,
-            suspect,
-            accepted: !row.available
-                && self.recorded_intent().is_some_and(|intent| self.is_accepted(&entry.name, &intent)),
-            eligible: row.in_fleet,
-            ineligible: if row.in_fleet { None } else { self.ineligible_because(row.node).map(Box::new) },
-            serves: row.ready,
-            committed: row.committed,
-            selected: row.selected,
-            site: entry.site.clone(),
-            labels: entry.fact.as_ref().map(|fact| fact.labels.clone()).unwrap_or_default(),
-            rank: self.plan.rank(row.node),
-            clock_skew_millis: entry.fact.as_ref().and_then(|fact| fact.clock_skew_millis),
-            pressure: entry.fact.as_ref().and_then(|fact| fact.pressure.clone()),
-            details: entry.fact.as_ref().map(|fact| fact.details.clone()).unwrap_or_default(),
-            counted_unavailable_until: row.counted_unavailable_until.map(|at| self.view.our_time(at)),
-        }
-    }
 }
 
 /// The group of a row: trouble first, then nodes that move, then nodes that are next in line, then the rest.
@@ -492,9 +422,4 @@ impl DriverView {
     pub fn is_you(&self) -> bool {
         matches!(self, Self::You { .. })
     }
-}
-
-/// Whether the pod of a node in this state was ready, and is not any more.
-fn lost_readiness(state: NodeState, pod: Option<&PodEntry>) -> bool {
-    state == NodeState::Starting && pod.is_some_and(|pod| pod.served.is_some())
 }

@@ -78,83 +78,38 @@ pub(crate) struct NodeJson<'a> {
 
 impl<'a> NodeJson<'a> {
     pub(crate) fn new(node: &'a NodeView, at: Timestamp) -> Self {
-        // All fields are named here, so that the compiler asks of every new field whether it belongs in the JSON.
-        let NodeView {
-            name,
-            state,
-            hold,
-            cause,
-            blame,
-            down_by,
-            since,
-            revision,
-            revision_number,
-            at_target,
-            image,
-            images,
-            usual_pull,
-            prewarm,
-            pod,
-            pod_created_at,
-            restarts,
-            restarted,
-            lost_readiness,
-            accepted,
-            suspect,
-            ineligible,
-            serves,
-            // Contained in `state` and `why`.
-            crash_loop: _,
-            committed: _,
-            selected,
-            site,
-            clock_skew_millis,
-            counted_unavailable_until,
-            pressure,
-            details,
-            // Contained in `state`.
-            eligible: _,
-            // Contained in the findings of `diagnose`.
-            cause_since: _,
-            // Contained in `why`.
-            pod_wait: _,
-            // The cluster has them.
-            labels: _,
-            // This value changes whenever another node goes.
-            rank: _,
-        } = node;
         Self {
-            name,
-            state: state.to_string(),
+            name: &node.name,
+            state: node.state.to_string(),
             why: Why { node, at }.to_string(),
-            hold: hold.as_ref().map(ToString::to_string),
-            cause: cause.as_ref().map(ToString::to_string),
-            message: cause.as_ref().and_then(|cause| cause.message.as_deref()),
-            blame: *blame,
-            down_by: *down_by,
-            since: *since,
-            revision: revision.as_deref(),
-            revision_number: *revision_number,
-            at_target: *at_target,
-            image: image.to_string(),
-            images: images.iter().map(ImagePullJson::new).collect(),
-            usual_pull: usual_pull.as_deref().copied().map(UsualPullJson::new),
-            prewarm: prewarm.as_ref().map(|state| PrewarmWords { state, at }.to_string()),
-            pod: pod.as_deref(),
-            pod_created_at: *pod_created_at,
-            restarts: *restarts,
-            restarted: *restarted,
-            lost_readiness: *lost_readiness,
-            accepted: *accepted,
-            suspect: suspect.map(|suspect| Suspect::new(suspect, at)),
-            ineligible: ineligible.as_ref().map(ToString::to_string),
-            serves: *serves,
-            selected: *selected,
-            site,
-            pressure: pressure.as_deref(),
-            details,
-            clock_skew_millis: *clock_skew_millis,
-            counted_unavailable_until: *counted_unavailable_until,
+            hold: node.hold.as_ref().map(ToString::to_string),
+            cause: node.cause.as_ref().map(ToString::to_string),
+            message: node.cause.as_ref().and_then(|cause| cause.message.as_deref()),
+            blame: node.blame,
+            down_by: node.down_by,
+            since: node.since,
+            revision: node.revision.as_deref(),
+            revision_number: node.revision_number,
+            at_target: node.at_target,
+            image: node.image.to_string(),
+            images: node.images.iter().map(ImagePullJson::new).collect(),
+            usual_pull: node.usual_pull.as_deref().copied().map(UsualPullJson::new),
+            prewarm: node.prewarm.as_ref().map(|state| PrewarmWords { state, at }.to_string()),
+            pod: node.pod.as_deref(),
+            pod_created_at: node.pod_created_at,
+            restarts: node.restarts,
+            restarted: node.restarted,
+            lost_readiness: node.lost_readiness,
+            accepted: node.accepted,
+            suspect: node.suspect.map(|suspect| Suspect::new(suspect, at)),
+            ineligible: node.ineligible.as_ref().map(ToString::to_string),
+            serves: node.serves,
+            selected: node.selected,
+            site: &node.site,
+            pressure: node.pressure.as_deref(),
+            details: &node.details,
+            clock_skew_millis: node.clock_skew_millis,
+            counted_unavailable_until: node.counted_unavailable_until,
         }
     }
 }
@@ -176,5 +131,62 @@ impl Suspect {
             SuspectView::Outage | SuspectView::Stays | SuspectView::Again | SuspectView::Compared => None,
         };
         Self { state: kinds::suspect(suspect), until, text: suspect.words(at).to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::engine::model::node_details::NodeDetail;
+
+    /// The values of a node that have no name of their own in the JSON, and why.
+    const UNNAMED: [(&str, &str); 7] = [
+        ("pod_wait", "contained in `why`"),
+        ("cause_since", "contained in the findings of `diagnose`"),
+        ("crash_loop", "contained in `state` and `why`"),
+        ("committed", "contained in `state` and `why`"),
+        ("eligible", "contained in `state`"),
+        ("labels", "the cluster has them"),
+        ("rank", "it changes whenever another node goes"),
+    ];
+
+    fn told(node: &NodeView) -> Value {
+        serde_json::to_value(NodeJson::new(node, Timestamp::from_millis(1_795_262_400_000))).unwrap()
+    }
+
+    /// The names under which the JSON tells a field.
+    fn names_of(field: &str) -> BTreeSet<String> {
+        if UNNAMED.iter().any(|(unnamed, _)| *unnamed == field) {
+            return BTreeSet::new();
+        }
+        match field {
+            "cause" => ["cause".to_owned(), "message".to_owned()].into(),
+            "details" => NodeDetail::ALL.map(|detail| detail.reported().to_owned()).into(),
+            _ => {
+                let mut words = field.split('_');
+                let first = words.next().unwrap_or_default().to_owned();
+                let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+                [words.fold(first, |name, word| name + &capital(word))].into()
+            }
+        }
+    }
+
+    /// A field that is missing here is told to nobody who reads the JSON; one under the name of another is told as that.
+    #[test]
+    fn every_value_of_a_node_is_told_under_its_own_name() {
+        let known = NodeView::known(1);
+        let all = told(&known);
+        for (field, changed) in known.with_each_field_of(&NodeView::unknown("ipc")) {
+            let without = told(&changed);
+            let names = [&all, &without].into_iter().flat_map(|told| told.as_object().unwrap().keys());
+            // `why` is a sentence about many of them.
+            let other = names.filter(|name| *name != "why" && all[*name] != without[*name]);
+            assert_eq!(other.cloned().collect::<BTreeSet<_>>(), names_of(field), "{field}");
+        }
+        insta::assert_snapshot!(serde_json::to_string_pretty(&all).unwrap());
     }
 }

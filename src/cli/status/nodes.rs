@@ -74,59 +74,15 @@ pub(super) fn wide_node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
 
 /// A node's cells, in the order of [`NODE_HEAD`].
 fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
-    // All fields are named here, so that the compiler asks of every new field whether it is a column.
-    let NodeView {
-        name,
-        // `STATE`, with parts of `WHY`.
-        state: _,
-        revision,
-        revision_number,
-        image,
-        pod,
-        pod_created_at,
-        restarts,
-        // Parts of `WHY`.
-        hold: _,
-        pod_wait: _,
-        cause: _,
-        blame: _,
-        down_by: _,
-        restarted: _,
-        suspect: _,
-        ineligible: _,
-        counted_unavailable_until: _,
-        // Contained in the table of images.
-        images: _,
-        usual_pull: _,
-        // Printed only as JSON.
-        pressure: _,
-        since: _,
-        cause_since: _,
-        at_target: _,
-        prewarm: _,
-        serves: _,
-        committed: _,
-        selected: _,
-        site: _,
-        clock_skew_millis: _,
-        details: _,
-        // Not printed: `STATE` contains the first, the cluster has the second, and the third changes whenever another node goes.
-        eligible: _,
-        labels: _,
-        rank: _,
-        lost_readiness: _,
-        crash_loop: _,
-        accepted: _,
-    } = node;
-    let number = revision_number.map(|number| number.to_string());
+    let number = node.revision_number.map(|number| number.to_string());
     [
-        name.to_string(),
+        node.name.to_string(),
         node.state_words(),
-        number.or_else(|| revision.as_ref().map(ToString::to_string)).unwrap_or_else(|| "?".to_owned()),
-        image.to_string(),
-        pod.as_deref().unwrap_or("-").to_owned(),
-        restarts.to_string(),
-        age(*pod_created_at, at),
+        number.or_else(|| node.revision.as_ref().map(ToString::to_string)).unwrap_or_else(|| "?".to_owned()),
+        node.image.to_string(),
+        node.pod.as_deref().unwrap_or("-").to_owned(),
+        node.restarts.to_string(),
+        age(node.pod_created_at, at),
         Why { node, at }.to_string(),
     ]
 }

@@ -2,13 +2,12 @@
 
 use super::script;
 use super::script::{Script, at, cause, node, rollout};
-use crate::cli::json::NodeJson;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::Command;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate};
 use crate::engine::model::facts::{Severity, StrategyKind};
-use crate::engine::model::node::{Blame, DownBy, NodeState};
+use crate::engine::model::node::NodeState;
 use crate::engine::model::pace::{Flap, PaceReason, PacedSite, Throughput};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{Direction, OURSELVES, Paused};
@@ -16,7 +15,6 @@ use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEve
 use crate::engine::model::wait::{DistanceView, Wait};
 use crate::engine::report::snapshot::{Counts, NodeView, Phase, Snapshot};
 use insta::assert_snapshot;
-use serde_json::json;
 use std::time::Duration;
 
 #[tokio::test]
@@ -518,57 +516,6 @@ async fn the_fleet_is_a_table() {
     edge       log-shipper  120      38          115        OnDelete (ours)  pre-warm paused, idle           controller
     "#);
     assert_snapshot!(script.json("status -o json").await);
-}
-
-/// Fields of one type side by side: a value under another's name would still be a text.
-#[test]
-fn every_value_of_a_node_is_told_under_its_own_name() {
-    let of = |what: &str| Some(what.into());
-    let mut node = node("ipc-017", NodeState::Outdated);
-    (node.pod, node.revision, node.pressure, node.site) =
-        (of("its pod"), of("hash"), of("DiskPressure"), "munich".into());
-    (node.since, node.pod_created_at, node.counted_unavailable_until) = (Some(at(1)), Some(at(2)), Some(at(3)));
-    (node.serves, node.selected, node.at_target, node.lost_readiness) = (true, false, false, false);
-    (node.restarts, node.revision_number, node.clock_skew_millis) = (4, Some(5), Some(6));
-    (node.blame, node.down_by) = (Some(Blame::Rollout), Some(DownBy::Others));
-    node.cause = Some(Box::new(Cause { kind: CauseKind::Rejected, container: None, message: of("evicted") }));
-    let told = serde_json::to_value(NodeJson::new(&node, at(9))).unwrap();
-    for (name, value) in [
-        ("name", json!("ipc-017")),
-        ("state", json!("outdated")),
-        ("cause", json!("rejected by kubelet")),
-        ("message", json!("evicted")),
-        ("pod", json!("its pod")),
-        ("revision", json!("hash")),
-        ("pressure", json!("DiskPressure")),
-        ("site", json!("munich")),
-        ("since", json!(at(1))),
-        ("podCreatedAt", json!(at(2))),
-        ("countedUnavailableUntil", json!(at(3))),
-        ("restarts", json!(4)),
-        ("blame", json!("rollout")),
-        ("downBy", json!("others")),
-        ("revisionNumber", json!(5)),
-        ("clockSkewMillis", json!(6)),
-        ("serves", json!(true)),
-        ("selected", json!(false)),
-        ("atTarget", json!(false)),
-    ] {
-        assert_eq!(told[name], value, "{name}: {told}");
-    }
-    // One that is true alone is not told as another.
-    for (change, name) in [
-        ((|node| node.selected = true) as fn(&mut NodeView), "selected"),
-        (|node| node.at_target = true, "atTarget"),
-        (|node| node.lost_readiness = true, "lostReadiness"),
-    ] {
-        let mut changed = NodeView { serves: false, ..node.clone() };
-        change(&mut changed);
-        let told = serde_json::to_value(NodeJson::new(&changed, at(9))).unwrap();
-        let which: Vec<&str> = ["serves", "selected", "atTarget", "lostReadiness"].into();
-        let said: Vec<&str> = which.into_iter().filter(|name| told[*name] == true).collect();
-        assert_eq!(said, [name]);
-    }
 }
 
 /// A pod that starts within its time is no trouble; one that was ready already is.

@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::lost_readiness;
-use super::snapshot::{Phase, keeps_restarting};
+use super::snapshot::{Phase, keeps_restarting, lost_readiness};
 use super::trouble::{Symptoms, TroubleKind};
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;

@@ -4,6 +4,7 @@
 
 mod alarm;
 mod counterparts;
+mod node_view;
 mod node_views;
 pub mod pull_words;
 mod revisions;
@@ -16,7 +17,6 @@ use serde::Serialize;
 
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
-use crate::engine::model::cause::Cause;
 use crate::engine::model::clocks::NodeClocks;
 use crate::engine::model::comparison::Comparison;
 use crate::engine::model::driver::DriverView;
@@ -24,16 +24,12 @@ use crate::engine::model::estimate::{RolloutEstimate, UpdateTimes};
 use crate::engine::model::event::{Permission, Right, SkippedObjects, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::gitops_owner::GitOpsOwner;
-use crate::engine::model::hold::Hold;
-use crate::engine::model::ineligible::Ineligible;
-use crate::engine::model::labels::{Labels, Selector};
-use crate::engine::model::node::{Blame, CrashLoopView, DownBy, ImageState, NodeState, RestartsView};
-use crate::engine::model::node_details::NodeDetails;
+use crate::engine::model::labels::Selector;
 use crate::engine::model::pace::PacedSite;
-use crate::engine::model::pod_wait::{Blocked, PodWait};
+use crate::engine::model::pod_wait::Blocked;
 use crate::engine::model::presence::Presence;
-use crate::engine::model::prewarm::{PrewarmState, PrewarmView};
-use crate::engine::model::pull::{ImagePull, PullSummary, UsualPull};
+use crate::engine::model::prewarm::PrewarmView;
+use crate::engine::model::pull::PullSummary;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{By, Direction, DriverStopped, Halt, Paused};
 use crate::engine::model::roll_back::NoRollBack;
@@ -41,15 +37,15 @@ use crate::engine::model::rollout_event::{RevisionHalt, RolloutEvent};
 use crate::engine::model::settings::Settings;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
-use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::Unsent;
 use crate::engine::model::wait::{DistanceView, Wait};
-use crate::engine::rules::holds::HoldKind;
 
 pub use alarm::Alarm;
 pub use counterparts::Counterparts;
+pub use node_view::NodeView;
+pub(super) use node_view::{keeps_restarting, lost_readiness};
 pub use node_views::NodeViews;
 
 /// Everything about one rollout, as of one instant.
@@ -280,84 +276,6 @@ pub struct PlanView {
     pub next: Option<Result<StepAhead, NoStep>>,
 }
 
-/// One node. Fields that few nodes have are boxed, because there are thousands of nodes.
-#[derive(Clone, PartialEq, Debug)]
-pub struct NodeView {
-    /// Its name.
-    pub name: Str,
-    /// Its state.
-    pub state: NodeState,
-    /// Why it is not being updated right now; `None` when it is, or has been.
-    pub hold: Option<Hold>,
-    /// The wait of its pod, when the node is on its way.
-    pub pod_wait: Option<Box<PodWait>>,
-    /// Why its pod is not healthy, whatever the state.
-    pub cause: Option<Box<Cause>>,
-    /// When the cause was first seen, if the pod was in trouble for another cause before; by our own clock.
-    pub cause_since: Option<Timestamp>,
-    /// Whose fault it is that it is unavailable; `None` when it is available.
-    pub blame: Option<Blame>,
-    /// Who took it down, where it is charged to the rollout and the rollout is not known to have done it.
-    pub down_by: Option<DownBy>,
-    /// Since when it is in this state, as far as known; by our own clock, the measured skew taken out.
-    pub since: Option<Timestamp>,
-    /// The revision hash of its pod.
-    pub revision: Option<Str>,
-    /// The number of that revision, when its ControllerRevision is there.
-    pub revision_number: Option<i64>,
-    /// Whether its pod is at the target revision.
-    pub at_target: bool,
-    /// Whether the target's images are on it.
-    pub image: ImageState,
-    /// The state of each of the target's images, in the order of the target's containers.
-    pub images: Arc<[ImagePull]>,
-    /// How long its running pull usually takes, if other nodes have finished theirs.
-    pub usual_pull: Option<Box<UsualPull>>,
-    /// The progress of pre-warming on the node; `None` where pre-warming does not concern the node.
-    pub prewarm: Option<Box<PrewarmState>>,
-    /// Its pod's name.
-    pub pod: Option<Str>,
-    /// When its pod was created.
-    pub pod_created_at: Option<Timestamp>,
-    /// How often its pod's containers restarted.
-    pub restarts: u32,
-    /// The restarts because of which its pod at the target revision is watched.
-    pub restarted: Option<RestartsView>,
-    /// Its pod at the target crashes again and again.
-    pub crash_loop: Option<CrashLoopView>,
-    /// Its pod at the target was ready, and is not any more: it starts again, or its probes fail.
-    pub lost_readiness: bool,
-    /// The judgement of the node, if it went down after its update.
-    pub suspect: Option<SuspectView>,
-    /// It fails, and an operator accepted that by resuming past a halt.
-    pub accepted: bool,
-    /// Whether the node may run the pod at all.
-    pub eligible: bool,
-    /// Why it should not run the pod, where it is not eligible and that is known.
-    pub ineligible: Option<Box<Ineligible>>,
-    /// Whether its pod is Ready on a Ready node.
-    pub serves: bool,
-    /// Whether it has the new pod, or its pod is going or gone: its update has begun.
-    pub committed: bool,
-    /// Whether it matches the selector (true without one).
-    pub selected: bool,
-    /// Its site; empty if it lacks the label that names sites.
-    pub site: Str,
-    /// Its labels.
-    pub labels: Labels,
-    /// Its place in the order in which nodes would go, from 0; `None` when it is not in line.
-    pub rank: Option<u32>,
-    /// Its clock minus the API server's, in milliseconds, once measured.
-    pub clock_skew_millis: Option<i64>,
-    /// Which pressure its kubelet reports, such as `DiskPressure`: it may evict pods.
-    pub pressure: Option<Str>,
-    /// Details of the node, as the cluster tells them.
-    pub details: NodeDetails,
-    /// Until when, by our clock, the DaemonSet controller counts its available pod as unavailable, because the node's clock is ahead: under
-    /// `minReadySeconds` the controller compares that clock with its own.
-    pub counted_unavailable_until: Option<Timestamp>,
-}
-
 /// The time at which a watch was heard has to move by this much before that is worth a new snapshot.
 const HEARD_GRAIN: Duration = Duration::from_secs(15);
 
@@ -368,43 +286,6 @@ impl WatchView {
             (ours, theirs) => ours == theirs,
         };
         near && self.watched == other.watched && self.health == other.health && self.skipped == other.skipped
-    }
-}
-
-/// See [`NodeView::keeps_restarting`].
-pub(super) fn keeps_restarting(state: NodeState, at_target: bool, restarts: u32) -> bool {
-    state == NodeState::Starting && at_target && restarts > 0
-}
-
-impl NodeView {
-    /// Whether it counts as failed: its pod failed, or its node went down after the update in a way that counts, even if it is back since.
-    pub fn counts_as_failed(&self) -> bool {
-        self.state == NodeState::Failed || self.suspect.is_some_and(SuspectView::has_failed)
-    }
-
-    /// Whether its pod is at the target revision and available, and nothing of its node counts as failed.
-    pub fn is_updated_and_well(&self) -> bool {
-        self.state == NodeState::Updated && !self.counts_as_failed()
-    }
-
-    /// Whether its new pod has never been ready and its containers restart. Between two crashes they run, and nothing else tells of the restarts.
-    pub fn keeps_restarting(&self) -> bool {
-        keeps_restarting(self.state, self.at_target, self.restarts)
-    }
-
-    /// Whether it is next to be updated, whatever it waits for in line.
-    pub fn is_next(&self) -> bool {
-        self.hold.as_ref().is_some_and(|hold| hold.kind() == HoldKind::Next)
-    }
-
-    /// Whether it is updated as soon as there is room, without any action of an operator.
-    pub fn goes_by_itself(&self) -> bool {
-        self.hold.as_ref().is_some_and(|hold| hold.consequences().momentary)
-    }
-
-    /// How long it is in its state, as of `now`.
-    pub fn age(&self, now: Timestamp) -> Option<Duration> {
-        self.since.map(|since| now.since(since))
     }
 }
 

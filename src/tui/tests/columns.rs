@@ -6,10 +6,8 @@ use std::fmt::Debug;
 use super::console::TestConsole;
 use super::fixtures::{ago, fleet, node, running};
 use crate::driver::{DrivenBy, Fleet, FleetRevision, FleetRow};
-use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::fleet_state::FleetState;
-use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::node_details::{NodeDetail, NodeDetails};
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::tui::columns::fleet::FLEET_COLUMNS;
@@ -22,41 +20,7 @@ use crate::tui::words::width;
 /// A terminal that has room for every column.
 const WIDE: usize = 400;
 
-/// A node of which all is known, with this number wherever it has one.
-fn known_node(number: u32) -> NodeView {
-    let cause = Cause { kind: CauseKind::ImageNotFound, container: None, message: Some("manifest unknown".into()) };
-    NodeView {
-        name: format!("ipc-{number}").into(),
-        state: NodeState::Failed,
-        hold: None,
-        cause: Some(Box::new(cause)),
-        since: Some(ago(number.into())),
-        revision_number: Some(number.into()),
-        image: ImageState::Failed,
-        pod: Some(format!("ipc-agent-{number}").into()),
-        restarts: number,
-        site: format!("munich-{number}").into(),
-        details: NodeDetails::known(number),
-        ..node("ipc")
-    }
-}
-
-/// A node of which nothing is known.
-fn unknown_node() -> NodeView {
-    NodeView {
-        state: NodeState::Outdated,
-        hold: None,
-        since: None,
-        revision: None,
-        revision_number: None,
-        pod: None,
-        pod_created_at: None,
-        site: "".into(),
-        ..node("")
-    }
-}
-
-/// The same of DaemonSets.
+/// A DaemonSet of which all is known, with this number wherever it has one; see [`NodeView::known`].
 fn known_row(number: u32) -> FleetRow {
     let image = format!("agent:v1.9.{number}").into();
     FleetRow {
@@ -147,9 +111,9 @@ where
 
 #[test]
 fn every_column_of_nodes_shows_and_sorts_what_is_known() {
-    let nodes = [known_node(10)].into_iter().collect();
+    let nodes = [NodeView::known(10)].into_iter().collect();
     let page = NodeTable::of(&Snapshot { nodes, ..super::fixtures::running() });
-    assert_eq!(wrong(NODE_COLUMNS, &page, known_node, &unknown_node()), [""; 0]);
+    assert_eq!(wrong(NODE_COLUMNS, &page, NodeView::known, &NodeView::unknown("")), [""; 0]);
 }
 
 #[test]
@@ -198,7 +162,7 @@ const DIFFER_ON_EVERY_NODE: [NodeDetail; 0] = [];
 fn what_most_nodes_say_the_same_of_themselves_is_searched_only_where_it_is_asked_for() {
     let page = NodeTable::of(&super::fixtures::running());
     for column in NODE_COLUMNS {
-        let says = |details| (column.cell)(&NodeView { details, ..known_node(10) }, &page, WIDE).0;
+        let says = |details| (column.cell)(&NodeView { details, ..NodeView::known(10) }, &page, WIDE).0;
         let common = NodeDetail::ALL.into_iter().filter(|detail| !DIFFER_ON_EVERY_NODE.contains(detail));
         for detail in common {
             let without =
@@ -231,15 +195,5 @@ fn each_column_is_shown_from_this_width_on() {
         });
         format!("{:6} {}", column.headers[0], spans.collect::<Vec<_>>().join(" "))
     };
-    insta::assert_snapshot!(NODE_COLUMNS.iter().map(of).collect::<Vec<_>>().join("\n"), @"
-    NODE   40…
-    STATE  40…
-    WHY    40…
-    SITE   113-139 169…
-    REV    48…
-    IMAGE  56…
-    POD    64…
-    RST    68…
-    FOR    40…
-    ");
+    insta::assert_snapshot!(NODE_COLUMNS.iter().map(of).collect::<Vec<_>>().join("\n"));
 }

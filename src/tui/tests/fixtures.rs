@@ -30,7 +30,6 @@ use crate::engine::model::gitops_owner::StrategyOwnership;
 use crate::engine::model::gitops_owner::Tool;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
-use crate::engine::model::node_details::NodeDetails;
 use crate::engine::model::pod_wait::{Blocked, Blocker, PodWait};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::pull::{Evidence, FinishedPull, PeerScope, PullFailure, PullState, PullSummary, SlowPull};
@@ -73,44 +72,20 @@ pub(super) fn minutes(least: u64, most: u64) -> TimeRange {
 /// A node, outdated and next in line unless said otherwise.
 pub(super) fn node(name: &str) -> NodeView {
     NodeView {
-        name: name.into(),
-        state: NodeState::Outdated,
         hold: Some(Hold::Next),
-        pod_wait: None,
-        cause: None,
-        cause_since: None,
-        blame: None,
-        down_by: None,
         since: Some(ago(9 * DAY)),
         revision: Some("6f7c9d5b8".into()),
         revision_number: Some(14),
-        at_target: false,
-        image: ImageState::Unknown,
-        images: Arc::default(),
-        usual_pull: None,
-        prewarm: None,
         pod: Some(format!("ipc-agent-{}", &name[name.len().saturating_sub(3)..]).into()),
         pod_created_at: Some(ago(9 * DAY)),
-        restarts: 0,
-        restarted: None,
-        crash_loop: None,
-        lost_readiness: false,
-        suspect: None,
-        accepted: false,
         eligible: true,
-        ineligible: None,
         serves: true,
-        committed: false,
         selected: true,
         site: "munich".into(),
         labels: [("kubernetes.io/hostname", name), ("line", "line3"), ("topology.kubernetes.io/zone", "munich")]
             .into_iter()
             .collect(),
-        rank: None,
-        clock_skew_millis: None,
-        counted_unavailable_until: None,
-        pressure: None,
-        details: NodeDetails::default(),
+        ..NodeView::unknown(name)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The page of a node: its tabs, its log, its keys, what it asks of the outside.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,10 +17,11 @@ use crate::engine::model::inspection::{
 };
 use crate::engine::model::occupancy::{HeldResource, NodeOccupancy, ResourceHolder};
 use crate::engine::model::printable::tests::HOSTILE;
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{NodeView, PlanView, Snapshot};
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::Overlay;
 use crate::tui::node_page::NodeTab;
+use crate::tui::view::node_lines;
 
 fn condition(kind: &str, status: &str, reason: &str, message: &str) -> ConditionInspection {
     ConditionInspection {
@@ -381,4 +383,36 @@ fn names_of_conditions_are_shown_in_full() {
     let mut console = on_tab("d", 80, 60);
     inspected(&mut console, inspection);
     assert!(console.screen().contains(&format!(" {NAME} True")), "{}", console.screen());
+}
+
+/// The values of a node that the lines of its page do not tell, and why.
+const NOT_IN_ITS_LINES: [(&str, &str); 5] = [
+    ("cause_since", "its state is told with the time since when it is in trouble"),
+    ("crash_loop", "its cause tells the same"),
+    ("lost_readiness", "its cause tells the same"),
+    ("name", "it is the title of the page"),
+    ("site", "its labels contain it"),
+];
+
+/// A value that is missing here is told to nobody who looks at a node.
+#[test]
+fn a_page_tells_every_value_of_its_node() {
+    let page = |node: &NodeView| {
+        let plan = PlanView { selector: "line=line1".parse().ok(), ..running().plan };
+        let console =
+            TestConsole::on(Snapshot { plan, nodes: [node.clone()].into(), ..running() }, 200, 50).typed("l1");
+        node_lines(&console.model).join("\n")
+    };
+    let known = NodeView::known(1);
+    let by_the_rollout = NodeView { down_by: None, ..known.clone() };
+    let not_eligible = NodeView { eligible: false, ..known.clone() };
+    let mut told = BTreeSet::new();
+    for node in [known, by_the_rollout, not_eligible] {
+        let all = page(&node);
+        let changed = node.with_each_field_of(&NodeView::unknown("ipc"));
+        told.extend(changed.into_iter().filter(|(_, changed)| page(changed) != all).map(|(field, _)| field));
+    }
+    let fields = NodeView::known(1).with_each_field_of(&NodeView::unknown("ipc")).into_iter().map(|(field, _)| field);
+    let untold: BTreeSet<&str> = fields.filter(|field| !told.contains(field)).collect();
+    assert_eq!(untold, NOT_IN_ITS_LINES.map(|(field, _)| field).into());
 }

@@ -99,53 +99,12 @@ pub(super) fn about(
     node: &NodeView,
     (cells, most): (usize, usize),
 ) -> (Vec<Line<'static>>, usize) {
-    // All fields are named, so that a new field is either shown here or left out on purpose.
-    let NodeView {
-        name,
-        state: _,
-        hold,
-        pod_wait,
-        cause,
-        blame,
-        down_by,
-        since,
-        revision,
-        revision_number,
-        at_target,
-        image,
-        images,
-        usual_pull,
-        prewarm,
-        pod,
-        pod_created_at,
-        restarts,
-        restarted,
-        suspect,
-        accepted,
-        eligible,
-        ineligible,
-        serves,
-        committed,
-        selected,
-        // The labels contain the site's.
-        site: _,
-        labels,
-        rank,
-        clock_skew_millis: _,
-        counted_unavailable_until,
-        // The cause and the times beside it tell the same.
-        lost_readiness: _,
-        crash_loop: _,
-        pressure,
-        details,
-        cause_since: _,
-    } = node;
     let (glyph, role) = sign(node);
     // The node was in trouble before it counted as failed.
     let lead = if node.state == NodeState::Failed { ", in trouble for" } else { " for" };
-    let since = since.map(|since| format!("{lead} {}", ctx.age(shown, since))).unwrap_or_default();
+    let since = node.since.map(|since| format!("{lead} {}", ctx.age(shown, since))).unwrap_or_default();
     let mut lines = vec![
-        Line::from(ctx.span(fit(name, cells), ThemeRole::Title)),
+        Line::from(ctx.span(fit(&node.name, cells), ThemeRole::Title)),
         Line::from(ctx.span(format!("{} {}{since}", ctx.glyph(glyph), node.state_words()), role)),
         Line::default(),
     ];
@@ -160,36 +119,36 @@ pub(super) fn about(
             ]));
         }
     };
-    if let Some(cause) = cause {
+    if let Some(cause) = &node.cause {
         say(&mut lines, "Cause", &cause.to_string(), role);
         if let Some(message) = &cause.message {
             say(&mut lines, "", message, ThemeRole::Text);
         }
     }
-    if let Some(wait) = pod_wait {
+    if let Some(wait) = &node.pod_wait {
         say(&mut lines, "Waits", &wait.as_of(why::instant(ctx, shown, node)).to_string(), ThemeRole::Text);
     }
-    if let Some(hold) = hold {
+    if let Some(hold) = &node.hold {
         say(&mut lines, "Held by", &hold.to_string(), ThemeRole::Text);
     }
-    if let Some(blame) = *blame {
+    if let Some(blame) = node.blame {
         let by = page.snapshot().map(|snapshot| snapshot.budget.replaced_by).unwrap_or_default();
         let from = page.snapshot().and_then(|snapshot| snapshot.from.as_ref()).map(|from| &from.hash);
         // The rollout had another target before: its Pods of that target are not untouched ones.
-        let put_before = !*committed && revision.is_some() && from.is_some() && revision.as_ref() != from;
+        let put_before = !node.committed && node.revision.is_some() && from.is_some() && node.revision.as_ref() != from;
         let soaks = if node.state == NodeState::Soaking { ", until its pod has soaked" } else { "" };
         let words = match blame {
-            Blame::Rollout if put_before && down_by.is_none() => {
+            Blame::Rollout if put_before && node.down_by.is_none() => {
                 "by the rollout, when it led to another revision: charged to the budget"
             }
-            _ => in_words(blame, *down_by, *committed, by),
+            _ => in_words(blame, node.down_by, node.committed, by),
         };
         say(&mut lines, "Down", &format!("{words}{soaks}"), ThemeRole::Text);
     }
-    if *accepted {
+    if node.accepted {
         say(&mut lines, "Accepted", "an operator resumed past a halt: it does not halt again", ThemeRole::Text);
     }
-    if let Some(suspect) = *suspect {
+    if let Some(suspect) = node.suspect {
         let role = if suspect.has_failed() { ThemeRole::Bad } else { ThemeRole::Warn };
         let words = suspect.words(ctx.instant(shown, shown.snapshot.at)).to_string();
         let back = match (suspect.has_failed() && node.state != NodeState::NodeDown, node.serves) {
@@ -200,41 +159,42 @@ pub(super) fn about(
         say(&mut lines, "Suspect", &(words + back), role);
     }
     let reasons = lines.len();
-    let words = match (revision_number, revision) {
+    let words = match (node.revision_number, &node.revision) {
         (Some(number), Some(hash)) => format!("{number} ({hash})"),
         (None, Some(hash)) => format!("{hash} (its ControllerRevision is gone)"),
         (_, None) => "none: it has no pod".to_owned(),
     };
-    let target = if *at_target { ", the target" } else { ", not the target" };
-    let words = if revision.is_some() { words + target } else { words };
-    say(&mut lines, "Revision", &words, if *at_target { ThemeRole::NewRev } else { ThemeRole::OldRev });
-    let (glyph, role) = image_sign(*image);
+    let target = if node.at_target { ", the target" } else { ", not the target" };
+    let words = if node.revision.is_some() { words + target } else { words };
+    say(&mut lines, "Revision", &words, if node.at_target { ThemeRole::NewRev } else { ThemeRole::OldRev });
+    let (glyph, role) = image_sign(node.image);
     let words = |pull: &ImagePull| match pull.state {
-        PullState::Pulling { .. } if usual_pull.is_some() => {
-            pull.words(ctx.present(shown), usual_pull.as_deref().copied())
+        PullState::Pulling { .. } if node.usual_pull.is_some() => {
+            pull.words(ctx.present(shown), node.usual_pull.as_deref().copied())
         }
         PullState::Pulling { since } => pull.words(ctx.instant(shown, since), None),
         _ => {
-            let slow = shown.snapshot.pulls.slow_on(name, &pull.image).map(|slow| format!(", {}", slow.compared()));
-            pull.words(shown.snapshot.at, usual_pull.as_deref().copied()) + &slow.unwrap_or_default()
+            let slow =
+                shown.snapshot.pulls.slow_on(&node.name, &pull.image).map(|slow| format!(", {}", slow.compared()));
+            pull.words(shown.snapshot.at, node.usual_pull.as_deref().copied()) + &slow.unwrap_or_default()
         }
     };
-    match &images[..] {
+    match &node.images[..] {
         // The kubelet has not yet reported the image that it pulls.
         [] if matches!(node.state, NodeState::Pulling) => {
-            let (words, role) = (being_pulled(&shown.snapshot, *at_target), ThemeRole::Busy);
+            let (words, role) = (being_pulled(&shown.snapshot, node.at_target), ThemeRole::Busy);
             say(&mut lines, "Image", &format!("{} {words}", ctx.glyph(Glyph::ImagePulling)), role);
         }
-        [] => say(&mut lines, "Image", &format!("{} {image}", ctx.glyph(glyph)), role),
+        [] => say(&mut lines, "Image", &format!("{} {}", ctx.glyph(glyph), node.image), role),
         [only] => say(&mut lines, "Image", &format!("{} {}", ctx.glyph(glyph), words(only)), role),
         several => {
-            say(&mut lines, "Images", &format!("{} {image}", ctx.glyph(glyph)), role);
+            say(&mut lines, "Images", &format!("{} {}", ctx.glyph(glyph), node.image), role);
             several
                 .iter()
                 .for_each(|pull| say(&mut lines, "", &format!("{}: {}", pull.container, words(pull)), ThemeRole::Text));
         }
     }
-    if let Some(prewarm) = prewarm {
+    if let Some(prewarm) = &node.prewarm {
         let words = PrewarmWords { state: prewarm, at: why::prewarm_instant(ctx, shown, prewarm) };
         let pulls = why::prewarm_pulls(ctx, shown, node).map(|pulls| format!("{}: {pulls}", prewarm.word()));
         say(&mut lines, "Pre-warm", &pulls.unwrap_or_else(|| words.to_string()), prewarm_sign(prewarm).1);
@@ -242,12 +202,12 @@ pub(super) fn about(
             say(&mut lines, "", message, ThemeRole::Text);
         }
     }
-    if let Some(pod) = pod {
-        let age = pod_created_at.map(|at| format!(", {} old", ctx.age(shown, at))).unwrap_or_default();
-        let plural = if *restarts == 1 { "" } else { "s" };
-        say(&mut lines, "Pod", &format!("{pod}{age}, {restarts} restart{plural}"), ThemeRole::Text);
+    if let Some(pod) = &node.pod {
+        let age = node.pod_created_at.map(|at| format!(", {} old", ctx.age(shown, at))).unwrap_or_default();
+        let plural = if node.restarts == 1 { "" } else { "s" };
+        say(&mut lines, "Pod", &format!("{pod}{age}, {} restart{plural}", node.restarts), ThemeRole::Text);
     }
-    if let Some(restarted) = *restarted {
+    if let Some(restarted) = node.restarted {
         let exit = restarted.exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
         let then = if restarted.speaks_against_revision() && node.state != NodeState::Failed {
             "; no serving pod is replaced meanwhile"
@@ -258,21 +218,21 @@ pub(super) fn about(
         say(&mut lines, "Restarts", &format!("{times}× after it was ready{exit}: watched{then}"), ThemeRole::Warn);
     }
     if let Some(millis) = node.notable_clock() {
-        let waits = counted_unavailable_until.map(|until| {
+        let waits = node.counted_unavailable_until.map(|until| {
             let left = ShortDuration(until.since(ctx.instant(shown, shown.snapshot.at)));
             format!("; its controller counts it unavailable for {left} more")
         });
         say(&mut lines, "Clock", &format!("{}{}", ClockOff(millis), waits.unwrap_or_default()), ThemeRole::Warn);
     }
-    if let Some(pressure) = pressure {
+    if let Some(pressure) = &node.pressure {
         say(&mut lines, "Pressure", &format!("{pressure}: its kubelet may evict pods"), ThemeRole::Warn);
     }
-    if let Some(rank) = *rank {
+    if let Some(rank) = node.rank {
         say(&mut lines, "In line", &format!("place {}", rank + 1), ThemeRole::Text);
     }
-    if !*eligible {
-        let serves = if *serves { "serves" } else { "does not serve" };
-        let why = match ineligible {
+    if !node.eligible {
+        let serves = if node.serves { "serves" } else { "does not serve" };
+        let why = match &node.ineligible {
             Some(why) => format!("{why}; its pod {serves}"),
             None => "its node is not there, its pod still is".to_owned(),
         };
@@ -282,20 +242,20 @@ pub(super) fn about(
         say(
             &mut lines,
             "Canary",
-            if *selected { "matches the selector" } else { "does not match the selector" },
+            if node.selected { "matches the selector" } else { "does not match the selector" },
             ThemeRole::Text,
         );
     }
     let machine = NodeDetail::ALL.into_iter().filter_map(|detail| {
-        let (what, text) = (detail.about().page, details.get(detail)?);
+        let (what, text) = (detail.about().page, node.details.get(detail)?);
         Some(if what.is_empty() { text.to_string() } else { format!("{what} {text}") })
     });
     let machine: Vec<String> = machine.collect();
     if !machine.is_empty() {
         say(&mut lines, "Machine", &machine.join(", "), ThemeRole::Muted);
     }
-    if !labels.is_empty() {
-        let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    if !node.labels.is_empty() {
+        let labels: Vec<String> = node.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
         say(&mut lines, "Labels", &labels.join(" "), ThemeRole::Muted);
     }
     (lines, reasons)

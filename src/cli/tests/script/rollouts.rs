@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::NodeClocks;
@@ -75,42 +74,20 @@ fn template(number: i64, image: &str) -> Template {
 pub(in crate::cli::tests) fn node(name: &str, state: NodeState) -> NodeView {
     let at_target = matches!(state, NodeState::Updated | NodeState::Failed | NodeState::Pulling);
     NodeView {
-        name: name.into(),
         state,
         hold: (state == NodeState::Outdated).then_some(Hold::Budget { used: 2, limit: 2 }),
-        pod_wait: None,
-        cause: None,
-        cause_since: None,
-        blame: None,
-        down_by: None,
         since: Some(at(540)),
         revision: Some(if at_target { "hash15".into() } else { "hash14".into() }),
         revision_number: Some(if at_target { 15 } else { 14 }),
         at_target,
         image: if at_target { ImageState::Present } else { ImageState::Unknown },
-        images: Arc::default(),
-        usual_pull: None,
-        prewarm: None,
         pod: Some(format!("agent-{name}").into()),
         pod_created_at: Some(at(300)),
-        restarts: 0,
-        restarted: None,
-        crash_loop: None,
-        lost_readiness: false,
-        suspect: None,
-        accepted: false,
         eligible: true,
-        ineligible: None,
         serves: true,
-        committed: false,
         selected: true,
-        site: Str::default(),
-        labels: Default::default(),
-        rank: None,
-        clock_skew_millis: None,
-        counted_unavailable_until: None,
-        pressure: None,
         details: NodeDetails::known(name.trim_start_matches("ipc-").parse().unwrap_or_default()),
+        ..NodeView::unknown(name)
     }
 }
 
