@@ -22,7 +22,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use self::reported::ReportedCommands;
-use super::json::{NodeJson, PrewarmJson, TypeMeta};
+use super::json::{NodeJson, PrewarmJson, TypeMetaJson};
 use super::one_shot::halt_advice;
 use super::suggested_commands::CommandPlace;
 use crate::engine::model::Str;
@@ -114,7 +114,7 @@ impl Topic {
 #[serde(rename_all = "camelCase")]
 struct ChangeLine<'a> {
     #[serde(flatten)]
-    meta: TypeMeta,
+    meta: TypeMetaJson,
     at: Timestamp,
     topic: &'static str,
     text: &'a str,
@@ -143,7 +143,7 @@ impl FeedEntry {
             Topic::Prewarm(prewarm) => prewarm.as_deref().map(PrewarmJson::new),
             _ => None,
         };
-        let (meta, topic) = (TypeMeta::new("Change"), self.topic.word());
+        let (meta, topic) = (TypeMetaJson::new("Change"), self.topic.word());
         ChangeLine { meta, at: self.at, topic, text: &self.text, was, node, prewarm }
     }
 }

@@ -25,24 +25,24 @@ mod watch;
 
 use serde::Serialize;
 
-pub(crate) use self::command::{CommandResult, PreviewLines, image_warnings};
+pub(crate) use self::command::{CommandResultJson, PreviewJson, image_warnings};
 pub(crate) use self::diagnosis::DiagnosisJson;
-pub(crate) use self::fleet::FleetList;
+pub(crate) use self::fleet::FleetJson;
 pub(crate) use self::node::NodeJson;
 pub(crate) use self::prewarm::PrewarmJson;
-pub(crate) use self::revision::{RevisionDiff, RevisionHistory, WholeRevision};
+pub(crate) use self::revision::{RevisionDiffJson, RevisionHistoryJson, WholeRevisionJson};
 pub(crate) use self::status::{NodeListing, StatusJson};
 use crate::handover::API_VERSION;
 
 /// Names the shape, as Kubernetes objects do.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TypeMeta {
+pub(crate) struct TypeMetaJson {
     api_version: &'static str,
     kind: &'static str,
 }
 
-impl TypeMeta {
+impl TypeMetaJson {
     pub(crate) fn new(kind: &'static str) -> Self {
         Self { api_version: API_VERSION, kind }
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::args::{How, OutputFormat};
 use super::audit::Warnings;
 use super::error::{CliError, CliErrorKind, Exit, NOTHING_CHANGED};
-use super::json::{self, PreviewLines, TypeMeta};
+use super::json::{self, PreviewJson, TypeMetaJson};
 use super::load::{self, LoadPlace};
 use super::output::{Output, Streams};
 use super::suggested_commands::{CommandPlace, CommandTarget, SuggestedCommand, suggested_commands};
@@ -253,12 +253,12 @@ pub(crate) fn report(
 ) -> Result<Exit, CliError> {
     let (says, next) = if settled.is_some() { advice(place, snapshot) } else { Default::default() };
     match output.format() {
-        OutputFormat::Json | OutputFormat::Yaml => output.value(&json::CommandResult {
-            meta: TypeMeta::new("CommandResult"),
+        OutputFormat::Json | OutputFormat::Yaml => output.value(&json::CommandResultJson {
+            meta: TypeMetaJson::new("CommandResult"),
             namespace: &snapshot.namespace,
             name: &snapshot.name,
             dry_run: settled.is_none(),
-            preview: PreviewLines::new(preview),
+            preview: PreviewJson::new(preview),
             settled,
             next: says.into_iter().chain(next.iter().map(SuggestedCommand::line)).collect(),
         })?,

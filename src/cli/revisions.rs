@@ -50,7 +50,9 @@ pub(crate) async fn history(
 async fn list(rollout: &Rollout, snapshot: Arc<Snapshot>, output: &mut Output) -> Result<(), CliError> {
     let on_nodes: HashMap<Str, ImagesOnNodes> = rollout.images_on_nodes().await?.into_iter().collect();
     match output.format() {
-        OutputFormat::Json | OutputFormat::Yaml => output.value(&json::RevisionHistory::new(&snapshot, &on_nodes))?,
+        OutputFormat::Json | OutputFormat::Yaml => {
+            output.value(&json::RevisionHistoryJson::new(&snapshot, &on_nodes))?
+        }
         OutputFormat::Text => {
             let mut table = history_table(&snapshot, &on_nodes);
             if output.is_wide() {
@@ -122,7 +124,7 @@ fn whole(place: &CommandPlace, snapshot: &Snapshot, called: &str, output: &mut O
     let template = template_of(target, revision)?;
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => {
-            output.value(&json::WholeRevision::new(snapshot, revision, template.json()))?;
+            output.value(&json::WholeRevisionJson::new(snapshot, revision, template.json()))?;
         }
         OutputFormat::Text => {
             let Snapshot { namespace, name, .. } = snapshot;
@@ -162,7 +164,7 @@ pub(crate) async fn diff(
     let changes = changes(templates.0, templates.1);
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => {
-            output.value(&json::RevisionDiff::new(&snapshot, (Some(from), to), &changes))?;
+            output.value(&json::RevisionDiffJson::new(&snapshot, (Some(from), to), &changes))?;
         }
         OutputFormat::Text => {
             let Snapshot { namespace, name, .. } = &*snapshot;
@@ -191,7 +193,7 @@ fn nothing_to_compare(
 ) -> Result<Exit, CliError> {
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => {
-            output.value(&json::RevisionDiff::new(snapshot, (None, only), &[]))?;
+            output.value(&json::RevisionDiffJson::new(snapshot, (None, only), &[]))?;
         }
         OutputFormat::Text => {
             let Snapshot { namespace, name, .. } = snapshot;

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::args::{ConfigArgs, Global, LogTo, Look, OutputFormat};
 use super::error::{CliError, Exit};
-use super::json::TypeMeta;
+use super::json::TypeMetaJson;
 use super::output::Output;
 use crate::audit::AuditLog;
 use crate::config::{self, ConfigFile, ConfigKey};
@@ -24,7 +24,7 @@ use crate::process::printable::Printable;
 #[derive(Serialize)]
 struct ConfigJson {
     #[serde(flatten)]
-    meta: TypeMeta,
+    meta: TypeMetaJson,
     paths: Vec<PathInUse>,
     settings: Vec<SettingInForce>,
 }
@@ -57,7 +57,7 @@ pub(crate) fn run(
         return Ok(Exit::Done);
     }
     let answer = ConfigJson {
-        meta: TypeMeta::new("Config"),
+        meta: TypeMetaJson::new("Config"),
         paths: paths(typed.1, file),
         settings: ConfigKey::ALL
             .into_iter()

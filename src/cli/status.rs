@@ -461,7 +461,7 @@ pub(crate) async fn fleet(
     let place = LoadPlace { commands: &commands, namespace };
     let fleet = load::fleet(&mut watched, place, patience.unwrap_or(PATIENCE)).await?;
     match output.format() {
-        OutputFormat::Json | OutputFormat::Yaml => output.value(&json::FleetList::new(session.context(), &fleet))?,
+        OutputFormat::Json | OutputFormat::Yaml => output.value(&json::FleetJson::new(session.context(), &fleet))?,
         OutputFormat::Text if fleet.rows.is_empty() => output.line(match namespace {
             Some(namespace) => format!("no DaemonSets in namespace {namespace}"),
             None => "no DaemonSets".to_owned(),

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use super::House;
 use super::source::File;
 
-/// Files whose types are named after the Kubernetes objects and fields that they read or write, or after rolldeck's values that they print.
-const MIRRORS: &[&str] = &["src/cluster/partial", "src/sim/world/object", "src/sim/world/controllers", "src/cli/json"];
+/// Files whose types are named after the Kubernetes objects and fields that they read or write.
+const MIRRORS: &[&str] = &["src/cluster/partial", "src/sim/world/object", "src/sim/world/controllers"];
 
 #[test]
 fn a_type_has_a_name_of_its_own() {

@@ -8,7 +8,7 @@ use crate::engine::report::snapshot::Alarm;
 /// An alarm: its kind for a script, and its words for people.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct AlarmLine {
+pub(super) struct AlarmJson {
     #[serde(rename = "type")]
     kind: &'static str,
     text: String,
@@ -17,7 +17,7 @@ pub(super) struct AlarmLine {
     suspend_hint: Option<String>,
 }
 
-impl AlarmLine {
+impl AlarmJson {
     pub(super) fn new(alarm: &Alarm) -> Self {
         Self {
             kind: kinds::alarm(alarm),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{TypeMeta, kinds};
+use super::{TypeMetaJson, kinds};
 use crate::engine::model::Str;
 use crate::engine::model::command::Preview;
 use crate::engine::model::image::change_warnings;
@@ -12,14 +12,14 @@ use crate::engine::model::template::diff::{FieldChange, FieldEdit};
 /// The preview or the result of a one-shot write: `settled` is absent after `--dry-run`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CommandResult<'a> {
+pub(crate) struct CommandResultJson<'a> {
     #[serde(flatten)]
-    pub(crate) meta: TypeMeta,
+    pub(crate) meta: TypeMetaJson,
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
     /// Whether only a preview was asked for, by `--dry-run`.
     pub(crate) dry_run: bool,
-    pub(crate) preview: PreviewLines<'a>,
+    pub(crate) preview: PreviewJson<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) settled: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -29,7 +29,7 @@ pub(crate) struct CommandResult<'a> {
 /// The preview of a command.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct PreviewLines<'a> {
+pub(crate) struct PreviewJson<'a> {
     title: &'a str,
     effects: &'a [String],
     /// The changes in the template, as in `diff`.
@@ -65,7 +65,7 @@ fn warnings_of(change: &FieldChange) -> impl Iterator<Item = (&str, String)> {
     })
 }
 
-impl<'a> PreviewLines<'a> {
+impl<'a> PreviewJson<'a> {
     pub(crate) fn new(preview: &'a Preview) -> Self {
         Self {
             title: &preview.title,
@@ -110,6 +110,6 @@ mod tests {
         assert_eq!(image_warnings(&preview(change("containers[agent].command", "a", "b"))).count(), 0);
         // JSON has what the text has.
         let other = preview(change("containers[agent].image", "r.example/agent:v1", "busybox:1"));
-        assert_eq!(PreviewLines::new(&other).warnings, [warning, "set back"]);
+        assert_eq!(PreviewJson::new(&other).warnings, [warning, "set back"]);
     }
 }

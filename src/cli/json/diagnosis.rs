@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::TypeMeta;
+use super::TypeMetaJson;
 use crate::cli::suggested_commands::{CommandPlace, command_of};
 use crate::engine::model::Str;
 use crate::engine::model::facts::Severity;
@@ -18,7 +18,7 @@ use crate::engine::report::snapshot::Snapshot;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DiagnosisJson<'a> {
     #[serde(flatten)]
-    meta: TypeMeta,
+    meta: TypeMetaJson,
     at: Timestamp,
     context: &'a str,
     namespace: &'a str,
@@ -72,7 +72,7 @@ impl<'a> DiagnosisJson<'a> {
     pub(crate) fn new(place: &'a CommandPlace, snapshot: &'a Snapshot, diagnosis: &'a Diagnosis) -> Self {
         let Diagnosis { findings, nodes, at_goal, updated } = diagnosis;
         Self {
-            meta: TypeMeta::new("Diagnosis"),
+            meta: TypeMetaJson::new("Diagnosis"),
             at: snapshot.at,
             context: &place.context,
             namespace: &snapshot.namespace,

@@ -49,7 +49,7 @@ impl<'a> DriverJson<'a> {
 /// the changes of a rollout.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ManagedBy<'a> {
+pub(super) struct ManagedByJson<'a> {
     tool: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     application: Option<String>,
@@ -60,7 +60,7 @@ pub(super) struct ManagedBy<'a> {
     evidence: &'a [String],
 }
 
-impl<'a> ManagedBy<'a> {
+impl<'a> ManagedByJson<'a> {
     pub(super) fn new(gitops_owner: &'a GitOpsOwner) -> Self {
         Self {
             tool: gitops_owner.tool.to_string(),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::TypeMeta;
+use super::TypeMetaJson;
 use crate::driver::{Fleet, FleetPrewarm, FleetPulls, FleetRow};
 use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::failing_nodes::{FailingCause, FailingNodes};
@@ -11,23 +11,23 @@ use crate::engine::model::time::Timestamp;
 /// All DaemonSets that the user may see.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct FleetList<'a> {
+pub(crate) struct FleetJson<'a> {
     #[serde(flatten)]
-    meta: TypeMeta,
+    meta: TypeMetaJson,
     context: &'a str,
-    items: Vec<FleetItem<'a>>,
+    items: Vec<FleetRowJson<'a>>,
 }
 
-impl<'a> FleetList<'a> {
+impl<'a> FleetJson<'a> {
     pub(crate) fn new(context: &'a str, fleet: &'a Fleet) -> Self {
-        Self { meta: TypeMeta::new("Fleet"), context, items: fleet.rows.iter().map(FleetItem::new).collect() }
+        Self { meta: TypeMetaJson::new("Fleet"), context, items: fleet.rows.iter().map(FleetRowJson::new).collect() }
     }
 }
 
 /// One DaemonSet; `drivenBy` is `controller`, `nobody`, `you`, `unknown` or an identity.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct FleetItem<'a> {
+struct FleetRowJson<'a> {
     namespace: &'a str,
     name: &'a str,
     desired: u32,
@@ -77,7 +77,7 @@ impl<'a> FailingJson<'a> {
     }
 }
 
-impl<'a> FleetItem<'a> {
+impl<'a> FleetRowJson<'a> {
     fn new(row: &'a FleetRow) -> Self {
         let DaemonSetCounters { desired, current, ready, updated, available, misscheduled } = row.counters;
         Self {

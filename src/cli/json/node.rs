@@ -57,7 +57,7 @@ pub(crate) struct NodeJson<'a> {
     accepted: bool,
     /// Its assessment, if it went down after its update.
     #[serde(skip_serializing_if = "Option::is_none")]
-    suspect: Option<Suspect>,
+    suspect: Option<SuspectJson>,
     /// The reason why the node should not run the pod, if it should not.
     #[serde(skip_serializing_if = "Option::is_none")]
     ineligible: Option<String>,
@@ -101,7 +101,7 @@ impl<'a> NodeJson<'a> {
             restarted: node.restarted,
             lost_readiness: node.lost_readiness,
             accepted: node.accepted,
-            suspect: node.suspect.map(|suspect| Suspect::new(suspect, at)),
+            suspect: node.suspect.map(|suspect| SuspectJson::new(suspect, at)),
             ineligible: node.ineligible.as_ref().map(ToString::to_string),
             serves: node.serves,
             selected: node.selected,
@@ -117,14 +117,14 @@ impl<'a> NodeJson<'a> {
 /// A node that went down after its update: `state` is `waits` (it counts as failed from `until` on), `siteOutage` or
 /// `failed`.
 #[derive(Serialize)]
-struct Suspect {
+struct SuspectJson {
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<Timestamp>,
     text: String,
 }
 
-impl Suspect {
+impl SuspectJson {
     fn new(suspect: SuspectView, at: Timestamp) -> Self {
         let until = match suspect {
             SuspectView::Waits { until } => Some(until),

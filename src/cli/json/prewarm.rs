@@ -54,7 +54,7 @@ pub(crate) struct PrewarmJson<'a> {
     bytes_per_second: Option<u64>,
     /// The node on which the API server last refused a pod, and the server's message.
     #[serde(skip_serializing_if = "Option::is_none")]
-    refusal: Option<RefusedWarmPod<'a>>,
+    refusal: Option<RefusedWarmPodJson<'a>>,
     /// The reason why no more pods are made, if the registry does not give the image to anybody.
     #[serde(skip_serializing_if = "Option::is_none")]
     unobtainable: Option<String>,
@@ -67,7 +67,7 @@ pub(crate) struct PrewarmJson<'a> {
     /// The number of unneeded pods that still have to be deleted, and the last failed deletion.
     left_over: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    deletion_refusal: Option<RefusedWarmPod<'a>>,
+    deletion_refusal: Option<RefusedWarmPodJson<'a>>,
     /// Whether nothing more will happen by itself.
     done: bool,
 }
@@ -85,7 +85,7 @@ struct StuckSetJson<'a> {
 }
 
 #[derive(Serialize)]
-struct RefusedWarmPod<'a> {
+struct RefusedWarmPodJson<'a> {
     node: &'a str,
     message: &'a str,
 }
@@ -162,7 +162,7 @@ impl<'a> PrewarmJson<'a> {
             sites: sites.iter().map(PrewarmSiteJson::new).collect(),
             estimate: *estimate,
             bytes_per_second: *throughput,
-            refusal: refusal.as_ref().map(|(node, message)| RefusedWarmPod { node, message }),
+            refusal: refusal.as_ref().map(|(node, message)| RefusedWarmPodJson { node, message }),
             unobtainable: unobtainable.map(|why| why.to_string()),
             stuck: stuck
                 .iter()
@@ -171,7 +171,7 @@ impl<'a> PrewarmJson<'a> {
                 .collect(),
             pulls: (!pulls.images.is_empty()).then(|| PrewarmPullsJson::new(pulls)),
             left_over: *left_over,
-            deletion_refusal: deletion_refusal.as_ref().map(|(node, message)| RefusedWarmPod { node, message }),
+            deletion_refusal: deletion_refusal.as_ref().map(|(node, message)| RefusedWarmPodJson { node, message }),
             done: prewarm.is_done(),
         }
     }

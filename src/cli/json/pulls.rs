@@ -111,7 +111,7 @@ pub(super) struct PullsJson<'a> {
     nodes: PullCounts,
     images: Vec<ImagePullsJson<'a>>,
     /// Finished pulls that took much longer than those of their peers, the slowest first.
-    slow: Vec<Slow<'a>>,
+    slow: Vec<SlowPullJson<'a>>,
 }
 
 #[derive(Serialize)]
@@ -132,7 +132,7 @@ struct SitePullsJson<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Slow<'a> {
+struct SlowPullJson<'a> {
     node: &'a str,
     image: &'a str,
     took_millis: u128,
@@ -144,7 +144,7 @@ struct Slow<'a> {
 impl<'a> PullsJson<'a> {
     pub(super) fn new(summary: &'a PullSummary) -> Self {
         let PullSummary { counts, images, slow } = summary;
-        let (images, slow) = (images.iter().map(ImagePullsJson::new), slow.iter().map(Slow::new));
+        let (images, slow) = (images.iter().map(ImagePullsJson::new), slow.iter().map(SlowPullJson::new));
         Self { nodes: *counts, images: images.collect(), slow: slow.collect() }
     }
 }
@@ -155,7 +155,7 @@ impl<'a> PullsJson<'a> {
 pub(super) struct PrewarmPullsJson<'a> {
     images: Vec<ImagePullsJson<'a>>,
     /// Finished pulls that took much longer than those of their peers, the slowest first.
-    slow: Vec<Slow<'a>>,
+    slow: Vec<SlowPullJson<'a>>,
     /// All finished pulls, by node.
     finished: Vec<FinishedPullJson<'a>>,
 }
@@ -186,7 +186,7 @@ impl<'a> PrewarmPullsJson<'a> {
         });
         Self {
             images: images.iter().map(ImagePullsJson::new).collect(),
-            slow: slow.iter().map(Slow::new).collect(),
+            slow: slow.iter().map(SlowPullJson::new).collect(),
             finished: finished.collect(),
         }
     }
@@ -204,7 +204,7 @@ impl<'a> ImagePullsJson<'a> {
     }
 }
 
-impl<'a> Slow<'a> {
+impl<'a> SlowPullJson<'a> {
     fn new(slow: &'a SlowPull) -> Self {
         let SlowPull { node, image, took, times, scope } = slow;
         Self { node, image, took_millis: took.as_millis(), times: *times, scope: *scope }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::TypeMeta;
+use super::TypeMetaJson;
 use crate::engine::model::Str;
 use crate::engine::model::images_on_nodes::ImagesOnNodes;
 use crate::engine::model::rollout_event::RevisionHalt;
@@ -15,7 +15,7 @@ use crate::engine::report::snapshot::{RevisionView, Snapshot};
 /// One revision.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Revision<'a> {
+pub(crate) struct RevisionJson<'a> {
     number: Option<i64>,
     /// Its numbers before roll backs, the last one first, as far as the rollout's Events report them; `history` only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -33,7 +33,7 @@ pub(crate) struct Revision<'a> {
     halted: Option<&'a RevisionHalt>,
 }
 
-impl<'a> Revision<'a> {
+impl<'a> RevisionJson<'a> {
     pub(crate) fn new(revision: &'a RevisionView) -> Self {
         Self {
             number: revision.number,
@@ -58,13 +58,13 @@ struct ContainerImageJson<'a> {
 /// A DaemonSet's revisions, newest first.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct RevisionHistory<'a> {
+pub(crate) struct RevisionHistoryJson<'a> {
     #[serde(flatten)]
-    meta: TypeMeta,
+    meta: TypeMetaJson,
     at: Timestamp,
     namespace: &'a str,
     name: &'a str,
-    revisions: Vec<Revision<'a>>,
+    revisions: Vec<RevisionJson<'a>>,
     /// Hash of the revision to which `undo` without a revision leads; null if `undo` is refused.
     undo: Option<&'a str>,
     /// The reason of that refusal.
@@ -72,15 +72,15 @@ pub(crate) struct RevisionHistory<'a> {
     undo_refused: Option<String>,
 }
 
-impl<'a> RevisionHistory<'a> {
+impl<'a> RevisionHistoryJson<'a> {
     pub(crate) fn new(snapshot: &'a Snapshot, on_nodes: &'a HashMap<Str, ImagesOnNodes>) -> Self {
-        let revision = |revision: &'a RevisionView| Revision {
+        let revision = |revision: &'a RevisionView| RevisionJson {
             on_nodes: on_nodes.get(&revision.hash),
             earlier_numbers: snapshot.earlier_numbers(revision),
-            ..Revision::new(revision)
+            ..RevisionJson::new(revision)
         };
         Self {
-            meta: TypeMeta::new("RevisionHistory"),
+            meta: TypeMetaJson::new("RevisionHistory"),
             at: snapshot.at,
             namespace: &snapshot.namespace,
             name: &snapshot.name,
@@ -94,24 +94,24 @@ impl<'a> RevisionHistory<'a> {
 /// One revision with its template, verbatim.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct WholeRevision<'a> {
+pub(crate) struct WholeRevisionJson<'a> {
     #[serde(flatten)]
-    meta: TypeMeta,
+    meta: TypeMetaJson,
     at: Timestamp,
     namespace: &'a str,
     name: &'a str,
-    revision: Revision<'a>,
+    revision: RevisionJson<'a>,
     template: &'a serde_json::Value,
 }
 
-impl<'a> WholeRevision<'a> {
+impl<'a> WholeRevisionJson<'a> {
     pub(crate) fn new(snapshot: &'a Snapshot, revision: &'a RevisionView, template: &'a serde_json::Value) -> Self {
         Self {
-            meta: TypeMeta::new("Revision"),
+            meta: TypeMetaJson::new("Revision"),
             at: snapshot.at,
             namespace: &snapshot.namespace,
             name: &snapshot.name,
-            revision: Revision::new(revision),
+            revision: RevisionJson::new(revision),
             template,
         }
     }
@@ -120,32 +120,32 @@ impl<'a> WholeRevision<'a> {
 /// The differences between two revisions.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct RevisionDiff<'a> {
+pub(crate) struct RevisionDiffJson<'a> {
     #[serde(flatten)]
-    meta: TypeMeta,
+    meta: TypeMetaJson,
     at: Timestamp,
     namespace: &'a str,
     name: &'a str,
     /// Null if there is only one revision.
-    from: Option<Revision<'a>>,
-    to: Revision<'a>,
+    from: Option<RevisionJson<'a>>,
+    to: RevisionJson<'a>,
     /// Each with its `path`, and `change`: `added`, `removed`, `changed`, `reordered`.
     changes: &'a [FieldChange],
 }
 
-impl<'a> RevisionDiff<'a> {
+impl<'a> RevisionDiffJson<'a> {
     pub(crate) fn new(
         snapshot: &'a Snapshot,
         (from, to): (Option<&'a RevisionView>, &'a RevisionView),
         changes: &'a [FieldChange],
     ) -> Self {
         Self {
-            meta: TypeMeta::new("RevisionDiff"),
+            meta: TypeMetaJson::new("RevisionDiff"),
             at: snapshot.at,
             namespace: &snapshot.namespace,
             name: &snapshot.name,
-            from: from.map(Revision::new),
-            to: Revision::new(to),
+            from: from.map(RevisionJson::new),
+            to: RevisionJson::new(to),
             changes,
         }
     }

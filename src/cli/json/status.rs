@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::alarm::AlarmLine;
-use super::driver::{DriverJson, ManagedBy};
+use super::alarm::AlarmJson;
+use super::driver::{DriverJson, ManagedByJson};
 use super::node::NodeJson;
 use super::prewarm::PrewarmJson;
 use super::pulls::{PacedSiteJson, PullsJson};
-use super::revision::Revision;
-use super::watch::Watch;
-use super::{TypeMeta, kinds};
+use super::revision::RevisionJson;
+use super::watch::WatchJson;
+use super::{TypeMetaJson, kinds};
 use crate::cli::audit::unwritten;
 use crate::cli::suggested_commands::{CommandPlace, SuggestedCommand, suggested_commands};
 use crate::engine::model::Str;
@@ -34,7 +34,7 @@ use crate::engine::report::snapshot::{Counts, Phase, Snapshot};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StatusJson<'a> {
     #[serde(flatten)]
-    meta: TypeMeta,
+    meta: TypeMetaJson,
     at: Timestamp,
     context: &'a str,
     namespace: &'a str,
@@ -50,7 +50,7 @@ pub(crate) struct StatusJson<'a> {
     halt: Option<&'a Halt>,
     /// A comparison of updated and other nodes, per site in which an updated node went down lately.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    comparisons: Vec<Compared<'a>>,
+    comparisons: Vec<ComparisonJson<'a>>,
     /// The beginning of the rollout to the present target.
     started_at: Option<Timestamp>,
     /// The end of the last rollout, while none is under way and Events still report it.
@@ -62,14 +62,14 @@ pub(crate) struct StatusJson<'a> {
     max_surge: Option<IntOrPercent>,
     adopted: bool,
     original_strategy: Option<&'a str>,
-    managed_by: Vec<ManagedBy<'a>>,
+    managed_by: Vec<ManagedByJson<'a>>,
     driver: DriverJson<'a>,
-    from: Option<Revision<'a>>,
-    to: Option<Revision<'a>>,
+    from: Option<RevisionJson<'a>>,
+    to: Option<RevisionJson<'a>>,
     /// Hash of the present template's revision. It differs from that of `to` if somebody else has changed the template
     /// during the rollout. Null while it is not known.
     template_revision: Option<&'a str>,
-    image_changes: Vec<ImageChange<'a>>,
+    image_changes: Vec<ImageChangeJson<'a>>,
     counts: Counts,
     pulls: PullsJson<'a>,
     /// The limits of sites that follow the capacity of their links.
@@ -85,18 +85,18 @@ pub(crate) struct StatusJson<'a> {
     settings: Settings,
     /// The settings that nobody set and that have their default. `budget` contains the resulting values.
     by_default: Vec<String>,
-    plan: Plan<'a>,
+    plan: PlanJson<'a>,
     /// The obstacle of the whole rollout, in words; absent if the rollout moves or is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocker: Option<String>,
-    alarms: Vec<AlarmLine>,
+    alarms: Vec<AlarmJson>,
     /// Commands and decisions of this process that have not reached the cluster.
     unsent: &'a [Unsent],
     /// The reason why the last driver stopped by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     driver_stopped: Option<&'a DriverStopped>,
-    watches: Vec<Watch<'a>>,
-    clocks: Clocks<'a>,
+    watches: Vec<WatchJson<'a>>,
+    clocks: ClocksJson<'a>,
     /// The round trip time of the API server; absent until it is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     api_round_trip_millis: Option<u128>,
@@ -105,12 +105,12 @@ pub(crate) struct StatusJson<'a> {
     pause_takes_effect_within_millis: Option<u128>,
     /// The wait of the next node or of a requested command; absent if there is none, or it is short.
     #[serde(skip_serializing_if = "Option::is_none")]
-    waits: Option<Waits<'a>>,
+    waits: Option<WaitJson<'a>>,
     /// Pre-warming and its progress; absent if nothing is pre-warmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     prewarm: Option<PrewarmJson<'a>>,
     /// The recent events, oldest first: those of this process, and those that other consoles reported.
-    timeline: Vec<TimelineLine<'a>>,
+    timeline: Vec<TimelineEventJson<'a>>,
     /// The parts of the audit log or of the Events that are not written, with the reason.
     unaudited: Vec<Str>,
     /// The remedies for the present obstacles.
@@ -151,7 +151,7 @@ impl<'a> StatusJson<'a> {
         let nodes = (nodes == NodeListing::Listed)
             .then(|| snapshot.nodes.iter().map(|node| NodeJson::new(node, snapshot.at)).collect());
         Self {
-            meta: TypeMeta::new("RolloutStatus"),
+            meta: TypeMetaJson::new("RolloutStatus"),
             at: snapshot.at,
             context: &place.context,
             namespace: &snapshot.namespace,
@@ -160,7 +160,7 @@ impl<'a> StatusJson<'a> {
             requested_change: snapshot.requested_change.as_deref(),
             paused: snapshot.paused.as_ref(),
             halt: snapshot.halt.as_ref(),
-            comparisons: snapshot.comparisons.iter().map(Compared::new).collect(),
+            comparisons: snapshot.comparisons.iter().map(ComparisonJson::new).collect(),
             started_at: snapshot.target_began(),
             last_rollout: snapshot
                 .last_rollout()
@@ -169,12 +169,12 @@ impl<'a> StatusJson<'a> {
             max_surge: snapshot.surge,
             adopted: snapshot.adopted,
             original_strategy: snapshot.original_strategy.as_deref(),
-            managed_by: snapshot.gitops_owners.iter().map(ManagedBy::new).collect(),
+            managed_by: snapshot.gitops_owners.iter().map(ManagedByJson::new).collect(),
             driver: DriverJson::new(snapshot),
-            from: snapshot.from.as_ref().map(Revision::new),
-            to: snapshot.to.as_ref().map(Revision::new),
+            from: snapshot.from.as_ref().map(RevisionJson::new),
+            to: snapshot.to.as_ref().map(RevisionJson::new),
             template_revision: snapshot.template_revision.as_deref(),
-            image_changes: snapshot.image_changes.iter().map(ImageChange::new).collect(),
+            image_changes: snapshot.image_changes.iter().map(ImageChangeJson::new).collect(),
             counts: snapshot.counts,
             pulls: PullsJson::new(&snapshot.pulls),
             pace: snapshot.pace.iter().map(PacedSiteJson::new).collect(),
@@ -183,18 +183,18 @@ impl<'a> StatusJson<'a> {
             times: snapshot.times,
             settings: snapshot.settings.clone(),
             by_default: by_default(&snapshot.settings),
-            plan: Plan::new(snapshot),
+            plan: PlanJson::new(snapshot),
             blocker: snapshot.guidance().map(|guidance| guidance.waits),
-            alarms: snapshot.alarms.iter().map(AlarmLine::new).collect(),
+            alarms: snapshot.alarms.iter().map(AlarmJson::new).collect(),
             unsent: &snapshot.unsent,
             driver_stopped: snapshot.driver_stopped.as_ref(),
-            watches: snapshot.watches.iter().map(Watch::new).collect(),
-            clocks: Clocks::new(snapshot),
+            watches: snapshot.watches.iter().map(WatchJson::new).collect(),
+            clocks: ClocksJson::new(snapshot),
             api_round_trip_millis: snapshot.distance.round_trip.map(|span| span.as_millis()),
             pause_takes_effect_within_millis: snapshot.distance.pause_within.map(|span| span.as_millis()),
-            waits: snapshot.waits.as_ref().map(Waits::new),
+            waits: snapshot.waits.as_ref().map(WaitJson::new),
             prewarm: snapshot.prewarm.as_ref().map(PrewarmJson::new),
-            timeline: snapshot.timeline.iter().map(TimelineLine::new).collect(),
+            timeline: snapshot.timeline.iter().map(TimelineEventJson::new).collect(),
             unaudited: unwritten(snapshot),
             next: suggested_commands(place, snapshot),
             nodes,
@@ -210,13 +210,13 @@ fn by_default(settings: &Settings) -> Vec<String> {
 /// A wait: `for` is `lease`, `proof`, `record`, `answer`, `seen`, `lost`, `rate`, `retry`, `watch` or `handover`, with what
 /// belongs to it (`since`, `until`, …); `text` is the line that the console shows.
 #[derive(Serialize)]
-struct Waits<'a> {
+struct WaitJson<'a> {
     #[serde(flatten)]
     wait: &'a Wait,
     text: String,
 }
 
-impl<'a> Waits<'a> {
+impl<'a> WaitJson<'a> {
     fn new(wait: &'a Wait) -> Self {
         Self { wait, text: wait.to_string() }
     }
@@ -239,7 +239,7 @@ impl EstimateJson {
 /// One event.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct TimelineLine<'a> {
+struct TimelineEventJson<'a> {
     time: Timestamp,
     /// The person who did it; absent if the rollout did it by itself, or only an Event reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -254,7 +254,7 @@ struct TimelineLine<'a> {
     text: String,
 }
 
-impl<'a> TimelineLine<'a> {
+impl<'a> TimelineEventJson<'a> {
     fn new(rollout_event: &'a RolloutEvent) -> Self {
         let RolloutEvent { at, by, .. } = rollout_event;
         let (reason, severity, text) = (rollout_event.reason(), rollout_event.severity(), rollout_event.to_string());
@@ -270,13 +270,13 @@ impl<'a> TimelineLine<'a> {
 }
 
 #[derive(Serialize)]
-struct ImageChange<'a> {
+struct ImageChangeJson<'a> {
     container: &'a str,
     from: Option<&'a str>,
     to: Option<&'a str>,
 }
 
-impl<'a> ImageChange<'a> {
+impl<'a> ImageChangeJson<'a> {
     fn new(change: &'a crate::engine::report::snapshot::ImageChange) -> Self {
         Self { container: &change.container, from: change.from.as_deref(), to: change.to.as_deref() }
     }
@@ -286,7 +286,7 @@ impl<'a> ImageChange<'a> {
 /// rollout has begun or the DaemonSet is adopted, and while it is being handed back: the partition then keeps no pod.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Plan<'a> {
+struct PlanJson<'a> {
     /// `forward`, or `back`: a roll back, which ignores steps, partition and selector.
     direction: &'static str,
     steps: &'a [IntOrPercent],
@@ -297,10 +297,10 @@ struct Plan<'a> {
     selector: Option<String>,
     selected: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    next_step: Option<NextStep>,
+    next_step: Option<NextStepJson>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> PlanJson<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
         let plan = &snapshot.plan;
         let is_in_force =
@@ -314,7 +314,7 @@ impl<'a> Plan<'a> {
             allowed: is_in_force.then_some(plan.allowed),
             selector: plan.selector.as_ref().map(ToString::to_string),
             selected: plan.selected,
-            next_step: plan.next.as_ref().map(NextStep::new),
+            next_step: plan.next.as_ref().map(NextStepJson::new),
         }
     }
 }
@@ -322,7 +322,7 @@ impl<'a> Plan<'a> {
 /// The next step: the total that it allows and the number of nodes that it lets go, or the reason why there is none.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct NextStep {
+struct NextStepJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<IntOrPercent>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -334,7 +334,7 @@ struct NextStep {
     refused: Option<String>,
 }
 
-impl NextStep {
+impl NextStepJson {
     fn new(next: &Result<StepAhead, NoStep>) -> Self {
         match next {
             Ok(ahead) => {
@@ -347,13 +347,13 @@ impl NextStep {
 
 /// A comparison of nodes that went down, in numbers and in words.
 #[derive(Serialize)]
-struct Compared<'a> {
+struct ComparisonJson<'a> {
     #[serde(flatten)]
     counts: &'a Comparison,
     text: String,
 }
 
-impl<'a> Compared<'a> {
+impl<'a> ComparisonJson<'a> {
     fn new(counts: &'a Comparison) -> Self {
         Self { counts, text: counts.to_string() }
     }
@@ -363,7 +363,7 @@ impl<'a> Compared<'a> {
 /// `counted_unavailable` available pods that the DaemonSet controller counts as unavailable because of it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Clocks<'a> {
+struct ClocksJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     server_minus_here_millis: Option<i64>,
     nodes_off: u32,
@@ -374,7 +374,7 @@ struct Clocks<'a> {
     counted_unavailable: u32,
 }
 
-impl<'a> Clocks<'a> {
+impl<'a> ClocksJson<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
         let NodeClocks { off, worst, counted_unavailable } = &snapshot.node_clocks;
         Self {

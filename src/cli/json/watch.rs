@@ -11,7 +11,7 @@ use crate::engine::report::snapshot::WatchView;
 /// when its watch last gave a sign of life.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Watch<'a> {
+pub(super) struct WatchJson<'a> {
     watched: String,
     state: &'static str,
     heard_at: Option<Timestamp>,
@@ -30,7 +30,7 @@ struct SkippedJson<'a> {
     first: &'a str,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> WatchJson<'a> {
     pub(super) fn new(view: &'a WatchView) -> Self {
         let (since, why) = match &view.health {
             WatchHealth::Loading | WatchHealth::Live => (None, None),
@@ -53,10 +53,10 @@ mod tests {
         let skipped = SkippedObjects { count: 3, first: "edge/a cannot be read".into() };
         let view =
             WatchView { watched: Watched::Events, health: WatchHealth::Live, heard_at: None, skipped: Some(skipped) };
-        let json = serde_json::to_value(Watch::new(&view)).unwrap();
+        let json = serde_json::to_value(WatchJson::new(&view)).unwrap();
         assert_eq!(json["skipped"], serde_json::json!({"count": 3, "first": "edge/a cannot be read"}));
         assert_eq!((&json["watched"], &json["state"]), (&"events".into(), &"live".into()));
-        let json = serde_json::to_value(Watch::new(&WatchView { skipped: None, ..view })).unwrap();
+        let json = serde_json::to_value(WatchJson::new(&WatchView { skipped: None, ..view })).unwrap();
         assert!(json.get("skipped").is_none());
     }
 }
