@@ -149,7 +149,7 @@ impl Handover {
                         tr {
                             td { (clean(&node.name)) }
                             td { (clean(&node.site)) }
-                            td { @if let Some(number) = node.revision_number { (number) } }
+                            td { @if let Some(number) = node.revision_number() { (number) } }
                             td { (node.restarts) }
                             td { (self.why(node)) }
                         }

@@ -114,7 +114,7 @@ impl Handover {
             state: node.state,
             why: self.why(node),
             since: node.since,
-            revision_number: node.revision_number,
+            revision_number: node.revision_number(),
             at_target: node.at_target,
             pod: node.pod.as_deref().map(clean),
             pod_created_at: node.pod_created_at,

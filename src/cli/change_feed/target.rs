@@ -20,6 +20,6 @@ impl Telling<'_> {
 
 /// Whether the only change is that the same pod is outdated now, because another revision is the target.
 pub(super) fn is_only_outdated(was: &NodeView, node: &NodeView) -> bool {
-    let same_pod = was.pod == node.pod && was.revision == node.revision;
+    let same_pod = was.pod == node.pod && was.revision_hash() == node.revision_hash();
     was.state == NodeState::Updated && node.state == NodeState::Outdated && node.cause.is_none() && same_pod
 }

@@ -88,8 +88,8 @@ impl<'a> NodeJson<'a> {
             blame: node.blame,
             down_by: node.down_by,
             since: node.since,
-            revision: node.revision.as_deref(),
-            revision_number: node.revision_number,
+            revision: node.revision_hash().map(|hash| &**hash),
+            revision_number: node.revision_number(),
             at_target: node.at_target,
             image: node.image.to_string(),
             images: node.images.iter().map(ImagePullJson::new).collect(),
@@ -165,6 +165,7 @@ mod tests {
         }
         match field {
             "cause" => ["cause".to_owned(), "message".to_owned()].into(),
+            "revision" => ["revision".to_owned(), "revisionNumber".to_owned()].into(),
             "details" => NodeDetail::ALL.map(|detail| detail.reported().to_owned()).into(),
             _ => {
                 let mut words = field.split('_');

@@ -74,11 +74,11 @@ pub(super) fn wide_node_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
 
 /// A node's cells, in the order of [`NODE_HEAD`].
 fn node_cells(node: &NodeView, at: Timestamp) -> [String; NODE_HEAD.len()] {
-    let number = node.revision_number.map(|number| number.to_string());
+    let number = node.revision_number().map(|number| number.to_string());
     [
         node.name.to_string(),
         node.state_words(),
-        number.or_else(|| node.revision.as_ref().map(ToString::to_string)).unwrap_or_else(|| "?".to_owned()),
+        number.or_else(|| node.revision_hash().map(ToString::to_string)).unwrap_or_else(|| "?".to_owned()),
         node.image.to_string(),
         node.pod.as_deref().unwrap_or("-").to_owned(),
         node.restarts.to_string(),

@@ -499,7 +499,7 @@ fn injected<'a>(cause: &'a Cause, node: &NodeView, snapshot: &Snapshot) -> Optio
 
 /// The revision of a node's pod.
 fn revision_of<'a>(node: &NodeView, snapshot: &'a Snapshot) -> Option<&'a RevisionView> {
-    snapshot.revisions.iter().find(|revision| Some(&revision.hash) == node.revision.as_ref())
+    snapshot.revisions.iter().find(|revision| Some(&revision.hash) == node.revision_hash())
 }
 
 /// The cause, with the image if it concerns one.

@@ -250,7 +250,7 @@ impl Snapshot {
     fn ways_back(&self, remedy: Remedy) -> Vec<Remedy> {
         let number = |hash: &Str| self.revisions.iter().find(|revision| revision.hash == *hash)?.number;
         let not_at = |hash: &Str| {
-            let nodes = self.nodes.iter().filter(|node| node.eligible && node.revision.as_ref() != Some(hash));
+            let nodes = self.nodes.iter().filter(|node| node.eligible && node.revision_hash() != Some(hash));
             u32::try_from(nodes.count()).unwrap_or(u32::MAX)
         };
         let back = self.roll_back.as_ref().ok().filter(|_| remedy == Remedy::Undo);

@@ -44,7 +44,7 @@ use crate::engine::model::wait::{DistanceView, Wait};
 
 pub use alarm::Alarm;
 pub use counterparts::Counterparts;
-pub use node_view::NodeView;
+pub use node_view::{NodeView, PodRevision};
 pub(super) use node_view::{keeps_restarting, lost_readiness};
 pub use node_views::NodeViews;
 

@@ -12,7 +12,7 @@ use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use crate::engine::model::pull::UsualPull;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::words::Why;
-use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::{NodeView, PodRevision, Snapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{common_domain, width};
 
@@ -242,7 +242,8 @@ const fn column(name: NodeColumnName) -> NodeColumn {
             kind: ColumnKind::Number,
             width: Width::Optional(&[Share { priority: 1, cells: |_, _| 3, keep: 16 }]),
             order: Some(|a, b| {
-                (a.revision_number.is_none(), a.revision_number).cmp(&(b.revision_number.is_none(), b.revision_number))
+                let number = |node: &NodeView| (node.revision_number().is_none(), node.revision_number());
+                number(a).cmp(&number(b))
             }),
             words: Some(|node, _| revision(node)),
             searched: true,
@@ -426,10 +427,10 @@ fn image(node: &NodeView, table: &NodeTable) -> (Glyph, ThemeRole, String) {
 
 /// The revision's number, else the beginning of its hash.
 fn revision(node: &NodeView) -> String {
-    match (node.revision_number, &node.revision) {
-        (Some(number), _) => number.to_string(),
-        (None, Some(hash)) => hash.chars().take(3).collect(),
-        (None, None) => String::new(),
+    match &node.revision {
+        Some(PodRevision { number: Some(number), .. }) => number.to_string(),
+        Some(PodRevision { number: None, hash }) => hash.chars().take(3).collect(),
+        None => String::new(),
     }
 }
 

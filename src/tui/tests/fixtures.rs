@@ -48,6 +48,7 @@ use crate::engine::report::snapshot::ImageChange;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::PlanView;
+use crate::engine::report::snapshot::PodRevision;
 use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::snapshot::WatchView;
@@ -74,8 +75,7 @@ pub(super) fn node(name: &str) -> NodeView {
     NodeView {
         hold: Some(Hold::Next),
         since: Some(ago(9 * DAY)),
-        revision: Some("6f7c9d5b8".into()),
-        revision_number: Some(14),
+        revision: Some(PodRevision { hash: "6f7c9d5b8".into(), number: Some(14) }),
         pod: Some(format!("ipc-agent-{}", &name[name.len().saturating_sub(3)..]).into()),
         pod_created_at: Some(ago(9 * DAY)),
         eligible: true,
@@ -100,8 +100,7 @@ pub(super) fn target(name: &str, state: NodeState, secs: u64) -> NodeView {
         hold: None,
         blame: (state != NodeState::Updated).then_some(Blame::Rollout),
         since: Some(ago(secs)),
-        revision: Some("7d9f5c66b4".into()),
-        revision_number: Some(15),
+        revision: Some(PodRevision { hash: "7d9f5c66b4".into(), number: Some(15) }),
         at_target: true,
         committed: true,
         image: ImageState::Present,

@@ -249,7 +249,6 @@ fn refusals_are_shown_with_their_reason() {
         cause: cause.map(Box::new),
         pod: None,
         revision: None,
-        revision_number: None,
         at_target: false,
         image: ImageState::Unknown,
         ..fixtures::target(name, state, 65)

@@ -14,7 +14,7 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, DownBy, NodeState, RestartsView};
 use crate::engine::model::record::{Direction, Paused};
 use crate::engine::model::step_ahead::NoStep;
-use crate::engine::report::snapshot::{Counts, ImageChange, NodeView, Phase, Snapshot};
+use crate::engine::report::snapshot::{Counts, ImageChange, NodeView, Phase, PodRevision, Snapshot};
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::Overlay;
 use crate::tui::status::StatusSeverity;
@@ -177,11 +177,12 @@ fn a_roll_back_that_is_complete_at_once_is_not_told_as_a_complete_rollout() {
 fn a_pod_of_an_earlier_target_is_none_that_was_untouched() {
     let cause = Some(Box::new(Cause { kind: CauseKind::CrashLoop, container: None, message: None }));
     let from = running().from.map(|from| from.hash);
-    for (revision, words) in [
+    for (hash, words) in [
         (Some("of-an-earlier-target".into()), "by the rollout, when it led to another revision"),
         (from, "before its update began"),
     ] {
         let base = fixtures::node("ipc-018");
+        let revision = hash.map(|hash| PodRevision { hash, number: Some(14) });
         let (state, blame, committed) = (NodeState::Outdated, Some(Blame::Rollout), false);
         let node = NodeView { state, blame, committed, revision, cause: cause.clone(), at_target: false, ..base };
         let console = TestConsole::on(Snapshot { nodes: [node].into(), ..running() }, 160, 50).typed("<enter>");

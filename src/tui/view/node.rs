@@ -27,7 +27,7 @@ use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::prewarm_words::PrewarmWords;
-use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::snapshot::{NodeView, PodRevision, Snapshot};
 use crate::tui::columns::nodes::image_sign;
 use crate::tui::columns::nodes::prewarm_sign;
 use crate::tui::columns::nodes::sign;
@@ -135,7 +135,7 @@ pub(super) fn about(
         let by = page.snapshot().map(|snapshot| snapshot.budget.replaced_by).unwrap_or_default();
         let from = page.snapshot().and_then(|snapshot| snapshot.from.as_ref()).map(|from| &from.hash);
         // The rollout had another target before: its Pods of that target are not untouched ones.
-        let put_before = !node.committed && node.revision.is_some() && from.is_some() && node.revision.as_ref() != from;
+        let put_before = !node.committed && node.revision.is_some() && from.is_some() && node.revision_hash() != from;
         let soaks = if node.state == NodeState::Soaking { ", until its pod has soaked" } else { "" };
         let words = match blame {
             Blame::Rollout if put_before && node.down_by.is_none() => {
@@ -159,10 +159,10 @@ pub(super) fn about(
         say(&mut lines, "Suspect", &(words + back), role);
     }
     let reasons = lines.len();
-    let words = match (node.revision_number, &node.revision) {
-        (Some(number), Some(hash)) => format!("{number} ({hash})"),
-        (None, Some(hash)) => format!("{hash} (its ControllerRevision is gone)"),
-        (_, None) => "none: it has no pod".to_owned(),
+    let words = match &node.revision {
+        Some(PodRevision { number: Some(number), hash }) => format!("{number} ({hash})"),
+        Some(PodRevision { number: None, hash }) => format!("{hash} (its ControllerRevision is gone)"),
+        None => "none: it has no pod".to_owned(),
     };
     let target = if node.at_target { ", the target" } else { ", not the target" };
     let words = if node.revision.is_some() { words + target } else { words };

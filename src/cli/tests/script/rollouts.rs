@@ -30,7 +30,7 @@ use crate::engine::model::template::{ImageUse, Template};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::DistanceView;
 use crate::engine::report::snapshot::{
-    Counts, ImageChange, NodeView, Phase, PlanView, RevisionView, Snapshot, WatchView,
+    Counts, ImageChange, NodeView, Phase, PlanView, PodRevision, RevisionView, Snapshot, WatchView,
 };
 
 /// An instant of the scripts: so many seconds after they begin.
@@ -73,12 +73,12 @@ fn template(number: i64, image: &str) -> Template {
 /// A node with its pod.
 pub(in crate::cli::tests) fn node(name: &str, state: NodeState) -> NodeView {
     let at_target = matches!(state, NodeState::Updated | NodeState::Failed | NodeState::Pulling);
+    let number = if at_target { 15 } else { 14 };
     NodeView {
         state,
         hold: (state == NodeState::Outdated).then_some(Hold::Budget { used: 2, limit: 2 }),
         since: Some(at(540)),
-        revision: Some(if at_target { "hash15".into() } else { "hash14".into() }),
-        revision_number: Some(if at_target { 15 } else { 14 }),
+        revision: Some(PodRevision { hash: format!("hash{number}").into(), number: Some(number) }),
         at_target,
         image: if at_target { ImageState::Present } else { ImageState::Unknown },
         pod: Some(format!("agent-{name}").into()),

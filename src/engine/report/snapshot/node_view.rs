@@ -21,6 +21,15 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::rules::holds::HoldKind;
 use crate::engine::view::PodEntry;
 
+/// The revision of a pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PodRevision {
+    /// Its hash, as the pod carries it.
+    pub hash: Str,
+    /// Its number, when its ControllerRevision is there.
+    pub number: Option<i64>,
+}
+
 /// One node. Fields that few nodes have are boxed, because there are thousands of nodes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeView {
@@ -42,10 +51,8 @@ pub struct NodeView {
     pub down_by: Option<DownBy>,
     /// Since when it is in this state, as far as known; by our own clock, the measured skew taken out.
     pub since: Option<Timestamp>,
-    /// The revision hash of its pod.
-    pub revision: Option<Str>,
-    /// The number of that revision, when its ControllerRevision is there.
-    pub revision_number: Option<i64>,
+    /// The revision of its pod.
+    pub revision: Option<PodRevision>,
     /// Whether its pod is at the target revision.
     pub at_target: bool,
     /// Whether the target's images are on it.
@@ -110,6 +117,7 @@ impl Engine {
         let cause_since = trouble.filter(|trouble| Some(trouble.cause.kind) == kind).and_then(|it| it.cause_since());
         let pod = pod.map(|pod| &pod.fact);
         let revision = pod.and_then(|pod| pod.revision.clone());
+        let revision = revision.map(|hash| PodRevision { number: numbers.get(&hash).copied(), hash });
         let suspect = self.suspects.judgement().verdicts.get(&row.node).copied();
         NodeView {
             name: entry.name.clone(),
@@ -126,7 +134,6 @@ impl Engine {
                 (Some(_), Some(fell_at)) if !row.is_down => Some(fell_at),
                 _ => row.since.map(|at| self.view.our_time(at)),
             },
-            revision_number: revision.as_ref().and_then(|revision| numbers.get(revision).copied()),
             revision,
             at_target: row.at_target,
             image: match (row.image, row.state, row.since) {
@@ -202,6 +209,16 @@ impl NodeView {
         self.hold.as_ref().is_some_and(|hold| hold.consequences().momentary)
     }
 
+    /// The hash of its pod's revision.
+    pub fn revision_hash(&self) -> Option<&Str> {
+        self.revision.as_ref().map(|revision| &revision.hash)
+    }
+
+    /// The number of its pod's revision, when its ControllerRevision is there.
+    pub fn revision_number(&self) -> Option<i64> {
+        self.revision.as_ref().and_then(|revision| revision.number)
+    }
+
     /// How long it is in its state, as of `now`.
     pub fn age(&self, now: Timestamp) -> Option<Duration> {
         self.since.map(|since| now.since(since))
@@ -246,7 +263,6 @@ mod fixtures {
                 down_by: None,
                 since: None,
                 revision: None,
-                revision_number: None,
                 at_target: false,
                 image: ImageState::Unknown,
                 images: Arc::default(),
@@ -292,8 +308,7 @@ mod fixtures {
                 blame: Some(Blame::Rollout),
                 down_by: Some(DownBy::Others),
                 since: Some(before_noon(3)),
-                revision: Some(format!("hash{number}").into()),
-                revision_number: Some(nth),
+                revision: Some(PodRevision { hash: format!("hash{number}").into(), number: Some(nth) }),
                 at_target: true,
                 image: ImageState::Failed,
                 images: [image(ImageUse::Main, PullState::Pulling { since: before_noon(4) })].into(),
@@ -323,7 +338,7 @@ mod fixtures {
         }
 
         fields! {
-            name, state, hold, pod_wait, cause, cause_since, blame, down_by, since, revision, revision_number, at_target, image, images,
+            name, state, hold, pod_wait, cause, cause_since, blame, down_by, since, revision, at_target, image, images,
             usual_pull, prewarm, pod, pod_created_at, restarts, restarted, crash_loop, lost_readiness, suspect, accepted, eligible, ineligible,
             serves, committed, selected, site, labels, rank, clock_skew_millis, counted_unavailable_until, pressure, details,
         }

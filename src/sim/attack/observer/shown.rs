@@ -143,9 +143,9 @@ fn differs(shown: &NodeView, ready: bool, pods: &[&ObservedPod]) -> Option<Strin
     if shown.pod.as_ref() != Some(&fact.name) {
         return Some(format!("{name} has pod {}, and {:?} is shown", fact.name, shown.pod));
     }
-    let revision = |hash: &Option<Str>| hash.as_deref().unwrap_or("none").to_owned();
-    if shown.revision != fact.revision {
-        let (is, said) = (revision(&fact.revision), revision(&shown.revision));
+    let revision = |hash: Option<&Str>| hash.map_or("none", |hash| hash).to_owned();
+    if shown.revision_hash() != fact.revision.as_ref() {
+        let (is, said) = (revision(fact.revision.as_ref()), revision(shown.revision_hash()));
         return Some(format!("the pod of {name} is at {is}, and {said} is shown"));
     }
     if shown.state == NodeState::NodeDown && fact.deletion_at.is_some() && shown.pod_wait.is_none() {
