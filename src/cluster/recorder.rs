@@ -326,7 +326,7 @@ mod tests {
         let (recorder, server) = recorder(vec![Says::Json(201, json!({}))]).await;
         recorder.record(note("halted: image not found on 1 node (n1)"));
         recorder.recorded().await;
-        let asked = server.asked();
+        let asked = server.requests();
         assert_eq!(asked[0].line, "POST /api/v1/namespaces/edge/events?fieldManager=rolldeck");
         let mut event = asked[0].body.clone();
         let name = event["metadata"]["name"].take();
@@ -356,7 +356,7 @@ mod tests {
             recorder.record(note("halted"));
         }
         recorder.recorded().await;
-        assert_eq!(server.asked().len(), 1);
+        assert_eq!(server.requests().len(), 1);
         let complaint = recorder.complaint().borrow().clone().unwrap();
         assert_eq!(&*complaint, "no Events on the DaemonSet: events is forbidden");
     }
@@ -366,7 +366,7 @@ mod tests {
         let (recorder, server) = recorder(vec![Says::HangsUp, refused(409)]).await;
         recorder.record(note("halted"));
         recorder.recorded().await;
-        let asked = server.asked();
+        let asked = server.requests();
         assert_eq!(asked.len(), 2);
         assert_eq!(asked[0].body["metadata"]["name"], asked[1].body["metadata"]["name"], "the name is the same");
         assert_eq!(*recorder.complaint().borrow(), None);
@@ -378,7 +378,7 @@ mod tests {
         recorder.record(note("first"));
         recorder.record(note(&"ä".repeat(900)));
         recorder.recorded().await;
-        let message = server.asked()[1].body["message"].as_str().unwrap().to_owned();
+        let message = server.requests()[1].body["message"].as_str().unwrap().to_owned();
         assert!(message.len() <= MESSAGE, "{}", message.len());
         assert!(message.ends_with("ä… (driven by ada@bastion) [1 before this were not written]"), "{message}");
     }

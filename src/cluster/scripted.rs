@@ -36,7 +36,7 @@ pub(super) struct ScriptedRequest {
 /// The server.
 pub(super) struct ScriptedServer {
     pub(super) http: Http,
-    asked: Arc<Mutex<Vec<ScriptedRequest>>>,
+    requests: Arc<Mutex<Vec<ScriptedRequest>>>,
     _server: tokio::task::JoinSet<()>,
 }
 
@@ -48,29 +48,29 @@ impl ScriptedServer {
         let mut config = kube::Config::new(uri);
         config.default_retry = false;
         let transport = super::transport::Transport::plain(config).unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
+        let requests = Arc::new(Mutex::new(Vec::new()));
         let mut server = tokio::task::JoinSet::new();
-        server.spawn(serve(listener, script, asked.clone()));
-        Self { http: Http::new(transport, Clock::start()), asked, _server: server }
+        server.spawn(serve(listener, script, requests.clone()));
+        Self { http: Http::new(transport, Clock::start()), requests, _server: server }
     }
 
-    pub(super) fn asked(&self) -> Vec<ScriptedRequest> {
-        self.asked.lock().unwrap().clone()
+    pub(super) fn requests(&self) -> Vec<ScriptedRequest> {
+        self.requests.lock().unwrap().clone()
     }
 
     /// The request lines, without their random parts.
     pub(super) fn lines(&self) -> Vec<String> {
         let without_timeout = |line: &str| line.split("&timeoutSeconds=").next().unwrap_or_default().to_owned();
-        self.asked().iter().map(|asked| without_timeout(&asked.line)).collect()
+        self.requests().iter().map(|request| without_timeout(&request.line)).collect()
     }
 }
 
-async fn serve(listener: TcpListener, script: Vec<Says>, asked: Arc<Mutex<Vec<ScriptedRequest>>>) {
+async fn serve(listener: TcpListener, script: Vec<Says>, requests: Arc<Mutex<Vec<ScriptedRequest>>>) {
     let mut open = Vec::new();
     for says in script {
         let (mut stream, _) = listener.accept().await.unwrap();
         let request = read(&mut stream).await;
-        asked.lock().unwrap().push(request);
+        requests.lock().unwrap().push(request);
         let head =
             |status: u16, framing: &str| format!("HTTP/1.1 {status} X\r\nConnection: close\r\n{framing}\r\n\r\n");
         let chunk = |lines: &[Value]| {

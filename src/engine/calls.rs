@@ -186,7 +186,7 @@ impl Engine {
         }
         let change = resolved.change;
         let (needs, says) = (resolved.needs, resolved.says);
-        self.pending.add(Pending { id, command, of_note, needs, says, change, outcome: None, asked_at: now });
+        self.pending.add(Pending { id, command, of_note, needs, says, change, outcome: None, requested_at: now });
         Ok(id)
     }
 

@@ -44,7 +44,7 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
     2026-11-18T11:17:00Z ipc-020: updated, 38 of 120
     2026-11-18T11:17:00Z idle, 38 of 120 updated
     "#);
-    let asked = script.asked();
+    let asked = script.requests();
     assert!(matches!(
         asked.as_slice(),
         [Command::Tuned { .. }, Command::Step(_), Command::Drive(Takeover::IfFree), ..]
@@ -103,7 +103,7 @@ async fn a_drive_that_was_killed_is_carried_on_by_the_same_command_line() {
     let script = Script::of(script::held_by_nobody()).then(idle);
     let output = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
     assert_eq!(output.code, 0, "{}", output.error);
-    assert_eq!(script.asked(), [Command::Drive(Takeover::IfFree), Command::StopDriving]);
+    assert_eq!(script.requests(), [Command::Drive(Takeover::IfFree), Command::StopDriving]);
     let said = "the template has agent=registry.example/agent:v1.9.0 already: the rollout goes on";
     assert!(output.text.contains(said), "{}", output.text);
 }
@@ -115,7 +115,7 @@ async fn a_drive_to_where_everything_is_has_nothing_to_do() {
     idle.counts.available = idle.counts.nodes;
     let script = Script::of(idle);
     let output = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
-    assert_eq!((output.code, script.asked().len()), (0, 0));
+    assert_eq!((output.code, script.requests().len()), (0, 0));
     let said =
         "the template has agent=registry.example/agent:v1.9.0 already, and every node is at it: nothing is to be done";
     assert!(output.text.contains(said), "{}", output.text);
@@ -158,7 +158,7 @@ async fn where_a_driver_would_end_at_once_none_is_begun_and_it_is_said_what_to_d
     for (snapshot, code, said) in [(halted, 4, resume), (idle.clone(), 0, release), (kept, 0, release)] {
         let script = Script::of(snapshot);
         let output = script.run("drive ds/agent").await;
-        assert_eq!((output.code, script.asked().len()), (code, 0), "{}", output.text);
+        assert_eq!((output.code, script.requests().len()), (code, 0), "{}", output.text);
         let said_there =
             if code == 0 { output.text.lines().last().unwrap().contains(said) } else { output.error.ends_with(said) };
         assert!(said_there, "{}{}", output.text, output.error);
@@ -167,7 +167,7 @@ async fn where_a_driver_would_end_at_once_none_is_begun_and_it_is_said_what_to_d
     // Pods that nobody needs any more are deleted by whoever drives.
     let script = Script::of(Snapshot { driver: DriverView::Nobody, ..over(Phase::Idle, 2) }).then(over(Phase::Idle, 0));
     assert_eq!(script.run("drive ds/agent").await.code, 0);
-    assert_eq!(script.asked().first(), Some(&Command::Drive(Takeover::IfFree)));
+    assert_eq!(script.requests().first(), Some(&Command::Drive(Takeover::IfFree)));
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_d
     let script = begun().then(paused_by("ops@a", "link down")).then(refused);
     let output = script.run("drive ds/agent").await;
     assert_eq!(output.code, 4, "{}", output.error);
-    assert_eq!(script.asked().last(), Some(&Command::StopDriving));
+    assert_eq!(script.requests().last(), Some(&Command::StopDriving));
     let last: Vec<&str> = output.text.lines().skip(4).collect();
     assert_snapshot!(last.join("\n"), @r#"
     2026-11-18T11:16:50Z running, 38 of 120 updated
@@ -248,7 +248,7 @@ async fn a_drive_leaves_when_its_step_is_done() {
     held.phase = Phase::Held;
     let script = Script::of(script::held_by_nobody()).then(script::driving()).then(held);
     let output = script.run("drive ds/agent --until held").await;
-    assert_eq!((output.code, script.asked().last()), (0, Some(&Command::StopDriving)));
+    assert_eq!((output.code, script.requests().last()), (0, Some(&Command::StopDriving)));
 }
 
 #[tokio::test]
@@ -257,7 +257,7 @@ async fn a_drive_does_not_push_in_front_of_another() {
     theirs.driver = DriverView::Other { holder: "ops@bastion-2/7".into(), renewal_observed_at: at(0) };
     let script = Script::of(theirs.clone());
     let output = script.run("drive ds/agent --to 50%").await;
-    assert_eq!((output.code, script.asked().len()), (7, 0));
+    assert_eq!((output.code, script.requests().len()), (7, 0));
 
     let script = Script::of(script::held_by_nobody()).then(script::driving()).then(theirs);
     let output = script.run("drive ds/agent").await;
@@ -276,14 +276,19 @@ async fn a_drive_waits_until_it_shows_whether_the_driver_is_alive() {
 
     let script = Script::of(named.clone()).then(alive);
     let output = script.run("drive ds/agent").await;
-    assert_eq!((output.code, script.asked().len()), (7, 0), "{}", output.text);
+    assert_eq!((output.code, script.requests().len()), (7, 0), "{}", output.text);
     assert!(output.text.contains("ops@bastion-2 drives, as of 19s ago by its clock"), "{}", output.text);
 
     let mut halted = script::driving();
     halted.phase = Phase::Halted;
     let script = Script::of(named).then(lost).then(halted);
     let output = script.run("drive ds/agent").await;
-    assert_eq!((output.code, script.asked().first()), (4, Some(&Command::Drive(Takeover::IfFree))), "{}", output.text);
+    assert_eq!(
+        (output.code, script.requests().first()),
+        (4, Some(&Command::Drive(Takeover::IfFree))),
+        "{}",
+        output.text
+    );
 }
 
 /// Whether whoever is named in the lease has ended shows only once it has run out.
@@ -336,7 +341,7 @@ async fn a_drive_does_not_begin_with_labels_that_no_node_has() {
     let script = Script::of(script::held_by_nobody());
     let output =
         script.run("drive ds/agent --image agent=registry.example/agent:v2.0.0 --selector canry=true --to 3").await;
-    assert_eq!((output.code, script.asked().len()), (6, 0), "{}", output.error);
+    assert_eq!((output.code, script.requests().len()), (6, 0), "{}", output.error);
     assert!(output.error.contains("no node matches canry=true"), "{}", output.error);
 }
 
@@ -359,7 +364,7 @@ async fn a_drive_is_checked_as_a_whole_before_anything_is_written() {
     ] {
         let script = Script::of(script::held_by_nobody()).refuses_only(refused, refusal.clone());
         let output = script.run(line).await;
-        assert_eq!((output.code, script.asked().len()), (code, written), "{line}, {refusal}: {}", output.error);
+        assert_eq!((output.code, script.requests().len()), (code, written), "{line}, {refusal}: {}", output.error);
         let told = script.refused();
         assert!(
             matches!(told.as_slice(), [(command, why)] if refused(command) && *why == refusal.to_string()),
@@ -374,12 +379,12 @@ async fn a_drive_that_would_end_at_once_writes_no_limits_first() {
     let halted = Snapshot { phase: Phase::Halted, ..script::held_by_nobody() };
     let script = Script::of(halted.clone());
     let output = script.run("drive ds/agent --max-unavailable 3").await;
-    assert_eq!((output.code, script.asked().len()), (4, 0), "{}", output.text);
+    assert_eq!((output.code, script.requests().len()), (4, 0), "{}", output.text);
     assert!(output.error.starts_with("Error: not driven"), "{}", output.error);
     let script = Script::of(halted);
     script.run("drive ds/agent --image agent=registry.example/agent:v2.0.0").await;
     assert!(
-        matches!(script.asked().first().map(Command::inner), Some(Command::SetImage(_))),
+        matches!(script.requests().first().map(Command::inner), Some(Command::SetImage(_))),
         "another image lifts the halt"
     );
 }
@@ -411,14 +416,14 @@ async fn a_drive_that_runs_out_of_time_stands_down() {
     let script = Script::of(script::held_by_nobody()).then(script::driving());
     let output = script.run("drive ds/agent --timeout 5m").await;
     let why = "its --timeout of 300s had passed".to_owned();
-    assert_eq!((output.code, script.asked().last()), (3, Some(&Command::GiveUpDriving { why })));
+    assert_eq!((output.code, script.requests().last()), (3, Some(&Command::GiveUpDriving { why })));
     assert!(output.error.ends_with("Hint: this process starts nothing more; the same command carries on"));
 }
 
 /// We drive, it is over in this way, and so many pods for pre-warming that nobody needs any more are there.
 fn over(phase: Phase, pods: u32) -> Snapshot {
     let mut snapshot = script::driving();
-    let images = prewarm::warm([prewarm::PRESENT, prewarm::PRESENT, prewarm::PRESENT], prewarm::asked());
+    let images = prewarm::warm([prewarm::PRESENT, prewarm::PRESENT, prewarm::PRESENT], prewarm::request());
     let refusal = (pods > 0).then(|| ("ipc-001".into(), "pods \"agent-prewarm-1\" is forbidden".into()));
     let leftover = PrewarmLeftover { pods, ending: 0, refusal };
     snapshot.prewarm = images.prewarm.map(|warm| PrewarmView { leftover, ..warm });
@@ -465,7 +470,7 @@ async fn a_drive_says_which_pods_for_pre_warming_are_left_if_they_do_not_go() {
         assert!(output.text.contains(said), "{phase:?}: {}", output.text);
         let took = began.elapsed();
         assert!((30..60).contains(&took.as_secs()), "{phase:?}: {took:?}");
-        assert_eq!(script.asked().last(), Some(&Command::StopDriving));
+        assert_eq!(script.requests().last(), Some(&Command::StopDriving));
     }
 }
 

@@ -106,7 +106,7 @@ fn lacks_its_image() -> Snapshot {
         at_target: false,
         ..script::node("ipc-017", NodeState::Outdated)
     };
-    let prewarmed = prewarm::warm(std::array::from_fn(|_| prewarm::failed(cause, 1, None)), prewarm::asked()).prewarm;
+    let prewarmed = prewarm::warm(std::array::from_fn(|_| prewarm::failed(cause, 1, None)), prewarm::request()).prewarm;
     let target = rollout().to.unwrap();
     let images = target.images.iter().map(|(_, image)| image.clone()).collect();
     let prewarm = prewarmed.map(|prewarmed| PrewarmView { images, ..prewarmed });

@@ -1,6 +1,6 @@
 //! Commands that are offered for pasting: whatever the cluster and its objects are called, a shell runs what is meant.
 
-use super::prewarm::{PRESENT, V2, asked, failed, idle, waiting, warm};
+use super::prewarm::{PRESENT, V2, failed, idle, request, waiting, warm};
 use super::script::{self, Script, at, rollout};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::danger::Danger;
@@ -36,12 +36,12 @@ fn unconfirmed() -> Snapshot {
 
 /// Pre-warming of the one node that is called as nothing should be.
 fn prewarming(method: PrewarmMethod, driver: DriverView) -> Snapshot {
-    let request = Prewarm { nodes: PrewarmNodes::Node("n;touch pwned".into()), method, ..asked() };
+    let request = Prewarm { nodes: PrewarmNodes::Node("n;touch pwned".into()), method, ..request() };
     Snapshot { driver, ..warm([PRESENT, waiting(), waiting()], request) }
 }
 
 fn failing() -> Snapshot {
-    warm([PRESENT, failed(CauseKind::ImageNotFound, 1, None), PRESENT], asked())
+    warm([PRESENT, failed(CauseKind::ImageNotFound, 1, None), PRESENT], request())
 }
 
 /// Everything that is printed, with all that offers a command among it.
@@ -62,13 +62,16 @@ async fn printed(context: &'static str, given: Option<&str>, named: fn(Snapshot)
         (vec![prewarming(PrewarmMethod::Pods, DriverView::Nobody)], "status ds/agent"),
         (vec![prewarming(PrewarmMethod::Pods, DriverView::Nobody)], "pause ds/agent"),
         (vec![idle(), failing()], V2),
-        (vec![idle(), warm([waiting(), waiting(), waiting()], asked())], "TIMEOUT"),
+        (vec![idle(), warm([waiting(), waiting(), waiting()], request())], "TIMEOUT"),
         (
             vec![
                 idle(),
                 Snapshot {
                     driver: you,
-                    ..warm([waiting(), waiting(), waiting()], Prewarm { method: PrewarmMethod::StatefulSet, ..asked() })
+                    ..warm(
+                        [waiting(), waiting(), waiting()],
+                        Prewarm { method: PrewarmMethod::StatefulSet, ..request() },
+                    )
                 },
             ],
             "TIMEOUT",

@@ -30,7 +30,7 @@ fn images() -> PrewarmSource {
     PrewarmSource::Images(BTreeMap::from([("agent".to_owned(), "registry.example/agent:v2".parse().unwrap())]))
 }
 
-pub(super) fn asked() -> Prewarm {
+pub(super) fn request() -> Prewarm {
     Prewarm {
         daemonset_uid: "uid".into(),
         source: images(),
@@ -120,22 +120,22 @@ pub(super) const PRESENT: PrewarmState = PrewarmState::Present;
 async fn it_drives_until_every_node_has_the_images() {
     let script = Script::of(idle())
         .previews(Danger::Bounded)
-        .then(warm([pulling(), pulling(), waiting()], asked()))
-        .then(warm([PRESENT, failed(CauseKind::ImagePull, 1, Some(610)), pulling()], asked()))
-        .then(warm([PRESENT, PRESENT, PRESENT], asked()));
+        .then(warm([pulling(), pulling(), waiting()], request()))
+        .then(warm([PRESENT, failed(CauseKind::ImagePull, 1, Some(610)), pulling()], request()))
+        .then(warm([PRESENT, PRESENT, PRESENT], request()));
     let output = script.run(V2).await;
     assert_eq!(output.code, 0, "{}", output.error);
     assert_snapshot!(output.text);
-    let limits = asked().limits;
+    let limits = request().limits;
     let start =
         PrewarmCommand::Start { source: images(), nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods };
-    assert_eq!(script.asked(), [Command::Prewarm(start), Command::StopDriving]);
+    assert_eq!(script.requests(), [Command::Prewarm(start), Command::StopDriving]);
 }
 
 #[tokio::test]
 async fn what_did_not_arrive_has_its_exit_code_and_says_how_to_go_on() {
-    let end = warm([PRESENT, failed(CauseKind::ImageNotFound, 1, None), PRESENT], asked());
-    let script = Script::of(idle()).then(warm([PRESENT, pulling(), PRESENT], asked())).then(end.clone());
+    let end = warm([PRESENT, failed(CauseKind::ImageNotFound, 1, None), PRESENT], request());
+    let script = Script::of(idle()).then(warm([PRESENT, pulling(), PRESENT], request())).then(end.clone());
     let output = script.run(V2).await;
     assert_eq!(output.code, 4, "{}", output.text);
     let lines: Vec<&str> = output.text.lines().collect();
@@ -151,7 +151,7 @@ async fn what_did_not_arrive_has_its_exit_code_and_says_how_to_go_on() {
 #[tokio::test]
 async fn an_image_that_no_node_can_get_is_given_up_or_pulled_again() {
     let fails = || failed(CauseKind::ImageNotFound, 1, None);
-    let mut snapshot = Snapshot { driver: DriverView::Nobody, ..warm([fails(), fails(), fails()], asked()) };
+    let mut snapshot = Snapshot { driver: DriverView::Nobody, ..warm([fails(), fails(), fails()], request()) };
     let unobtainable = Some(Unobtainable { cause: CauseKind::ImageNotFound, nodes: 3 });
     snapshot.prewarm = snapshot.prewarm.map(|view| PrewarmView { unobtainable, ..view });
     let text = Script::of(snapshot).run("status ds/agent").await.text;
@@ -163,7 +163,7 @@ async fn an_image_that_no_node_can_get_is_given_up_or_pulled_again() {
 /// In the same form as a rollout's.
 #[tokio::test]
 async fn how_long_it_takes_is_said_as_of_a_rollout() {
-    let mut snapshot = warm([PRESENT, pulling(), pulling()], asked());
+    let mut snapshot = warm([PRESENT, pulling(), pulling()], request());
     snapshot.prewarm = snapshot.prewarm.map(|view| PrewarmView { estimate: Some(script::minutes(12, 18)), ..view });
     let text = Script::of(snapshot).run("status ds/agent").await.text;
     assert!(text.contains("estimate: all in ~12–18m\n"), "{text}");
@@ -173,21 +173,21 @@ async fn how_long_it_takes_is_said_as_of_a_rollout() {
 async fn what_another_process_drives_is_followed() {
     let theirs = |states| {
         let holder = "ops@bastion-2/7".into();
-        Snapshot { driver: DriverView::Other { holder, renewal_observed_at: at(600) }, ..warm(states, asked()) }
+        Snapshot { driver: DriverView::Other { holder, renewal_observed_at: at(600) }, ..warm(states, request()) }
     };
     let before = Snapshot { driver: theirs([PRESENT; 3].map(|_| PRESENT)).driver, ..idle() };
     let script = Script::of(before).then(theirs([pulling(), waiting(), waiting()])).then(theirs([PRESENT; 3]));
     let output = script.run(V2).await;
-    assert_eq!((output.code, script.asked().len()), (0, 1), "{}", output.text);
+    assert_eq!((output.code, script.requests().len()), (0, 1), "{}", output.text);
 }
 
 #[tokio::test(start_paused = true)]
 async fn where_its_driver_goes_away_it_drives_itself() {
-    let left = Snapshot { driver: DriverView::Nobody, ..warm([PRESENT, waiting(), waiting()], asked()) };
+    let left = Snapshot { driver: DriverView::Nobody, ..warm([PRESENT, waiting(), waiting()], request()) };
     let script = Script::of(idle()).then(left).without_a_line();
     let output = script.run(&format!("{V2} --timeout 20s")).await;
     assert_eq!(output.code, 3);
-    assert_eq!(script.asked()[1], Command::Drive(Takeover::IfFree));
+    assert_eq!(script.requests()[1], Command::Drive(Takeover::IfFree));
     assert_snapshot!(output.error, @r#"
     Error: not finished after 20 s: pre-warming: 1 of 3 present, 2 waiting; pull slots 0 of 2
     Hint: its pods stay, and what is being pulled goes on; whoever drives next carries on
@@ -199,7 +199,7 @@ async fn where_its_driver_goes_away_it_drives_itself() {
 async fn what_it_carries_on_besides_is_confirmed() {
     let script = Script::of(idle()).previews(Danger::Serious).carries_on();
     let output = script.run(V2).await;
-    assert_eq!((output.code, script.asked()), (6, vec![]), "{}", output.text);
+    assert_eq!((output.code, script.requests()), (6, vec![]), "{}", output.text);
     assert_snapshot!(output.error, @r"
     Error: this also carries on the rollout, where 12 nodes are in line, and nobody can be asked (no terminal); nothing was changed
     Hint: `--yes` confirms it; after `rolldeck pause --context prod-eu -n edge ds/agent` it only pre-warms
@@ -209,8 +209,8 @@ async fn what_it_carries_on_besides_is_confirmed() {
 /// Its preview did not name them: somebody drove then, or may have.
 #[tokio::test(start_paused = true)]
 async fn where_its_driver_goes_away_and_nodes_are_in_line_it_does_not_carry_on_the_rollout() {
-    let left = Snapshot { driver: DriverView::Nobody, ..warm([PRESENT, waiting(), waiting()], asked()) };
-    let cancelled = Prewarm { cancelled: Some(by()), ..asked() };
+    let left = Snapshot { driver: DriverView::Nobody, ..warm([PRESENT, waiting(), waiting()], request()) };
+    let cancelled = Prewarm { cancelled: Some(by()), ..request() };
     let script = Script::of(idle()).then(left.clone());
     let cancels = Script::of(left.clone())
         .previews(Danger::Bounded)
@@ -228,21 +228,21 @@ async fn where_its_driver_goes_away_and_nodes_are_in_line_it_does_not_carry_on_t
         ),
     ] {
         let output = script.run(&format!("{line} --timeout 20s")).await;
-        assert_eq!((output.code, script.asked().len()), (3, 1), "it does not drive: {:?}", script.asked());
+        assert_eq!((output.code, script.requests().len()), (3, 1), "it does not drive: {:?}", script.requests());
         assert!(output.text.contains(next), "{}", output.text);
     }
 }
 
 #[tokio::test]
 async fn what_somebody_else_asks_for_instead_ends_it() {
-    let other = Prewarm { source: PrewarmSource::Template, by: By { by: "eve@b/1".into(), ..by() }, ..asked() };
+    let other = Prewarm { source: PrewarmSource::Template, by: By { by: "eve@b/1".into(), ..by() }, ..request() };
     let script = Script::of(idle())
-        .then(warm([pulling(), waiting(), waiting()], asked()))
+        .then(warm([pulling(), waiting(), waiting()], request()))
         .then(warm([waiting(), waiting(), waiting()], other));
     let output = script.run(V2).await;
     assert_eq!(output.code, 3);
     assert_eq!(output.error, "Error: not followed any longer: eve@b asked for something else meanwhile");
-    let script = Script::of(idle()).then(warm([pulling(), waiting(), waiting()], asked())).then(idle());
+    let script = Script::of(idle()).then(warm([pulling(), waiting(), waiting()], request())).then(idle());
     let output = script.run(V2).await;
     assert_eq!(output.code, 3);
     assert!(output.error.contains("nothing is being pre-warmed any more"), "{}", output.error);
@@ -251,7 +251,7 @@ async fn what_somebody_else_asks_for_instead_ends_it() {
 /// By StatefulSets it is complete with the last node, and then cleaned up, during which fewer and fewer nodes count as having the images.
 #[tokio::test]
 async fn what_is_complete_and_cleaned_up_is_not_called_cancelled() {
-    let by_sets = Prewarm { method: PrewarmMethod::StatefulSet, ..asked() };
+    let by_sets = Prewarm { method: PrewarmMethod::StatefulSet, ..request() };
     let itself = By { by: OURSELVES.into(), at: at(590) };
     let complete = Prewarm { cancelled: Some(itself), complete: Some(3), ..by_sets.clone() };
     let waits = || PrewarmState::Waiting(PrewarmWait::Complete);
@@ -274,9 +274,9 @@ async fn what_is_complete_and_cleaned_up_is_not_called_cancelled() {
 
 #[tokio::test]
 async fn who_cancelled_it_is_named_at_its_end() {
-    let cancelled = Prewarm { cancelled: Some(By { by: "eve@b/1".into(), at: at(600) }), ..asked() };
+    let cancelled = Prewarm { cancelled: Some(By { by: "eve@b/1".into(), at: at(600) }), ..request() };
     let script = Script::of(idle())
-        .then(warm([pulling(), waiting(), waiting()], asked()))
+        .then(warm([pulling(), waiting(), waiting()], request()))
         .then(warm([waiting(), waiting(), waiting()], cancelled))
         .then(idle());
     let output = script.run(V2).await;
@@ -289,22 +289,22 @@ async fn who_cancelled_it_is_named_at_its_end() {
 
 #[tokio::test]
 async fn a_cancellation_lasts_until_all_is_gone() {
-    let cancelled = Prewarm { cancelled: Some(by()), ..asked() };
-    let script = Script::of(warm([PRESENT, pulling(), waiting()], asked()))
+    let cancelled = Prewarm { cancelled: Some(by()), ..request() };
+    let script = Script::of(warm([PRESENT, pulling(), waiting()], request()))
         .previews(Danger::Bounded)
         .then(warm([PRESENT, PrewarmState::Waiting(PrewarmWait::Cancelled), waiting()], cancelled))
         .then(idle());
     let output = script.run("prewarm ds/agent --cancel").await;
     assert_eq!(output.code, 0, "{}", output.text);
-    assert_eq!(script.asked()[0], Command::Prewarm(PrewarmCommand::Cancel));
+    assert_eq!(script.requests()[0], Command::Prewarm(PrewarmCommand::Cancel));
     assert!(output.text.contains("pre-warming cancelled by ada@bastion-1, being cleaned up"), "{}", output.text);
 }
 
 /// The rollout pre-warms by itself what it requires: the cancellation is carried out, and what was to end goes on.
 #[tokio::test]
 async fn a_cancellation_of_what_the_rollout_requires_says_that_its_own_goes_on() {
-    let own = Prewarm { source: PrewarmSource::Template, by: By { by: OURSELVES.into(), at: at(600) }, ..asked() };
-    let script = Script::of(warm([PRESENT, pulling(), waiting()], asked()))
+    let own = Prewarm { source: PrewarmSource::Template, by: By { by: OURSELVES.into(), at: at(600) }, ..request() };
+    let script = Script::of(warm([PRESENT, pulling(), waiting()], request()))
         .previews(Danger::Bounded)
         .then(warm([PRESENT, waiting(), waiting()], own));
     let output = script.run("prewarm ds/agent --cancel").await;
@@ -316,9 +316,9 @@ async fn a_cancellation_of_what_the_rollout_requires_says_that_its_own_goes_on()
 
 #[tokio::test]
 async fn a_cancellation_does_not_carry_on_a_rollout_that_nobody_drives() {
-    let script = Script::of(warm([PRESENT, pulling(), waiting()], asked())).previews(Danger::Bounded).carries_on();
+    let script = Script::of(warm([PRESENT, pulling(), waiting()], request())).previews(Danger::Bounded).carries_on();
     let output = script.run("prewarm ds/agent --cancel").await;
-    assert_eq!((output.code, &script.asked()[0]), (3, &Command::Prewarm(PrewarmCommand::Cancel)), "{}", output.text);
+    assert_eq!((output.code, &script.requests()[0]), (3, &Command::Prewarm(PrewarmCommand::Cancel)), "{}", output.text);
     let left = "this command does not drive, as that would carry on the rollout, where 12 nodes are in line; \
                 `rolldeck drive --context prod-eu -n edge ds/agent` does both";
     assert!(output.text.contains(left), "{}", output.text);
@@ -326,13 +326,13 @@ async fn a_cancellation_does_not_carry_on_a_rollout_that_nobody_drives() {
 
 #[tokio::test]
 async fn edits_are_made_at_once_and_say_who_carries_them_out() {
-    let paused = Snapshot { driver: DriverView::Nobody, ..warm([PRESENT, waiting(), waiting()], asked()) };
+    let paused = Snapshot { driver: DriverView::Nobody, ..warm([PRESENT, waiting(), waiting()], request()) };
     for (flag, command) in
         [("--pause", PrewarmCommand::Pause), ("--resume", PrewarmCommand::Resume), ("--retry", PrewarmCommand::Retry)]
     {
         let script = Script::of(paused.clone()).previews(Danger::Bounded);
         let output = script.run(&format!("prewarm ds/agent {flag}")).await;
-        assert_eq!((output.code, script.asked()), (0, vec![Command::Prewarm(command)]));
+        assert_eq!((output.code, script.requests()), (0, vec![Command::Prewarm(command)]));
         let next = "Nobody drives: no pod is made for it before somebody does.\n\
                     next: rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge \
                     ds/agent   (carries pre-warming on)\n";
@@ -344,7 +344,7 @@ async fn edits_are_made_at_once_and_say_who_carries_them_out() {
 async fn a_dry_run_of_a_revision_asks_for_nothing() {
     let script = Script::of(script::rollout()).previews(Danger::Bounded);
     let output = script.run("prewarm ds/agent --revision 14 --dry-run").await;
-    assert_eq!((output.code, script.asked().len()), (0, 0));
+    assert_eq!((output.code, script.requests().len()), (0, 0));
     assert!(output.text.ends_with("Nothing was changed (--dry-run).\n"), "{}", output.text);
     let output = script.run("prewarm ds/agent --revision 3").await;
     assert_eq!((output.code, &*output.error), (5, "Error: no revision 3; there are 15, 14"));
@@ -353,7 +353,7 @@ async fn a_dry_run_of_a_revision_asks_for_nothing() {
 #[tokio::test]
 async fn a_refusal_is_said_once_with_what_to_do() {
     let refused = |node: &str, states| {
-        let mut snapshot = warm(states, asked());
+        let mut snapshot = warm(states, request());
         let refusal = Some((node.into(), "pods \"x\" is forbidden: exceeded quota: pods".into()));
         snapshot.prewarm.as_mut().unwrap().refusal = refusal;
         snapshot
@@ -361,7 +361,7 @@ async fn a_refusal_is_said_once_with_what_to_do() {
     let script = Script::of(idle())
         .then(refused("ipc-001", [waiting(), waiting(), PRESENT]))
         .then(refused("ipc-002", [waiting(), waiting(), PRESENT]))
-        .then(warm([PRESENT; 3], asked()));
+        .then(warm([PRESENT; 3], request()));
     let output = script.run(V2).await;
     let said: Vec<&str> = output.text.lines().filter(|line| line.contains("refused")).collect();
     assert_snapshot!(said.join("\n"), @r#"2026-11-18T11:16:40Z pre-warming: its pod on ipc-001 is refused: pods "x" is forbidden: exceeded quota: pods; raise the quota by one pod per node, or pre-warm fewer nodes with a selector"#);
@@ -370,8 +370,8 @@ async fn a_refusal_is_said_once_with_what_to_do() {
 #[tokio::test]
 async fn as_json_it_is_an_object_a_line() {
     let script = Script::of(idle())
-        .then(warm([PRESENT, failed(CauseKind::ImageNotFound, 1, None), pulling()], asked()))
-        .then(warm([PRESENT, failed(CauseKind::ImageNotFound, 1, None), PRESENT], asked()));
+        .then(warm([PRESENT, failed(CauseKind::ImageNotFound, 1, None), pulling()], request()))
+        .then(warm([PRESENT, failed(CauseKind::ImageNotFound, 1, None), PRESENT], request()));
     let output = script.run(&format!("{V2} -o json")).await;
     let lines: Vec<serde_json::Value> = output.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of_prewarm: Vec<_> = lines.iter().filter(|line| line["topic"] == "prewarm").collect();
@@ -387,7 +387,7 @@ fn the_command_that_asks_for_the_same_again_is_spelled_for_a_shell() {
     use crate::cli::suggested_commands::prewarm_command;
     let revisions = script::rollout().revisions;
     let spelled = |edit: &dyn Fn(&mut Prewarm)| {
-        let mut prewarm = asked();
+        let mut prewarm = request();
         edit(&mut prewarm);
         prewarm_command(&prewarm, &revisions).unwrap()
     };
@@ -408,7 +408,7 @@ fn the_command_that_asks_for_the_same_again_is_spelled_for_a_shell() {
 
 #[tokio::test]
 async fn pulls_of_images_that_are_named_by_hand_are_listed() {
-    let mut snapshot = warm([PRESENT, PRESENT, pulling()], asked());
+    let mut snapshot = warm([PRESENT, PRESENT, pulling()], request());
     let secs = Duration::from_secs;
     let usual = UsualPull { median: secs(10), quartiles: (secs(9), secs(12)), peers: 7, scope: PeerScope::Fleet };
     let image: Str = "registry.example/agent:v2".into();

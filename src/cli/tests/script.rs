@@ -59,7 +59,7 @@ pub(super) struct Script {
     refusal: Option<Refusal>,
     /// Which commands are refused.
     refuses: fn(&Command) -> bool,
-    asked: Arc<Mutex<Vec<Command>>>,
+    requests: Arc<Mutex<Vec<Command>>>,
     /// What was refused before it was given, and why.
     refused: Arc<Mutex<Vec<(Command, String)>>>,
     runs_by_itself: bool,
@@ -85,13 +85,13 @@ pub(super) struct Script {
 
 impl Script {
     pub(super) fn of(first: Snapshot) -> Self {
-        let asked = Arc::default();
+        let requests = Arc::default();
         Self {
             snapshots: vec![Arc::new(first)],
             danger: Danger::None,
             refusal: None,
             refuses: |_| true,
-            asked,
+            requests,
             refused: Arc::default(),
             runs_by_itself: false,
             context: "prod-eu",
@@ -209,8 +209,8 @@ impl Script {
     }
 
     /// What was asked for, in order.
-    pub(super) fn asked(&self) -> Vec<Command> {
-        self.asked.lock().unwrap().clone()
+    pub(super) fn requests(&self) -> Vec<Command> {
+        self.requests.lock().unwrap().clone()
     }
 
     /// Runs a command line against it.
@@ -296,7 +296,7 @@ impl Script {
                     if let Some(error) = &self.fails {
                         follow(&snapshots, &mut rest).await;
                         drop(answer.send(Err(error.clone())));
-                        self.asked.lock().unwrap().push(command);
+                        self.requests.lock().unwrap().push(command);
                         continue;
                     }
                     if self.is_second && matches!(command, Command::Drive(_)) {
@@ -314,7 +314,7 @@ impl Script {
                     let sets = matches!(command.inner(), Command::SetImage(_));
                     let end = if sets { BEFORE_THE_FIRST_STEP } else { "" };
                     drop(answer.send(Ok(format!("settled: {}{end}", title(&command)))));
-                    self.asked.lock().unwrap().push(command);
+                    self.requests.lock().unwrap().push(command);
                     if drive {
                         follow(&snapshots, &mut rest).await;
                     }

@@ -59,7 +59,7 @@ async fn where_the_answer_cannot_be_written_it_is_said_that_the_command_was_carr
     let step = "step ds/agent --to 60 -y -o json";
     let script = Script::of(rollout()).on_a_full_disk();
     let output = script.run(step).await;
-    assert_eq!((output.code, script.asked().len()), (1, 1));
+    assert_eq!((output.code, script.requests().len()), (1, 1));
     let said = "Error: writing the answer: no storage space; the command itself was carried out: ";
     assert!(output.error.starts_with(said), "{}", output.error);
     let output = script.run("step ds/agent --to 60 -o json --dry-run").await;
@@ -74,7 +74,7 @@ async fn a_write_is_shown_made_and_followed_by_advice() {
     let script = Script::of(held).previews(Danger::Bounded);
     let output = script.run("step ds/agent --to 10%").await;
     assert_eq!(output.code, 0);
-    assert_eq!(script.asked(), [Command::Step(Step::Updated("10%".parse().unwrap()))]);
+    assert_eq!(script.requests(), [Command::Step(Step::Updated("10%".parse().unwrap()))]);
     assert_snapshot!(output.text, @r#"
     Step
       12 nodes may be updated, at most 2 down at a time.
@@ -92,7 +92,7 @@ async fn a_write_is_shown_made_and_followed_by_advice() {
 async fn a_dry_run_asks_for_nothing() {
     let script = Script::of(rollout()).previews(Danger::Serious);
     let output = script.run("undo ds/agent --dry-run").await;
-    assert_eq!((output.code, script.asked().len()), (0, 0));
+    assert_eq!((output.code, script.requests().len()), (0, 0));
     assert!(output.text.ends_with("Nothing was changed (--dry-run).\n"), "{}", output.text);
 }
 
@@ -100,13 +100,13 @@ async fn a_dry_run_asks_for_nothing() {
 async fn what_can_break_more_than_the_budget_is_not_done_unasked() {
     let script = Script::of(rollout()).previews(Danger::ExceedsBudget);
     let output = script.run("release ds/agent --early").await;
-    assert_eq!((output.code, script.asked().len()), (6, 0));
+    assert_eq!((output.code, script.requests().len()), (6, 0));
     assert_snapshot!(output.error, @r#"
     Error: this can take down more nodes than the budget, and nobody can be asked (no terminal); nothing was changed
     Hint: `--yes` confirms it
     "#);
     assert_eq!(script.run("release ds/agent --early --yes").await.code, 0);
-    assert_eq!(script.asked().len(), 1);
+    assert_eq!(script.requests().len(), 1);
 }
 
 /// `drive --image` as well, which shows nothing where it cannot ask.
@@ -124,7 +124,7 @@ async fn a_pause_by_a_person_is_not_lifted_unasked() {
     ] {
         let script = script();
         let output = script.run(line).await;
-        assert_eq!((output.code, script.asked().len()), (6, 0), "{line}: {}", output.error);
+        assert_eq!((output.code, script.requests().len()), (6, 0), "{line}: {}", output.error);
         let why = "this lifts the pause by bob@bastion 3m ago (the link is down), and nobody can be asked (no terminal); nothing was changed";
         assert!(output.error.contains(why) && output.error.contains("`resume`"), "{line}: {}", output.error);
         assert!(script.refused().iter().any(|(_, refused)| refused == why), "{line}: it is recorded");
@@ -164,13 +164,13 @@ async fn what_is_offered_next_moves_something() {
 async fn a_selector_that_matches_no_node_is_not_set_unasked() {
     let script = Script::of(rollout()).previews(Danger::Serious);
     let output = script.run("select ds/agent canry=true").await;
-    assert_eq!((output.code, script.asked().len()), (6, 0));
+    assert_eq!((output.code, script.requests().len()), (6, 0));
     assert_snapshot!(output.error, @r#"
     Error: no node matches canry=true: while it stands no node is updated, and nobody can be asked (no terminal); nothing was changed
     Hint: `--yes` confirms it
     "#);
     assert_eq!(script.run("select ds/agent canry=true --yes").await.code, 0);
-    assert_eq!(script.asked().len(), 1);
+    assert_eq!(script.requests().len(), 1);
 }
 
 /// A script that runs `undo` once too often does not bring back what the fleet left long ago.
@@ -179,10 +179,10 @@ async fn a_roll_back_that_ends_no_rollout_is_not_begun_unasked() {
     let idle = Snapshot { phase: Phase::Idle, started_at: None, ..rollout() };
     let script = Script::of(idle).previews(Danger::Serious);
     let output = script.run("undo ds/agent").await;
-    assert_eq!((output.code, script.asked().len()), (6, 0), "{}", output.error);
+    assert_eq!((output.code, script.requests().len()), (6, 0), "{}", output.error);
     assert!(output.error.contains("no rollout is under way that this would end"), "{}", output.error);
     for (nth, line) in ["undo ds/agent --yes", "undo ds/agent --to-revision 14"].iter().enumerate() {
-        assert_eq!((script.run(line).await.code, script.asked().len()), (0, nth + 1), "{line}");
+        assert_eq!((script.run(line).await.code, script.requests().len()), (0, nth + 1), "{line}");
     }
     let script = Script::of(rollout()).previews(Danger::Serious);
     assert_eq!(script.run("undo ds/agent").await.code, 0, "of a rollout that is under way it is an emergency measure");
@@ -197,13 +197,13 @@ async fn going_on_past_a_halt_is_not_done_unasked() {
     );
     let script = Script::of(halted).previews(Danger::Serious);
     let output = script.run("resume ds/agent").await;
-    assert_eq!((output.code, script.asked().len()), (6, 0));
+    assert_eq!((output.code, script.requests().len()), (6, 0));
     assert_snapshot!(output.error, @r#"
     Error: this goes on past the halt, and accepts these 2 failures, 1 of which came after it (it halted with image not found on 1 node), and nobody can be asked (no terminal); nothing was changed
     Hint: `--yes` confirms it
     "#);
     assert_eq!(script.run("resume ds/agent --yes").await.code, 0);
-    assert_eq!(script.asked(), [Command::Resume]);
+    assert_eq!(script.requests(), [Command::Resume]);
 }
 
 #[tokio::test]

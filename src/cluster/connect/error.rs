@@ -36,10 +36,10 @@ pub enum ConnectError {
         why: String,
     },
     /// The kubeconfig has no such context.
-    #[error("the kubeconfig has no context `{asked}`")]
+    #[error("the kubeconfig has no context `{requested}`")]
     UnknownContext {
         /// The requested context.
-        asked: String,
+        requested: String,
         /// The existing contexts.
         known: Vec<String>,
     },
@@ -143,7 +143,7 @@ impl ConnectError {
             }
             Self::Unreadable { .. } => vec!["check the path and its permissions".to_owned()],
             Self::Invalid { .. } => vec!["`kubectl config view` reads the same file".to_owned()],
-            Self::UnknownContext { asked, known } => suggestions(asked, known),
+            Self::UnknownContext { requested, known } => suggestions(requested, known),
             Self::NoCurrentContext { known } if known.is_empty() => {
                 vec!["it has no context at all: --kubeconfig or KUBECONFIG names another file".to_owned()]
             }

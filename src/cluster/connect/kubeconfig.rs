@@ -145,7 +145,7 @@ fn pick_context(kubeconfig: &Kubeconfig, asked: Option<&str>) -> Result<String, 
     if kubeconfig.contexts.iter().any(|context| context.name == name) {
         Ok(name.to_owned())
     } else {
-        Err(ConnectError::UnknownContext { asked: name.to_owned(), known: known() })
+        Err(ConnectError::UnknownContext { requested: name.to_owned(), known: known() })
     }
 }
 

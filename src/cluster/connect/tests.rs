@@ -15,7 +15,7 @@ use super::*;
 struct VersionServer {
     address: String,
     /// The `Authorization` headers that it was sent.
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
     accepts: Arc<Mutex<Vec<String>>>,
 }
 
@@ -31,9 +31,9 @@ impl VersionServer {
     async fn start(accepts: &[&str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let requests: Arc<Mutex<Vec<String>>> = Arc::default();
         let accepts = Arc::new(Mutex::new(accepts.iter().map(|token| format!("Bearer {token}")).collect::<Vec<_>>()));
-        let (seen, known) = (asked.clone(), accepts.clone());
+        let (seen, known) = (requests.clone(), accepts.clone());
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let (seen, known) = (seen.clone(), known.clone());
@@ -60,11 +60,11 @@ impl VersionServer {
                 });
             }
         });
-        Self { address, asked, accepts }
+        Self { address, requests, accepts }
     }
 
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
@@ -144,11 +144,16 @@ async fn credentials_that_are_refused_are_obtained_anew_once() {
     *server.accepts.lock().unwrap() = vec!["Bearer token-number-2".into()];
     assert_eq!(cluster.probe().await, Ok("v1.36.3".to_owned()));
     assert_eq!(runs(dir.path()), 2);
-    assert_eq!(server.asked().len(), 3, "asked with the first, refused, asked with the second: {:?}", server.asked());
+    assert_eq!(
+        server.requests().len(),
+        3,
+        "asked with the first, refused, asked with the second: {:?}",
+        server.requests()
+    );
     // One that is refused whatever it presents is refused, and not asked in a loop.
     server.accepts.lock().unwrap().clear();
     assert!(matches!(cluster.probe().await, Err(ConnectError::Unauthorized { .. })));
-    assert_eq!((runs(dir.path()), server.asked().len()), (3, 5));
+    assert_eq!((runs(dir.path()), server.requests().len()), (3, 5));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,7 +165,7 @@ async fn short_lived_credentials_are_used_until_late_in_their_life() {
     let target = write_kubeconfig(dir.path(), &server.address, "", &exec(&plugin(dir.path(), &script)));
     let cluster = Cluster::connect(&target).await.unwrap();
     assert_eq!(cluster.probe().await, Ok("v1.36.3".to_owned()));
-    assert_eq!(server.asked(), ["Bearer token-number-1"], "30 s are used for 24 s, and not for none");
+    assert_eq!(server.requests(), ["Bearer token-number-1"], "30 s are used for 24 s, and not for none");
     assert_eq!(runs(dir.path()), 1);
 }
 
@@ -188,7 +193,7 @@ async fn a_failing_plugin_is_named_and_nothing_of_it_leaks() {
         for secret in ["s3cr3t", "correct-horse", "arn-of-the-operator", "PASSPHRASE"] {
             assert!(!said.contains(secret), "{secret} in {said}");
         }
-        assert_eq!(server.asked(), Vec::<String>::new());
+        assert_eq!(server.requests(), Vec::<String>::new());
     }
 }
 
@@ -214,7 +219,7 @@ async fn a_watch_that_is_refused_with_401_is_opened_once_more_with_new_credentia
     *server.accepts.lock().unwrap() = vec!["Bearer token-number-2".into()];
     let lines = cluster.http.lines("/watch?watch=true", Duration::from_secs(5)).await;
     assert!(lines.is_ok(), "{:?}", lines.err());
-    assert_eq!(server.asked(), ["Bearer token-number-1", "Bearer token-number-2"]);
+    assert_eq!(server.requests(), ["Bearer token-number-1", "Bearer token-number-2"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -287,7 +292,7 @@ async fn a_refresh_that_fails_or_hangs_is_not_sent_and_never_a_lost_answer() {
         let timeout = Duration::from_millis(1_500);
         let failure = cluster.http.call(Call::get("/version", timeout)).await.unwrap_err();
         assert_eq!(failure.kind(), EffectErrorKind::NotSent, "{failure:?}");
-        assert_eq!(server.asked(), Vec::<String>::new());
+        assert_eq!(server.requests(), Vec::<String>::new());
     }
 }
 
@@ -305,5 +310,5 @@ async fn a_token_file_may_end_with_a_newline_and_change() {
     std::fs::write(&token, "second-token\n").unwrap();
     *server.accepts.lock().unwrap() = vec!["Bearer second-token".into()];
     assert_eq!(cluster.probe().await, Ok("v1.36.3".to_owned()));
-    assert_eq!(server.asked(), ["Bearer first-token", "Bearer first-token", "Bearer second-token"]);
+    assert_eq!(server.requests(), ["Bearer first-token", "Bearer first-token", "Bearer second-token"]);
 }

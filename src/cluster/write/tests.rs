@@ -58,7 +58,7 @@ async fn a_delete_names_the_pod_it_means() {
     let executed = writer.execute(&delete(&writer)).await;
     assert_eq!(executed.outcome, Ok(Done::PodDeleted));
     assert!(matches!(&executed.events[..], [Event::Pod(pod)] if pod.deletion_at.is_some()), "{:?}", executed.events);
-    let asked = &server.asked()[0];
+    let asked = &server.requests()[0];
     assert_eq!(asked.line, "DELETE /api/v1/namespaces/edge/pods/agent-1");
     assert_eq!(asked.body["preconditions"], json!({"uid": "u1"}));
     assert_eq!(asked.body.get("gracePeriodSeconds"), None, "the pod's own grace");
@@ -71,7 +71,7 @@ async fn a_delete_that_comes_too_late_is_not_sent() {
     let effect = Effect::DeletePod { name: "agent-1".into(), uid: "u1".into(), node: "ipc-1".into(), not_after };
     let executed = writer.execute(&effect).await;
     assert_eq!(kind(&executed), EffectErrorKind::TooLate);
-    assert!(server.asked().is_empty());
+    assert!(server.requests().is_empty());
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn a_delete_without_an_answer_may_have_happened_and_is_not_repeated() {
     let (writer, server) = writer(vec![Says::HangsUp, Says::Json(503, status(503, "ServiceUnavailable"))]).await;
     assert_eq!(kind(&writer.execute(&delete(&writer)).await), EffectErrorKind::Unknown);
     assert_eq!(kind(&writer.execute(&delete(&writer)).await), EffectErrorKind::Unknown);
-    assert_eq!(server.asked().len(), 2);
+    assert_eq!(server.requests().len(), 2);
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn a_patch_whose_test_fails_is_a_conflict_and_brings_the_object_as_it_is()
     assert!(matches!(&outdated.events[..], [Event::DaemonSet(fresh)] if &*fresh.resource_version == "8"));
     let nonsense = writer.execute(&patch("8")).await;
     assert_eq!(kind(&nonsense), EffectErrorKind::Invalid, "it did not change: the patch itself is refused");
-    let asked = &server.asked()[1];
+    let asked = &server.requests()[1];
     assert_eq!(asked.line, "PATCH /apis/apps/v1/namespaces/edge/daemonsets/agent?fieldManager=rolldeck");
     assert_eq!(asked.content_type, "application/json-patch+json");
 }
@@ -143,7 +143,7 @@ async fn a_template_is_not_sent_where_its_dry_run_shows_another_strategy() {
     assert_eq!(kind(&executed), EffectErrorKind::Invalid);
     let error = executed.outcome.unwrap_err();
     assert!(error.message.contains("would set another update strategy with it") && error.dry_run, "{error:?}");
-    let asked: Vec<String> = server.asked().into_iter().map(|asked| asked.line).collect();
+    let asked: Vec<String> = server.requests().into_iter().map(|asked| asked.line).collect();
     let path = "/apis/apps/v1/namespaces/edge/daemonsets/agent";
     assert_eq!(asked, [format!("PATCH {path}?dryRun=All&fieldManager=rolldeck"), format!("GET {path}")]);
 }
@@ -153,7 +153,7 @@ async fn a_lease_is_created_in_the_name_of_its_daemonset() {
     let (writer, server) = writer(vec![Says::Json(200, daemonset("7")), Says::Json(201, lease("1"))]).await;
     let executed = writer.execute(&Effect::WriteLease { resource_version: None, lease: Box::new(lease_write()) }).await;
     assert!(matches!(executed.outcome, Ok(Done::Lease(lease)) if &*lease.resource_version == "1"));
-    let asked = &server.asked()[1];
+    let asked = &server.requests()[1];
     assert_eq!(asked.line, "POST /apis/coordination.k8s.io/v1/namespaces/edge/leases?fieldManager=rolldeck");
     assert_eq!(
         asked.body["metadata"]["ownerReferences"],
@@ -182,7 +182,7 @@ async fn replacing_a_lease_keeps_what_others_put_on_it() {
     let write =
         |version: &str| Effect::WriteLease { resource_version: Some(version.into()), lease: Box::new(lease_write()) };
     assert!(writer.execute(&write("5")).await.outcome.is_ok());
-    let asked = &server.asked()[0];
+    let asked = &server.requests()[0];
     assert!(asked.line.starts_with("PUT /apis/coordination.k8s.io/v1/namespaces/edge/leases/rolldeck-agent?"));
     assert_eq!(asked.body["metadata"]["resourceVersion"], "5");
     assert_eq!(asked.body["metadata"]["labels"]["team"], "edge");
@@ -222,7 +222,7 @@ async fn a_release_is_not_sent_where_its_dry_run_shows_another_template() {
     let why = executed.outcome.unwrap_err().message;
     assert!(why.contains("agent: agent:v2 → agent:v2@sha256:aa"), "{why}");
     let path = "/apis/apps/v1/namespaces/edge/daemonsets/agent";
-    let asked: Vec<String> = server.asked().into_iter().map(|asked| asked.line).collect();
+    let asked: Vec<String> = server.requests().into_iter().map(|asked| asked.line).collect();
     assert_eq!(asked, [format!("PATCH {path}?dryRun=All&fieldManager=rolldeck"), format!("GET {path}")]);
 }
 
@@ -233,7 +233,7 @@ async fn a_release_is_sent_where_its_dry_run_changes_nothing_or_is_not_supported
         let (writer, server) = writer(vec![dry_run, Says::Json(200, with_image("8", "agent:v2"))]).await;
         let executed = writer.execute(&release("agent:v2")).await;
         assert!(matches!(executed.outcome, Ok(Done::DaemonSet(_))), "{executed:?}");
-        let asked = server.asked();
+        let asked = server.requests();
         assert_eq!(asked.len(), 2);
         assert!(asked[0].line.contains("?dryRun=All&") && !asked[1].line.contains("dryRun"));
         assert_eq!(asked[0].body, asked[1].body);

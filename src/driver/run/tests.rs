@@ -15,23 +15,23 @@ use crate::engine::model::template::Template;
 #[derive(Clone)]
 struct ScriptedWrites {
     say: fn(&Effect) -> Executed,
-    asked: Arc<Mutex<Vec<Effect>>>,
+    requests: Arc<Mutex<Vec<Effect>>>,
 }
 
 impl EffectExecutor for ScriptedWrites {
     async fn execute(&self, effect: Effect) -> Executed {
-        self.asked.lock().unwrap().push(effect.clone());
+        self.requests.lock().unwrap().push(effect.clone());
         (self.say)(&effect)
     }
 }
 
 impl ScriptedWrites {
     fn new(say: fn(&Effect) -> Executed) -> Self {
-        Self { say, asked: Arc::default() }
+        Self { say, requests: Arc::default() }
     }
 
-    fn asked(&self) -> Vec<Effect> {
-        self.asked.lock().unwrap().clone()
+    fn requests(&self) -> Vec<Effect> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
@@ -222,7 +222,7 @@ async fn nothing_is_accepted_before_it_is_loaded() {
     let loaded = run.until(|is| is.counts.nodes == 2 && !is.rights.is_empty()).await;
     assert_eq!(loaded.daemonset, Presence::Present);
     assert!(!run.rollout.preview(Command::Adopt).await.unwrap().calls.is_empty());
-    assert!(run.executor.asked().is_empty(), "looking on writes nothing");
+    assert!(run.executor.requests().is_empty(), "looking on writes nothing");
 }
 
 #[tokio::test]
@@ -234,7 +234,7 @@ async fn a_command_is_answered_when_it_is_written_and_the_snapshot_shows_it() {
     let snapshot = run.rollout.snapshot();
     assert!(snapshot.adopted);
     assert!(matches!(snapshot.driver, DriverView::You { .. }), "{:?}", snapshot.driver);
-    assert!(matches!(run.executor.asked()[0], Effect::WriteLease { resource_version: None, .. }));
+    assert!(matches!(run.executor.requests()[0], Effect::WriteLease { resource_version: None, .. }));
 }
 
 #[tokio::test]
@@ -247,7 +247,7 @@ async fn when_the_last_front_end_leaves_the_lease_is_given_back() {
     drop(run.rollout);
     assert!(second_hold.command(Command::Pause { why: None }).await.is_ok(), "one is enough");
     tokio::time::timeout(Duration::from_secs(5), second_hold.close()).await.expect("it ends");
-    let asked = run.executor.asked();
+    let asked = run.executor.requests();
     assert!(matches!(asked.last(), Some(Effect::WriteLease { lease, .. }) if lease.holder.is_none()), "{asked:?}");
     tokio::time::timeout(Duration::from_secs(5), run.events.closed()).await.expect("nobody listens any more");
     tokio::time::timeout(Duration::from_secs(5), async {
@@ -263,7 +263,7 @@ async fn when_the_last_front_end_leaves_the_lease_is_given_back() {
 async fn a_front_end_that_only_looked_leaves_at_once() {
     let run = run(obedient);
     tokio::time::timeout(Duration::from_secs(2), run.rollout.close()).await.expect("it ends");
-    assert!(run.executor.asked().is_empty());
+    assert!(run.executor.requests().is_empty());
 }
 
 #[tokio::test]
@@ -324,7 +324,7 @@ async fn what_was_known_of_a_cluster_that_went_back_is_forgotten() {
     run.until(|snapshot| snapshot.nodes.len() == 3).await;
     let rollout = run.rollout.clone();
     let asked = tokio::spawn(async move { rollout.command(Command::Adopt).await });
-    while !run.executor.asked().iter().any(|effect| matches!(effect, Effect::PatchDaemonSet { .. })) {
+    while !run.executor.requests().iter().any(|effect| matches!(effect, Effect::PatchDaemonSet { .. })) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     run.restored.send_modify(|times| *times += 1);
@@ -334,13 +334,13 @@ async fn what_was_known_of_a_cluster_that_went_back_is_forgotten() {
         |snapshot: &Arc<Snapshot>| snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StateRestored { .. }));
     let snapshot = run.until(is_told).await;
     assert_eq!((snapshot.nodes.len(), *run.feed_ended.lock().unwrap()), (0, true));
-    let writes = run.executor.asked().len();
+    let writes = run.executor.requests().len();
     run.events = run.anew.lock().unwrap().take().expect("it is attached anew");
     run.load(2).await;
     let snapshot = run.until(|snapshot| snapshot.nodes.len() == 2).await;
     assert!(is_told(&snapshot), "until somebody drives");
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert_eq!(run.executor.asked().len(), writes, "nothing is written by itself");
+    assert_eq!(run.executor.requests().len(), writes, "nothing is written by itself");
 }
 
 /// Whoever reads the audit log finds the process by the name that its Lease has: another one, once the state of the cluster went back.

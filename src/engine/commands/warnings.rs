@@ -159,7 +159,8 @@ impl Engine {
         let lets_go = matches!(command, Command::Tune(_) | Command::Step(_) | Command::Select(_) | Command::Drive(_));
         let required = intent.gates.require_image && intent.direction() == Direction::Forward;
         let (job, daemonset) = (self.warming.job.as_ref()?, self.view.daemonset.as_ref()?);
-        let of_others = |images: &[Str], node: NodeIx| matches!(job.brings(images, node), ImageWait::NotAsked { .. });
+        let of_others =
+            |images: &[Str], node: NodeIx| matches!(job.brings(images, node), ImageWait::NotRequested { .. });
         let waiting = match (command, &intent.change) {
             // Every node is to get these images, once steps let it go.
             (Command::SetImage(_), Some(change)) if required => {

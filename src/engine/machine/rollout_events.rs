@@ -202,7 +202,7 @@ impl Engine {
             Reporting::ByTheLease | Reporting::ByTheLeaseWhereDriving if result.is_ok() => Visibility::Log,
             Reporting::Whole | Reporting::ByTheLease | Reporting::ByTheLeaseWhereDriving => Visibility::Cluster,
         };
-        let in_time = result.is_ok() && self.now.since(pending.asked_at) <= LATE;
+        let in_time = result.is_ok() && self.now.since(pending.requested_at) <= LATE;
         let done = RolloutEvent {
             at: self.now,
             by: Some(self.actor()),
@@ -212,7 +212,7 @@ impl Engine {
             said: Some(said.as_str().into()),
             visibility,
         };
-        self.log_as_of(if in_time { pending.asked_at } else { self.now }, done);
+        self.log_as_of(if in_time { pending.requested_at } else { self.now }, done);
     }
 
     // ── The rollout ───────────────────────────────────────────────────────────────────────────────────────────────

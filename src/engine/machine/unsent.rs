@@ -65,7 +65,7 @@ impl Engine {
             let brakes = kind == UnsentKind::Pause && self.daemonset.brakes();
             let why = self.failures.of_lease().filter(|_| unsaved);
             let why = why.or(self.failures.of_write().filter(|_| brakes)).cloned();
-            let since = pending.asked_at;
+            let since = pending.requested_at;
             (unsaved || brakes).then(|| Unsent { kind, since, late: late(since), why })
         });
         let decided = self.edits.iter().filter(|unsaved| unsaved.command.is_none()).filter_map(|unsaved| {

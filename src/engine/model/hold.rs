@@ -122,7 +122,7 @@ pub enum ImageWait {
     },
     /// An operator's request for pre-warming does not bring them to the node. One request is carried out at a time, so the rollout's own does not
     /// begin before it is cancelled or replaced.
-    NotAsked {
+    NotRequested {
         /// Who asked for it.
         by: Str,
     },
@@ -135,7 +135,9 @@ impl ImageWait {
     pub fn comes_by_itself(&self) -> bool {
         match self {
             Self::Coming | Self::Failed { retried: true, .. } => true,
-            Self::Failed { retried: false, .. } | Self::NotTried { .. } | Self::NotAsked { .. } | Self::Paused => false,
+            Self::Failed { retried: false, .. } | Self::NotTried { .. } | Self::NotRequested { .. } | Self::Paused => {
+                false
+            }
         }
     }
 
@@ -148,7 +150,7 @@ impl ImageWait {
     pub fn failure(&self) -> Option<CauseKind> {
         match self {
             Self::Failed { cause, retried: false } | Self::NotTried { cause } => Some(*cause),
-            Self::Coming | Self::Failed { retried: true, .. } | Self::NotAsked { .. } | Self::Paused => None,
+            Self::Coming | Self::Failed { retried: true, .. } | Self::NotRequested { .. } | Self::Paused => None,
         }
     }
 }

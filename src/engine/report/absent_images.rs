@@ -30,7 +30,7 @@ impl NodeView {
         match self.image_wait()? {
             ImageWait::Failed { retried, .. } => Some(*retried),
             ImageWait::NotTried { .. } => Some(false),
-            ImageWait::Coming | ImageWait::NotAsked { .. } | ImageWait::Paused => None,
+            ImageWait::Coming | ImageWait::NotRequested { .. } | ImageWait::Paused => None,
         }
     }
 }
@@ -148,7 +148,7 @@ impl Snapshot {
         if waits.clone().any(|wait| *wait == ImageWait::Paused) {
             return goes_on.into_iter().collect();
         }
-        if waits.any(|wait| matches!(wait, ImageWait::NotAsked { .. })) {
+        if waits.any(|wait| matches!(wait, ImageWait::NotRequested { .. })) {
             let all = self.settings.policies.prewarm == PrewarmAhead::All;
             return vec![Remedy::PrewarmTarget { all }, Remedy::CancelPrewarm];
         }

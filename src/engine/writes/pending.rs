@@ -44,7 +44,7 @@ impl PendingCommands {
 
     /// When each command becomes late, if its request has not reached the cluster by then.
     pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
-        self.commands.iter().map(|pending| pending.asked_at + LATE)
+        self.commands.iter().map(|pending| pending.requested_at + LATE)
     }
 
     /// Takes all commands, to settle them or to add them again.
@@ -73,7 +73,7 @@ pub(crate) struct Pending {
     pub(crate) change: Option<Str>,
     pub(crate) outcome: Option<ChangeOutcome>,
     /// When the command was asked for.
-    pub(crate) asked_at: Timestamp,
+    pub(crate) requested_at: Timestamp,
 }
 
 /// The condition under which a command is done.

@@ -34,7 +34,7 @@ fn by(who: &str, secs: u64) -> By {
 }
 
 /// An image by hand, on all of 120 nodes in three sites, one of which has no name.
-fn asked() -> Prewarm {
+fn request() -> Prewarm {
     Prewarm {
         daemonset_uid: "0f-1".into(),
         source: PrewarmSource::Images([("agent".to_owned(), IMAGE.parse().unwrap())].into()),
@@ -139,7 +139,7 @@ fn prewarming(asked: Prewarm, wait: Option<&PrewarmWait>) -> Snapshot {
 }
 
 fn warm() -> Snapshot {
-    prewarming(asked(), None)
+    prewarming(request(), None)
 }
 
 /// All nodes have what is pre-warmed.
@@ -150,7 +150,7 @@ pub(super) fn complete() -> PrewarmView {
 }
 
 fn refused(message: &str) -> Snapshot {
-    let mut snapshot = prewarming(asked(), Some(&PrewarmWait::Refused(message.into())));
+    let mut snapshot = prewarming(request(), Some(&PrewarmWait::Refused(message.into())));
     snapshot.prewarm.as_mut().unwrap().refusal = Some(("ipc-019".into(), message.into()));
     snapshot
 }
@@ -253,33 +253,33 @@ fn the_pace_of_each_site_is_told_with_its_reason() {
 
 #[test]
 fn what_it_waits_for_is_said_once_with_the_remedy() {
-    let paused = Prewarm { paused: Some(by("ops@bastion-2/3f9a1c", 180)), ..asked() };
-    let cancelled = Prewarm { cancelled: Some(by("ops@bastion-2/3f9a1c", 30)), ..asked() };
+    let paused = Prewarm { paused: Some(by("ops@bastion-2/3f9a1c", 180)), ..request() };
+    let cancelled = Prewarm { cancelled: Some(by("ops@bastion-2/3f9a1c", 30)), ..request() };
     let nobody = |snapshot: Snapshot| Snapshot { driver: DriverView::Nobody, ..snapshot };
     let mut denied =
-        prewarming(asked(), Some(&PrewarmWait::Refused(format!("not permitted: {}", Right::CreatePods).into())));
+        prewarming(request(), Some(&PrewarmWait::Refused(format!("not permitted: {}", Right::CreatePods).into())));
     denied.rights.push((Right::CreatePods, Permission::Denied));
-    let mut error = prewarming(asked(), None);
+    let mut error = prewarming(request(), None);
     error.prewarm.as_mut().unwrap().error = Some("revision 6f7c9d5b8 is not there any more".into());
-    let mut left = prewarming(Prewarm { by: by(OURSELVES, 0), ..asked() }, None);
+    let mut left = prewarming(Prewarm { by: by(OURSELVES, 0), ..request() }, None);
     left.prewarm.as_mut().unwrap().error =
         Some("pods of an earlier pre-warming are left; cancel it to delete them".into());
     let quota = "pods \"ipc-agent-prewarm-1\" is forbidden: exceeded quota: edge, requested: pods=1, used: pods=120";
     let security =
         "pods \"ipc-agent-prewarm-1\" is forbidden: violates PodSecurity \"restricted:latest\": seccompProfile";
     let unobtainable = Unobtainable { nodes: 4, cause: CauseKind::ImageNotFound };
-    let mut not_there = prewarming(asked(), Some(&PrewarmWait::Unobtainable(unobtainable)));
+    let mut not_there = prewarming(request(), Some(&PrewarmWait::Unobtainable(unobtainable)));
     not_there.prewarm.as_mut().unwrap().unobtainable = Some(unobtainable);
     let lines = [
         prewarming(paused, Some(&PrewarmWait::Paused)),
         prewarming(cancelled.clone(), Some(&PrewarmWait::Cancelled)),
         nobody(prewarming(cancelled, Some(&PrewarmWait::Cancelled))),
-        nobody(prewarming(asked(), Some(&PrewarmWait::NobodyDrives))),
+        nobody(prewarming(request(), Some(&PrewarmWait::NobodyDrives))),
         refused(quota),
         refused(security),
         denied,
         prewarming(
-            asked(),
+            request(),
             Some(&PrewarmWait::ViewStale("pre-warm pods cannot be watched: connection refused".into())),
         ),
         error,
@@ -397,7 +397,7 @@ fn keys_fill_in_the_form() {
 
 #[test]
 fn keys_on_the_screen_ask_first() {
-    let paused = || prewarming(Prewarm { paused: Some(by("ops", 5)), ..asked() }, Some(&PrewarmWait::Paused));
+    let paused = || prewarming(Prewarm { paused: Some(by("ops", 5)), ..request() }, Some(&PrewarmWait::Paused));
     for (snapshot, keys, want) in [
         (warm(), "AWp", Some(PrewarmCommand::Pause)),
         (warm(), "Wp", Some(PrewarmCommand::Pause)),
@@ -420,7 +420,7 @@ fn keys_on_the_screen_ask_first() {
     }
     // The second W begins another one instead.
     let another = TestConsole::on(warm(), 80, 24).typed("AWW<c-u>agent:v3").answered(preview()).typed("<enter>");
-    let limits = asked().limits;
+    let limits = request().limits;
     let source = PrewarmSource::Images([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
     assert_eq!(
         done(&another),
@@ -462,7 +462,7 @@ fn the_selection_stays_on_its_node() {
     console.see(idle());
     assert_eq!(selected(&console), None);
     // Whatever is not known for a moment takes no selection away.
-    console.see(prewarming(asked(), Some(&PrewarmWait::NobodyDrives)));
+    console.see(prewarming(request(), Some(&PrewarmWait::NobodyDrives)));
     assert_eq!(selected(&console).as_deref(), Some("ipc-016"));
 }
 

@@ -145,7 +145,7 @@ async fn what_a_kubelet_gives_out_is_read_line_by_line() {
     // The container's log ended. The reader reads the lines that are written afterwards, and no line twice.
     fixture.kubelet.write(&fixture.container(""), KubeletLog::Running(dated(&["starting", "again"])));
     assert_eq!(until(&mut read, |lines, _| !lines.is_empty()).await.0, ["again"]);
-    let asked = fixture.kubelet.asked();
+    let asked = fixture.kubelet.requests();
     assert!(
         asked.iter().any(|path| path.contains("tailLines=2000")) && asked.last().unwrap().contains("sinceTime="),
         "{asked:?}"

@@ -31,7 +31,7 @@ pub(crate) struct KubeletServer {
     pub(crate) port: u16,
     /// The logs by `POD/CONTAINER`, with `?previous` for the previous run.
     logs: Arc<Mutex<BTreeMap<String, KubeletLog>>>,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
     sent: Arc<AtomicU64>,
     _server: tokio::task::JoinSet<()>,
 }
@@ -47,22 +47,22 @@ impl KubeletServer {
         let config = rustls::ServerConfig::builder().with_no_client_auth();
         let config = config.with_single_cert(vec![cert.der().clone()], key).unwrap();
         let acceptor = TlsAcceptor::from(Arc::new(config));
-        let (logs, asked) = (Arc::<Mutex<BTreeMap<_, _>>>::default(), Arc::<Mutex<Vec<String>>>::default());
+        let (logs, requests) = (Arc::<Mutex<BTreeMap<_, _>>>::default(), Arc::<Mutex<Vec<String>>>::default());
         let sent = Arc::<AtomicU64>::default();
         let mut server = tokio::task::JoinSet::new();
-        let (served, heard, count) = (logs.clone(), asked.clone(), sent.clone());
+        let (served, heard, count) = (logs.clone(), requests.clone(), sent.clone());
         server.spawn(async move {
             let mut open = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                let (acceptor, logs, asked, sent) = (acceptor.clone(), served.clone(), heard.clone(), count.clone());
+                let (acceptor, logs, requests, sent) = (acceptor.clone(), served.clone(), heard.clone(), count.clone());
                 open.spawn(async move {
                     if let Ok(stream) = acceptor.accept(stream).await {
-                        let _ = answer(stream, &logs, &asked, &sent).await;
+                        let _ = answer(stream, &logs, &requests, &sent).await;
                     }
                 });
             }
         });
-        Self { port, logs, asked, sent, _server: server }
+        Self { port, logs, requests, sent, _server: server }
     }
 
     /// Sets the log of `POD/CONTAINER` from now on; with `?previous`, the log of the previous run.
@@ -71,8 +71,8 @@ impl KubeletServer {
     }
 
     /// The paths that were requested, with their queries.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 
     /// How many bytes of a flood were sent.
@@ -84,7 +84,7 @@ impl KubeletServer {
 async fn answer<S: tokio::io::AsyncRead + AsyncWrite + Unpin>(
     mut stream: S,
     logs: &Mutex<BTreeMap<String, KubeletLog>>,
-    asked: &Mutex<Vec<String>>,
+    requests: &Mutex<Vec<String>>,
     sent: &AtomicU64,
 ) -> std::io::Result<()> {
     let mut head = Vec::new();
@@ -93,7 +93,7 @@ async fn answer<S: tokio::io::AsyncRead + AsyncWrite + Unpin>(
     }
     let head = String::from_utf8_lossy(&head).into_owned();
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    asked.lock().unwrap().push(path.clone());
+    requests.lock().unwrap().push(path.clone());
     // /containerLogs/NAMESPACE/POD/CONTAINER?…
     let (names, query) = path.split_once('?').unwrap_or((&path, ""));
     let names: Vec<&str> = names.split('/').skip(3).collect();

@@ -23,7 +23,7 @@ impl PrewarmJob {
         let follows_the_plan = has_all && matches!(asked.nodes, PrewarmNodes::NextStep | PrewarmNodes::StepAhead);
         match state {
             None if asked.by.is_rolldeck() || follows_the_plan => ImageWait::Coming,
-            None => ImageWait::NotAsked { by: asked.by.by.clone() },
+            None => ImageWait::NotRequested { by: asked.by.by.clone() },
             Some(failed @ PrewarmState::Failed { cause, .. }) => match failed.is_retried() {
                 true if asked.paused.is_some() => ImageWait::Paused,
                 retried => ImageWait::Failed { cause: cause.kind, retried },

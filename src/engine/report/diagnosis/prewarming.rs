@@ -20,7 +20,7 @@ pub(super) fn findings(snapshot: &Snapshot) -> (Vec<Finding>, HashSet<&Str>) {
     let tells_of = |wait: &ImageWait| match wait {
         ImageWait::Failed { .. } | ImageWait::NotTried { .. } => failed.is_some(),
         ImageWait::Paused => paused.is_some(),
-        ImageWait::Coming | ImageWait::NotAsked { .. } => false,
+        ImageWait::Coming | ImageWait::NotRequested { .. } => false,
     };
     let required = snapshot.requires_what_it_prewarms(prewarm);
     let told = snapshot.nodes.iter().filter(|node| required && node.image_wait().is_some_and(tells_of));

@@ -9,7 +9,7 @@ impl Observer {
     /// Notes a command that an operator gave.
     pub fn command_given(&mut self, (who, id): (&Str, CommandId), command: &Command, now: Timestamp) {
         self.last_command_at = now;
-        self.drives_again.asked(who);
+        self.drives_again.command_given(who);
         self.note_undo(command, now);
         self.note_asked((who, id), command, now);
         let goes_on = matches!(

@@ -14,15 +14,15 @@ pub(super) struct DrivesAgain {
     /// The process that made the last deletion.
     last: Option<Str>,
     /// Processes that were given a command since their last deletion.
-    asked: BTreeSet<Str>,
+    commanded: BTreeSet<Str>,
     /// Processes that deleted and were given no command since, each with the time at which another one deleted after it.
     followed: BTreeMap<Str, Timestamp>,
 }
 
 impl DrivesAgain {
     /// Notes that an operator gave a command to the process `who`.
-    pub(super) fn asked(&mut self, who: &Str) {
-        self.asked.insert(who.clone());
+    pub(super) fn command_given(&mut self, who: &Str) {
+        self.commanded.insert(who.clone());
         self.followed.remove(who);
     }
 
@@ -36,11 +36,11 @@ impl DrivesAgain {
         });
         if self.last.as_ref() != Some(by)
             && let Some(before) = self.last.replace(by.clone())
-            && !self.asked.contains(&before)
+            && !self.commanded.contains(&before)
         {
             self.followed.insert(before, *at);
         }
-        self.asked.remove(by);
+        self.commanded.remove(by);
         broken
     }
 }

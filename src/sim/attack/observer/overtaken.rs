@@ -59,7 +59,7 @@ struct LateRequest {
 /// The requests that are not settled.
 #[derive(Debug, Default)]
 pub(super) struct Overtaken {
-    asked: Vec<LateRequest>,
+    requests: Vec<LateRequest>,
     /// The unsettled requests for another template, each with its process. Later requests of that process are for the rollout that this one
     /// begins, whatever was set for the rollout before.
     changing: Vec<(Str, CommandId)>,
@@ -67,7 +67,7 @@ pub(super) struct Overtaken {
 
 impl Overtaken {
     pub(super) fn settled(&mut self, who: &Str, id: CommandId) {
-        self.asked.retain(|asked| asked.who != *who || asked.id != id);
+        self.requests.retain(|asked| asked.who != *who || asked.id != id);
         self.changing.retain(|(by, given)| by != who || *given != id);
     }
 }
@@ -98,16 +98,16 @@ impl Observer {
             set_since: None,
             changed_since: None,
         };
-        self.overtaken.asked.push(asked);
+        self.overtaken.requests.push(asked);
     }
 
     /// Checks a write of the record by a console or somebody else; `was` is the record before.
     pub(super) fn check_overtaken(&mut self, was: Option<&Record>, by: Option<&Str>, at: Timestamp) {
         let Some(is) = self.records.now().and_then(Option::as_ref).map(|is| &is.intent) else {
             // A request for a rollout that is over is refused.
-            self.overtaken.asked.retain(|asked| asked.without_record);
+            self.overtaken.requests.retain(|asked| asked.without_record);
             // Values that others set in the deleted record are gone with it.
-            for asked in &mut self.overtaken.asked {
+            for asked in &mut self.overtaken.requests {
                 (asked.set_since, asked.changed_since) = (None, None);
             }
             return;
@@ -120,7 +120,7 @@ impl Observer {
             let (before, now) = (sets.value(was), sets.value(is));
             let changes_itself = self.overtaken.changing.iter().any(|(who, _)| Some(who) == by);
             let mine = |asked: &&LateRequest| asked.sets == sets && Some(&asked.who) == by && !changes_itself;
-            let asked = &self.overtaken.asked;
+            let asked = &self.overtaken.requests;
             // If one process has several requests, the observer cannot tell which of them was written.
             if before != now
                 && let (Some(late), 1) = (asked.iter().find(mine), asked.iter().filter(mine).count())
@@ -135,7 +135,7 @@ impl Observer {
             }
             let is_of_others = |asked: &&mut LateRequest| asked.sets == sets && Some(&asked.who) != by;
             let other = || by.cloned().unwrap_or_else(|| "somebody".into());
-            for asked in self.overtaken.asked.iter_mut().filter(is_of_others) {
+            for asked in self.overtaken.requests.iter_mut().filter(is_of_others) {
                 if before != now {
                     asked.set_since = Some((other(), now.clone())).filter(|_| !asked.seen.contains(&now));
                 }

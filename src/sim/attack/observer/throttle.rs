@@ -31,7 +31,7 @@ struct Judged {
     since: Timestamp,
     slack: Duration,
     /// The request for pre-warming and the request to try again, if any. Another request ends the wait.
-    asked: (By, Option<By>),
+    request: (By, Option<By>),
     /// Since when the driver of that time drove. Another driver knows nothing of the refusal.
     driver_since: Timestamp,
     /// Since when the present driver drives.
@@ -42,7 +42,7 @@ impl RegistryThrottle {
     /// Says that a pod was made although no pull may be tried now.
     pub(super) fn is_ignored(&self, asked: &[&Prewarm], at: Timestamp) -> Option<String> {
         let judged = self.judged.as_ref()?;
-        let same = asked.iter().all(|asked| (asked.by.clone(), asked.retried.clone()) == judged.asked);
+        let same = asked.iter().all(|asked| (asked.by.clone(), asked.retried.clone()) == judged.request);
         let drives = judged.driver_since == judged.drives_since;
         let waits = judged.since + judged.slack < at && at < judged.since + WAITS;
         (same && drives && waits).then(|| {
@@ -77,7 +77,7 @@ impl Observer {
             self.throttle.judged = Some(Judged {
                 since: at,
                 slack: self.slack,
-                asked: (asked.by.clone(), asked.retried.clone()),
+                request: (asked.by.clone(), asked.retried.clone()),
                 driver_since: since,
                 drives_since: since,
             });

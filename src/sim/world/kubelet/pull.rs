@@ -42,7 +42,7 @@ impl Kubelet {
 
     /// Requests an image for a container.
     pub(super) fn want_image(&mut self, pod: &Str, container: usize, image: &Str, env: &mut Env) {
-        let wanted = WantedPull { pod: pod.clone(), container, image: image.clone(), asked_at: env.now };
+        let wanted = WantedPull { pod: pod.clone(), container, image: image.clone(), requested_at: env.now };
         self.pulls.queue.push_back(wanted);
         self.next_pulls(env);
     }
@@ -105,8 +105,12 @@ impl Kubelet {
         let wanted = &active.wanted;
         self.images.add(&wanted.image, &served.id, served.bytes, env.now);
         self.pulls.back_off.remove(&(wanted.pod.clone(), wanted.image.clone()));
-        let message =
-            words::pulled(&wanted.image, env.now.since(active.began_at), env.now.since(wanted.asked_at), served.bytes);
+        let message = words::pulled(
+            &wanted.image,
+            env.now.since(active.began_at),
+            env.now.since(wanted.requested_at),
+            served.bytes,
+        );
         self.note_container(&wanted.pod, wanted.container, EventType::Normal, "Pulled", message, env);
         self.pulled(&wanted.pod, wanted.container, &Pulled::Done, env);
     }

@@ -23,7 +23,7 @@ pub(super) struct WantedPull {
     pub(super) pod: Str,
     pub(super) container: usize,
     pub(super) image: Str,
-    pub(super) asked_at: Timestamp,
+    pub(super) requested_at: Timestamp,
 }
 
 #[derive(Debug)]
