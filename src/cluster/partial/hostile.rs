@@ -6,10 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::cluster::clip::tests::{hostile, is_bounded};
 use crate::cluster::clip::{CHANGE_CAUSE, MESSAGE, NAME};
-use crate::engine::model::facts::{
-    ClusterEvent, ContainerFact, ContainerState, ControllerRef, DaemonSetFact, LeaseFact, NodeFact, PodFact,
-    ReportedBy, RevisionFact,
-};
+use crate::engine::model::facts::{ClusterEvent, ControllerRef, DaemonSetFact, LeaseFact, ReportedBy, RevisionFact};
 use crate::engine::model::node_details::NodeDetail;
 
 /// A text for people, and the most bytes that it may have.
@@ -19,7 +16,7 @@ fn shown(texts: impl IntoIterator<Item = Str>, limit: usize) -> impl Iterator<It
     texts.into_iter().map(move |text| (text, limit))
 }
 
-/// Every field of each fact is named here, so that the author of a new field decides whether people see it. Fields that
+/// Every field of the other facts is named here, so that the author of a new field decides whether people see it. Fields that
 /// identify, are compared or are written back are whole.
 fn of_event(fact: ClusterEvent) -> Vec<Shown> {
     let ClusterEvent {
@@ -39,67 +36,37 @@ fn of_event(fact: ClusterEvent) -> Vec<Shown> {
     shown(names, NAME).chain(shown([message], MESSAGE)).collect()
 }
 
-fn of_pod(fact: PodFact) -> Vec<Shown> {
-    let PodFact {
-        uid: _,
-        name: _,
-        resource_version: _,
-        node: _,
-        bound: _,
-        owner: _,
-        revision: _,
-        template_generation: _,
-        created_at: _,
-        deletion_at: _,
-        deletion_grace_secs: _,
-        finalizers,
-        phase: _,
-        ready: _,
-        ready_since: _,
-        reason,
-        message,
-        containers,
-        always_pulled: _,
-    } = fact;
-    let mut texts: Vec<Shown> = shown(finalizers.iter().cloned().chain(reason), NAME).collect();
-    texts.extend(shown(message, MESSAGE));
-    for container in containers {
-        let ContainerFact { name: _, role: _, image_present: _, state, last_end, last_exit: _, restarts: _, ready: _ } =
-            container;
-        texts.extend(shown(last_end, NAME));
-        match state {
-            ContainerState::Waiting { reason, message }
-            | ContainerState::Terminated { reason, exit_code: _, message } => {
-                texts.extend(shown([reason], NAME).chain(shown(message, MESSAGE)));
-            }
-            ContainerState::Running { since: _ } => {}
-        }
-    }
+/// The fields of pods, containers and nodes whose texts identify something, are compared or are written by this program, and so are whole.
+const WHOLE: [&str; 11] = [
+    "uid",
+    "name",
+    "resource_version",
+    "node",
+    "owner",
+    "revision",
+    "always_pulled",
+    "labels",
+    "taints",
+    "pressure",
+    "images",
+];
+
+/// All texts of a pod or of a node but those, so that a new one is bounded or named there.
+fn of_fact(fact: impl serde::Serialize) -> Vec<Shown> {
+    let mut texts = Vec::new();
+    texts_within("", &serde_json::to_value(fact).unwrap(), &mut texts);
     texts
 }
 
-fn of_node(fact: NodeFact) -> Vec<Shown> {
-    shown(texts_of_node(fact).into_iter().flatten(), NAME).collect()
-}
-
-fn texts_of_node(fact: NodeFact) -> Vec<Option<Str>> {
-    let NodeFact {
-        name: _,
-        version: _,
-        created_at: _,
-        labels: _,
-        taints: _,
-        unschedulable: _,
-        ready: _,
-        ready_since: _,
-        ready_reason,
-        pressure: _,
-        images: _,
-        lists_all_images: _,
-        clock_skew_millis: _,
-        details,
-    } = fact;
-    std::iter::once(ready_reason).chain(NodeDetail::ALL.map(|detail| details.get(detail).cloned())).collect()
+/// Gathers the texts of the field of that name, and of those within it.
+fn texts_within(field: &str, value: &Value, texts: &mut Vec<Shown>) {
+    match value {
+        _ if WHOLE.contains(&field) => {}
+        Value::String(text) => texts.push((text.as_str().into(), if field == "message" { MESSAGE } else { NAME })),
+        Value::Array(items) => items.iter().for_each(|item| texts_within(field, item, texts)),
+        Value::Object(fields) => fields.iter().for_each(|(field, value)| texts_within(field, value, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 fn of_lease(fact: LeaseFact) -> Vec<Shown> {
@@ -170,13 +137,13 @@ fn read_all(text: &str, keeps: impl Fn(&str) -> bool) -> Vec<Shown> {
     ] {
         let pod = infested(pod);
         let wire = serde_json::from_str::<PodWire<'_>>(&pod).unwrap();
-        texts.extend(of_pod(wire.fact(&mut interner)));
-        texts.extend(wire.warm_fact(&mut interner).map(|warm| of_pod(warm.pod)).into_iter().flatten());
+        texts.extend(of_fact(wire.fact(&mut interner)));
+        texts.extend(wire.warm_fact(&mut interner).map(|warm| of_fact(warm.pod)).into_iter().flatten());
     }
     let node = infested(&fixture(include_str!("fixtures/node.json")));
     let mut wanted = Wanted::default();
     wanted.add([&Str::from(text)]);
-    texts.extend(of_node(serde_json::from_str::<NodeWire<'_>>(&node).unwrap().fact(&wanted, &mut interner)));
+    texts.extend(of_fact(serde_json::from_str::<NodeWire<'_>>(&node).unwrap().fact(&wanted, &mut interner)));
     let daemonset = infested(&fixture(include_str!("fixtures/daemonset.json")));
     // A quantity that is none is an error, whose words are bounded as those of every failure are.
     let _ = serde_json::from_str::<FleetWire<'_>>(&daemonset).map(|wire| wire.partial());
@@ -241,10 +208,17 @@ fn keeps_its_state(field: &str) -> bool {
 fn a_node_has_every_text_that_is_read_of_it() {
     let node = include_str!("fixtures/node.json");
     let wire = serde_json::from_str::<NodeWire<'_>>(node).unwrap();
-    for (nth, text) in texts_of_node(wire.fact(&Wanted::default(), &mut Interner::default())).into_iter().enumerate() {
+    let fact = serde_json::to_value(wire.fact(&Wanted::default(), &mut Interner::default())).unwrap();
+    // What is derived from fields that have texts of their own has none.
+    let missing =
+        fact.as_object().unwrap().iter().filter(|(field, value)| value.is_null() && *field != "clock_skew_millis");
+    assert_eq!(missing.map(|(field, _)| field).collect::<Vec<_>>(), [""; 0], "not in fixtures/node.json");
+    for detail in NodeDetail::ALL {
+        let text = &fact["details"][detail.reported()];
         assert!(
-            text.is_some_and(|text| !text.is_empty()),
-            "text {nth} of `texts_of_node` is not in fixtures/node.json"
+            text.as_str().is_some_and(|text| !text.is_empty()),
+            "{} is not in fixtures/node.json",
+            detail.reported()
         );
     }
 }

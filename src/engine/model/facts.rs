@@ -22,6 +22,7 @@ use super::time::Timestamp;
 
 /// A condition's status, as Kubernetes has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[cfg_attr(test, derive(Serialize))]
 pub enum ConditionStatus {
     /// `True`.
     True,
@@ -49,6 +50,7 @@ pub const REPORTED_IMAGES: usize = 50;
 
 /// A node, as far as rollouts care.
 #[derive(Clone, PartialEq, Debug, Default, Hash)]
+#[cfg_attr(test, derive(Serialize))]
 pub struct NodeFact {
     /// Its name, by which pods refer to it.
     pub name: Str,
@@ -86,6 +88,7 @@ pub struct NodeFact {
 
 /// An image that a node lists in `status.images`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(test, derive(Serialize))]
 pub struct ListedImage {
     /// One of its names.
     pub name: Str,
@@ -103,6 +106,7 @@ impl Hash for ListedImage {
 
 /// A pod's phase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[cfg_attr(test, derive(Serialize))]
 pub enum PodPhase {
     /// Not all containers have run yet.
     #[default]
@@ -119,6 +123,7 @@ pub enum PodPhase {
 
 /// What a container does right now.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(test, derive(Serialize))]
 pub enum ContainerState {
     /// Not started: `waiting.reason` and `waiting.message`.
     Waiting {
@@ -145,6 +150,7 @@ pub enum ContainerState {
 
 /// A container's status.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(test, derive(Serialize))]
 pub struct ContainerFact {
     /// Its name in the pod.
     pub name: Str,
@@ -183,6 +189,7 @@ impl ContainerFact {
 
 /// A pod of a DaemonSet.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[cfg_attr(test, derive(Serialize))]
 pub struct PodFact {
     /// `metadata.uid`: the pod's identity.
     pub uid: Str,

@@ -26,6 +26,7 @@ pub enum TaintEffect {
 
 /// Whether a container is one of `spec.initContainers`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[cfg_attr(test, derive(Serialize))]
 pub enum ContainerRole {
     /// Runs to its end before the main ones start.
     Init,

@@ -18,6 +18,7 @@ use crate::engine::model::inspection::{
 use crate::engine::model::occupancy::{HeldResource, NodeOccupancy, ResourceHolder};
 use crate::engine::model::printable::tests::HOSTILE;
 use crate::engine::report::snapshot::{NodeView, PlanView, Snapshot};
+use crate::tui::columns::nodes::{NODE_COLUMNS, NodeTable};
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::Overlay;
 use crate::tui::node_page::NodeTab;
@@ -385,34 +386,34 @@ fn names_of_conditions_are_shown_in_full() {
     assert!(console.screen().contains(&format!(" {NAME} True")), "{}", console.screen());
 }
 
-/// The values of a node that the lines of its page do not tell, and why.
-const NOT_IN_ITS_LINES: [(&str, &str); 5] = [
+/// The values of a node that the console tells neither on its page nor in a column, and why.
+const NOT_SHOWN: [(&str, &str); 3] = [
     ("cause_since", "its state is told with the time since when it is in trouble"),
     ("crash_loop", "its cause tells the same"),
     ("lost_readiness", "its cause tells the same"),
-    ("name", "it is the title of the page"),
-    ("site", "its labels contain it"),
 ];
 
 /// A value that is missing here is told to nobody who looks at a node.
 #[test]
-fn a_page_tells_every_value_of_its_node() {
-    let page = |node: &NodeView| {
+fn every_value_of_a_node_is_on_its_page_or_in_a_column() {
+    let shown = |node: &NodeView| {
         let plan = PlanView { selector: "line=line1".parse().ok(), ..running().plan };
-        let console =
-            TestConsole::on(Snapshot { plan, nodes: [node.clone()].into(), ..running() }, 200, 50).typed("l1");
-        node_lines(&console.model).join("\n")
+        let snapshot = Snapshot { plan, nodes: [node.clone()].into(), ..running() };
+        let table = NodeTable::of(&snapshot);
+        let cells: Vec<_> = NODE_COLUMNS.iter().map(|column| (column.cell)(node, &table, 400).0).collect();
+        (node_lines(&TestConsole::on(snapshot, 200, 50).typed("l1").model), cells)
     };
-    let known = NodeView::known(1);
+    let (known, unknown) = (NodeView::known(1), NodeView::unknown("ipc"));
     let by_the_rollout = NodeView { down_by: None, ..known.clone() };
     let not_eligible = NodeView { eligible: false, ..known.clone() };
-    let mut told = BTreeSet::new();
+    let mut untold: BTreeSet<&str> = known.with_each_field_of(&unknown).into_iter().map(|(field, _)| field).collect();
     for node in [known, by_the_rollout, not_eligible] {
-        let all = page(&node);
-        let changed = node.with_each_field_of(&NodeView::unknown("ipc"));
-        told.extend(changed.into_iter().filter(|(_, changed)| page(changed) != all).map(|(field, _)| field));
+        let all = shown(&node);
+        for (field, changed) in node.with_each_field_of(&unknown) {
+            if shown(&changed) != all {
+                untold.remove(field);
+            }
+        }
     }
-    let fields = NodeView::known(1).with_each_field_of(&NodeView::unknown("ipc")).into_iter().map(|(field, _)| field);
-    let untold: BTreeSet<&str> = fields.filter(|field| !told.contains(field)).collect();
-    assert_eq!(untold, NOT_IN_ITS_LINES.map(|(field, _)| field).into());
+    assert_eq!(untold, NOT_SHOWN.map(|(field, _)| field).into());
 }
