@@ -51,7 +51,7 @@ async fn list(rollout: &Rollout, snapshot: Arc<Snapshot>, output: &mut Output) -
     let on_nodes: HashMap<Str, ImagesOnNodes> = rollout.images_on_nodes().await?.into_iter().collect();
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => {
-            output.value(&json::RevisionHistoryJson::new(&snapshot, &on_nodes))?
+            output.value(&json::RevisionHistoryJson::new(&snapshot, &on_nodes))?;
         }
         OutputFormat::Text => {
             let mut table = history_table(&snapshot, &on_nodes);

@@ -50,7 +50,7 @@ pub(crate) struct StatusJson<'a> {
     halt: Option<&'a Halt>,
     /// A comparison of updated and other nodes, per site in which an updated node went down lately.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    comparisons: Vec<ComparisonJson<'a>>,
+    comparisons: Vec<SiteComparisonJson<'a>>,
     /// The beginning of the rollout to the present target.
     started_at: Option<Timestamp>,
     /// The end of the last rollout, while none is under way and Events still report it.
@@ -160,7 +160,7 @@ impl<'a> StatusJson<'a> {
             requested_change: snapshot.requested_change.as_deref(),
             paused: snapshot.paused.as_ref(),
             halt: snapshot.halt.as_ref(),
-            comparisons: snapshot.comparisons.iter().map(ComparisonJson::new).collect(),
+            comparisons: snapshot.comparisons.iter().map(SiteComparisonJson::new).collect(),
             started_at: snapshot.target_began(),
             last_rollout: snapshot
                 .last_rollout()
@@ -347,13 +347,13 @@ impl NextStepJson {
 
 /// A comparison of nodes that went down, in numbers and in words.
 #[derive(Serialize)]
-struct ComparisonJson<'a> {
+struct SiteComparisonJson<'a> {
     #[serde(flatten)]
     counts: &'a Comparison,
     text: String,
 }
 
-impl<'a> ComparisonJson<'a> {
+impl<'a> SiteComparisonJson<'a> {
     fn new(counts: &'a Comparison) -> Self {
         Self { counts, text: counts.to_string() }
     }
