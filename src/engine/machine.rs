@@ -15,6 +15,7 @@ pub(crate) mod lost_record;
 mod next_step;
 pub(super) mod old_pods;
 pub(crate) mod pace;
+pub(crate) mod placement;
 pub(super) mod prewarm;
 pub(super) mod release;
 pub(crate) mod rollout_events;

@@ -105,7 +105,12 @@ fn what_others_changed_is_told_as_far_as_it_is_known() {
     assert!(told.contains(words) && told.contains("The record of the rollout is gone with its Lease"), "{told}");
     changed.template_revision = Some("hash3".into());
     let by = Some("kubectl-set".into());
-    changed.alarms.push(Alarm::TemplateChanged { by, change: Default::default(), suspend_hint: None });
+    changed.alarms.push(Alarm::TemplateChanged {
+        by,
+        change: Default::default(),
+        suspend_hint: None,
+        elsewhere: Vec::new(),
+    });
     assert!(text(&changed).contains("known of, by kubectl-set, as managedFields tell"), "{}", text(&changed));
     // `kubectl rollout undo`: the time at which the earlier template was recorded stays.
     let mut put_back = Snapshot::clone(&snapshot);

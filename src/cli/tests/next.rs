@@ -36,6 +36,7 @@ fn changed_by_others(phase: Phase) -> Snapshot {
         by: Some("kubectl-set".into()),
         change: ": agent v1.9.0 → v2.0.0".into(),
         suspend_hint: None,
+        elsewhere: Vec::new(),
     };
     Snapshot { phase, alarms: vec![alarm], ..held_by_nobody() }
 }

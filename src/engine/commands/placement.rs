@@ -1,43 +1,32 @@
 //! Going back to a revision that places its pods elsewhere: another node selector, affinity or tolerations.
 //!
-//! Whatever the update strategy, the controller applies a template's placement at once and to all nodes (docs/kubernetes.md,
-//! *Creating and deleting pods*): it creates a pod on every node that should have one and has none, and deletes those on nodes
-//! that must not have one. No budget limits that, so the preview says it before the template is written.
+//! The controller applies a template's placement at once and to all nodes (`machine/placement.rs`), so the preview says it before the template is
+//! written.
 
 use std::borrow::Cow;
 
 use crate::engine::assess::rows::Assessment;
 use crate::engine::machine::Engine;
+use crate::engine::machine::placement::Placement;
 use crate::engine::model::Str;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::record::{Change, Intent};
 use crate::engine::model::template::Template;
-use crate::engine::rules::eligibility::{eligibility, ineligible_because};
+use crate::engine::rules::eligibility::eligibility;
 
 /// The most nodes that are named in a sentence.
 const NAMED: usize = 5;
 
-/// The changes that a template's placement makes to the present one; nodes in natural order.
-#[derive(Debug, Default)]
-pub(crate) struct Placement {
-    /// Nodes that get a pod.
-    gains: Vec<Str>,
-    /// Nodes whose pod is deleted, and why.
-    loses: Vec<(Str, Option<Ineligible>)>,
-    /// Nodes whose pod may stay, but is not made again once it is gone, and why.
-    keeps: Vec<(Str, Option<Ineligible>)>,
-}
-
 impl Placement {
     /// How much it can break: no budget limits what the controller deletes by itself.
-    pub(crate) fn danger(&self) -> Danger {
+    pub(super) fn danger(&self) -> Danger {
         if self.loses.is_empty() { Danger::None } else { Danger::ExceedsBudget }
     }
 
     /// The changes in words, one sentence per line; empty if nothing changes.
-    pub(crate) fn in_words(&self) -> Vec<String> {
+    pub(super) fn in_words(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if !self.loses.is_empty() {
             lines.push(format!(
@@ -86,26 +75,7 @@ fn named(nodes: &[(Str, Option<Ineligible>)]) -> String {
 impl Engine {
     /// The changes that the placement of the revision that is gone back to makes; none if the template is not known.
     pub(super) fn placement_of(&self, intent: &Intent) -> Placement {
-        let mut placement = Placement::default();
-        let Some(template) = self.template_gone_back_to(intent) else { return placement };
-        let mut order: Vec<usize> = (0..self.view.nodes.len()).collect();
-        order.sort_by_key(|node| self.natural_ranks().get(*node).copied());
-        for node in order {
-            let entry = &self.view.nodes[node];
-            let Some(fact) = &entry.fact else { continue };
-            let (now, then) = (entry.eligibility, eligibility(fact, &template));
-            let has_pod = self.assessment.row(node).is_some_and(|row| row.pod.is_some());
-            let why = || ineligible_because(fact, &template);
-            match (now.in_fleet, then.in_fleet) {
-                (false, true) if then.should_run && !has_pod => placement.gains.push(entry.name.clone()),
-                (_, false) if has_pod && now.should_continue && !then.should_continue => {
-                    placement.loses.push((entry.name.clone(), why()));
-                }
-                (true, false) if has_pod => placement.keeps.push((entry.name.clone(), why())),
-                _ => {}
-            }
-        }
-        placement
+        self.template_gone_back_to(intent).map(|template| self.placement_put_back(&template)).unwrap_or_default()
     }
 
     fn template_gone_back_to(&self, intent: &Intent) -> Option<Template> {

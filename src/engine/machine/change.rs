@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::Engine;
+use super::placement::placing_field;
 use crate::engine::model::Str;
 use crate::engine::model::image::without_user;
 use crate::engine::model::record::{Change, Intent, Paused};
@@ -81,24 +82,33 @@ impl Engine {
         Paused { why: Some(why.into()), ..paused.clone() }
     }
 
-    /// The change that somebody else made to the template, in words: `: agent v2 → v1, where the rollout came from`. Fields other than images are
-    /// named without their values: `: annotations[kubectl.kubernetes.io/restartedAt]`. Empty where the revision of the target is gone.
+    /// The change that somebody else made to the template, in words: `: agent v2 → v1, where the rollout came from`. Fields by which pods are placed
+    /// are named with their values, and with the nodes that are no longer meant; other fields without: `: annotations[kubectl.kubernetes.io/restartedAt]`.
+    /// Empty where the revision of the target is gone.
     pub(crate) fn template_of_others_in_words(&self, intent: &Intent) -> String {
         let images = self.images_changed(intent.target.as_ref(), self.view.current.as_ref());
         let came_from = self.progress.origin.is_some() && self.progress.origin == self.view.current;
         let mut words: Vec<String> = images.iter().map(ToString::to_string).collect();
         let (target, current) = (intent.target.as_ref(), self.view.current.as_ref());
         let template = |hash: &Str| self.view.revision(hash).map(|revision| &revision.template);
-        if let (true, Some(from), Some(to)) = (words.is_empty(), target.and_then(template), current.and_then(template))
-        {
-            let fields = diff::changes(from, to);
-            words.extend(fields.iter().take(FIELDS_NAMED).map(|field| field.path.clone()));
-            words.extend(
-                fields.len().checked_sub(FIELDS_NAMED).filter(|more| *more > 0).map(|more| format!("and {more} more")),
-            );
+        if let (Some(from), Some(to)) = (target.and_then(template), current.and_then(template)) {
+            let mut fields: Vec<String> = Vec::new();
+            for change in diff::changes(from, to) {
+                match placing_field(&change) {
+                    Some(placing) => fields.push(placing),
+                    None if images.is_empty() => fields.push(change.path),
+                    None => {}
+                }
+            }
+            let more = fields.len().saturating_sub(FIELDS_NAMED);
+            words.extend(fields.into_iter().take(FIELDS_NAMED));
+            words.extend((more > 0).then(|| format!("and {more} more")));
         }
         words.extend(came_from.then(|| "where the rollout came from".to_owned()));
-        if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
+        let placement = self.placement_of_others_in_words(intent);
+        let words = Some(words.join(", ")).filter(|words| !words.is_empty());
+        let parts: Vec<String> = words.into_iter().chain(placement).collect();
+        if parts.is_empty() { String::new() } else { format!(": {}", parts.join("; ")) }
     }
 
     pub(crate) fn change_words(&self, change: &Change) -> String {

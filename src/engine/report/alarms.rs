@@ -5,6 +5,7 @@ use std::mem::discriminant;
 use std::time::Duration;
 
 use super::snapshot::Alarm;
+use super::snapshot::alarm::AtOnce;
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
 use crate::engine::lease::lock::Want;
@@ -208,7 +209,16 @@ impl Engine {
         let owners = self.view.daemonset.as_ref().map(|daemonset| &daemonset.owners);
         let suspend_hint = self.suspend_hint(owners.and_then(|owners| owners.template.as_ref()));
         let change = self.template_of_others_in_words(intent).into();
-        Alarm::TemplateChanged { by: self.who_set_the_template(), change, suspend_hint }
+        // Those to which a roll back, or the way back to the target, may lead.
+        let back = [intent.target.as_ref(), self.progress.origin.as_ref()];
+        let count = |nodes: usize| u32::try_from(nodes).unwrap_or(u32::MAX);
+        let elsewhere = back.into_iter().flatten().filter_map(|hash| {
+            let placement = self.placement_put_back(&self.view.revision(hash)?.template);
+            let at_once = AtOnce { makes: count(placement.gains.len()), deletes: count(placement.loses.len()) };
+            (at_once != AtOnce::default()).then(|| (hash.clone(), at_once))
+        });
+        let elsewhere = elsewhere.collect();
+        Alarm::TemplateChanged { by: self.who_set_the_template(), change, suspend_hint, elsewhere }
     }
 
     fn idle_alarm(&self, now: Timestamp) -> Option<Alarm> {

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use super::snapshot::alarm::AtOnce;
 use super::snapshot::{Alarm, Phase, Snapshot};
 use crate::engine::model::Str;
 use crate::engine::model::step_ahead::StepAhead;
@@ -47,6 +48,8 @@ pub enum Remedy {
         revision: i64,
         /// How many nodes are not at it.
         left: u32,
+        /// What its controller does at once, where it is placed elsewhere.
+        at_once: AtOnce,
     },
     /// Go back from somebody else's template to the target of the rollout, which is this revision.
     BackToTarget {
@@ -54,6 +57,8 @@ pub enum Remedy {
         revision: i64,
         /// How many nodes are not at it.
         left: u32,
+        /// What its controller does at once, where it is placed elsewhere.
+        at_once: AtOnce,
     },
     /// Set `OnDelete` again at each strategy drift from now on.
     EnforceOnDelete,
@@ -124,15 +129,20 @@ impl fmt::Display for Remedy {
             Self::ResumeWithTemplate => f.write_str("rolls out the template as it is now, from before its first step"),
             Self::ResumePastFailures => f.write_str("resumes, the failures so far accepted"),
             Self::Undo => f.write_str("rolls back"),
-            Self::UndoTo { revision, left } => write!(f, "rolls back to revision {revision}, {}", not_at_it(*left)),
-            Self::BackToTarget { left: 0, .. } => {
-                f.write_str("goes back to the target of the rollout: every node is at it, and no pod is replaced")
+            Self::UndoTo { revision, left, at_once } => {
+                write!(f, "rolls back to revision {revision}, {}{at_once}", not_at_it(*left))
             }
-            Self::BackToTarget { left, .. } => {
+            Self::BackToTarget { left: 0, at_once, .. } => {
+                write!(
+                    f,
+                    "goes back to the target of the rollout: every node is at it, and no pod is replaced{at_once}"
+                )
+            }
+            Self::BackToTarget { left, at_once, .. } => {
                 let go = if *left == 1 { "goes" } else { "go" };
                 write!(
                     f,
-                    "goes back to the target of the rollout: {}, and {go} whatever the steps say",
+                    "goes back to the target of the rollout: {}, and {go} whatever the steps say{at_once}",
                     not_at_it(*left)
                 )
             }
@@ -152,6 +162,21 @@ impl fmt::Display for Remedy {
             Self::SetLimits { .. } => f.write_str("confirms these limits: where it had others, name those"),
             Self::DropUnreadableRecord => f.write_str("drops the record and restores the strategy"),
             Self::DropForeignRecord => f.write_str("drops the record of the earlier DaemonSet"),
+        }
+    }
+}
+
+/// `; its controller makes pods on 90 nodes at once`, to be put behind a way back; empty where it does nothing.
+impl fmt::Display for AtOnce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let on = |count: u32| if count == 1 { "1 node".to_owned() } else { format!("{count} nodes") };
+        match (self.makes, self.deletes) {
+            (0, 0) => Ok(()),
+            (makes, 0) => write!(f, "; its controller makes pods on {} at once", on(makes)),
+            (0, deletes) => write!(f, "; its controller deletes the pods on {} at once", on(deletes)),
+            (makes, deletes) => {
+                write!(f, "; its controller makes pods on {} and deletes those on {} at once", on(makes), on(deletes))
+            }
         }
     }
 }
@@ -239,27 +264,33 @@ impl Snapshot {
             }
             _ => true,
         });
-        if matches!(alarm, Alarm::TemplateChanged { .. }) {
-            remedies = remedies.into_iter().flat_map(|remedy| self.ways_back(remedy)).collect();
+        if let Alarm::TemplateChanged { elsewhere, .. } = alarm {
+            remedies = remedies.into_iter().flat_map(|remedy| self.ways_back(remedy, elsewhere)).collect();
         }
         remedies
     }
 
     /// A roll back from a template of somebody else, with the revision to which it leads. Where fewer nodes have to move for it, the way back to
     /// the target of the rollout is offered, too.
-    fn ways_back(&self, remedy: Remedy) -> Vec<Remedy> {
+    fn ways_back(&self, remedy: Remedy, elsewhere: &[(Str, AtOnce)]) -> Vec<Remedy> {
         let number = |hash: &Str| self.revisions.iter().find(|revision| revision.hash == *hash)?.number;
         let not_at = |hash: &Str| {
             let nodes = self.nodes.iter().filter(|node| node.eligible && node.revision_hash() != Some(hash));
             u32::try_from(nodes.count()).unwrap_or(u32::MAX)
         };
+        let at_once = |hash: &Str| {
+            let known = elsewhere.iter().find(|(placed, _)| placed == hash);
+            known.map(|(_, at_once)| *at_once).unwrap_or_default()
+        };
         let back = self.roll_back.as_ref().ok().filter(|_| remedy == Remedy::Undo);
         let Some((hash, revision)) = back.and_then(|hash| Some((hash, number(hash)?))) else { return vec![remedy] };
-        let undo = Remedy::UndoTo { revision, left: not_at(hash) };
+        let undo = Remedy::UndoTo { revision, left: not_at(hash), at_once: at_once(hash) };
         let target =
             self.to.as_ref().filter(|to| to.hash != *hash && self.template_revision.as_ref() != Some(&to.hash));
-        let to_target =
-            target.and_then(|to| Some(Remedy::BackToTarget { revision: number(&to.hash)?, left: not_at(&to.hash) }));
+        let to_target = target.and_then(|to| {
+            let (left, at_once) = (not_at(&to.hash), at_once(&to.hash));
+            Some(Remedy::BackToTarget { revision: number(&to.hash)?, left, at_once })
+        });
         let fewer =
             to_target.filter(|remedy| matches!(remedy, Remedy::BackToTarget { left, .. } if *left < not_at(hash)));
         [Some(undo), fewer].into_iter().flatten().collect()

@@ -2,7 +2,7 @@
 //!
 //! The words are here, as `Display`, so that console, command line and JSON use the same ones. Glyphs and colours are not.
 
-mod alarm;
+pub mod alarm;
 mod counterparts;
 mod node_view;
 mod node_views;

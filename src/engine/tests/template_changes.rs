@@ -327,3 +327,77 @@ fn who_would_drive_a_template_of_others_is_told_that_it_pauses_at_once() {
     assert_eq!(snapshot.doing().to_string(), "template changed by others");
     assert_eq!(snapshot.guidance().unwrap().waits, "template changed by others; nobody drives");
 }
+
+/// Two of ten nodes are updated when a colleague narrows the node selector: the controller deletes seven pods at once.
+fn narrowed() -> (FakeCluster, FakeConsole) {
+    let placed = |image: &str, zone: Option<&str>| {
+        let mut spec = serde_json::json!({"containers": [{"name": "agent", "image": image}]});
+        if let Some(zone) = zone {
+            spec["nodeSelector"] = serde_json::json!({"zone": zone});
+        }
+        Template::from_json(serde_json::json!({"spec": spec}))
+    };
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ada");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash2"), 2);
+    fake.set_template(placed("agent:v2", Some("canary")));
+    fake.reconcile();
+    let left_out: Vec<crate::engine::model::Str> = fake
+        .pods
+        .values()
+        .filter(|pod| pod.node.as_ref().is_some_and(|node| !["n1", "n2", "n3"].contains(&&**node)))
+        .map(|pod| pod.uid.clone())
+        .collect();
+    left_out.iter().for_each(|uid| fake.take_pod(uid));
+    console.run_for(&mut fake, 5);
+    (fake, console)
+}
+
+/// Nothing but the node selector differs, and its controller has emptied seven nodes: the alarm, the refused step, the dialog of a resume and the
+/// timeline say the value and the nodes.
+#[test]
+fn a_node_selector_that_somebody_else_narrows_is_told_with_its_value_and_the_nodes_that_are_no_longer_meant() {
+    let (fake, mut console) = narrowed();
+    let snapshot = console.snapshot(&fake);
+    let change = ": nodeSelector.zone: added canary; 7 nodes no longer run it: n4, n5, n6, … (node selector \
+                  zone=canary does not match)";
+    let alarm = snapshot.alarms[0].to_string();
+    assert_eq!(alarm, format!("the template was changed in the middle of the rollout{change}"));
+    let resume = console.engine.preview(&Command::Resume, fake.now).unwrap();
+    let says = format!("Rolls out the template as somebody else changed it{change}.");
+    assert!(resume.effects.contains(&says), "{:?}", resume.effects);
+    let Some(Err(none)) = &snapshot.plan.next else { panic!("{:?}", snapshot.plan.next) };
+    assert!(none.to_string().contains(change), "{none}");
+    let told: Vec<String> = snapshot.timeline.iter().map(ToString::to_string).collect();
+    let entries: Vec<&String> = told.iter().filter(|line| line.contains("no longer run it")).collect();
+    assert_eq!(
+        entries,
+        [&format!("paused: the template was changed in the middle of the rollout{change}")],
+        "{told:?}"
+    );
+}
+
+/// A way back from the narrower template makes the pods again, on all of these nodes at once.
+#[test]
+fn a_roll_back_from_a_narrower_node_selector_says_that_the_controller_makes_the_pods_at_once() {
+    let (mut fake, mut console) = narrowed();
+    let offered: Vec<String> = console.snapshot(&fake).remedies().iter().map(ToString::to_string).collect();
+    let undo = "rolls back to revision 1, 2 nodes are not at it; its controller makes pods on 7 nodes at once";
+    assert!(offered.contains(&undo.to_owned()), "{offered:?}");
+    let target = "goes back to the target of the rollout: 1 node is not at it, and goes whatever the steps say; its \
+                  controller makes pods on 7 nodes at once";
+    assert!(offered.contains(&target.to_owned()), "{offered:?}");
+    // The other way round: the template in force is wider than those of the rollout.
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.run_for(&mut fake, 5);
+    fake.set_template(template("agent:v2"));
+    fake.reconcile();
+    (4..=10).for_each(|nth| fake.create_pod(&format!("n{nth}")));
+    console.run_for(&mut fake, 5);
+    let snapshot = console.snapshot(&fake);
+    let alarm = snapshot.alarms[0].to_string();
+    assert!(alarm.contains("; 7 nodes more run it: n4, n5, n6, …"), "{alarm}");
+}

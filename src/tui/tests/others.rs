@@ -14,6 +14,7 @@ fn set_back() -> Snapshot {
         by: Some("kubectl-set".into()),
         change: ": agent v1.9.0 → v1.8.2".into(),
         suspend_hint: None,
+        elsewhere: Vec::new(),
     };
     Snapshot { phase: Phase::Preparing, driver: DriverView::Nobody, alarms: vec![alarm], ..running() }
 }

@@ -65,6 +65,8 @@ pub enum Alarm {
         change: Str,
         /// How to keep them from doing so again, if that is known.
         suspend_hint: Option<Str>,
+        /// The revisions, by their hashes, whose template is placed elsewhere: what putting it back makes the controller do.
+        elsewhere: Vec<(Str, AtOnce)>,
     },
     /// The revision taken for that of the template is stored in a form that does not compare equal, and no pod was made from it yet. The rollout does
     /// not complete on such a guess.
@@ -169,6 +171,15 @@ pub enum Alarm {
         /// When that was noticed.
         at: Timestamp,
     },
+}
+
+/// What the DaemonSet's controller does at once when it is given a template that is placed elsewhere: no budget limits that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AtOnce {
+    /// On how many nodes it makes a pod.
+    pub makes: u32,
+    /// On how many nodes it deletes the pod.
+    pub deletes: u32,
 }
 
 impl Alarm {

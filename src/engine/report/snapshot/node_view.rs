@@ -43,7 +43,7 @@ pub struct NodeView {
     pub pod_wait: Option<Box<PodWait>>,
     /// Why its pod is not healthy, whatever the state.
     pub cause: Option<Box<Cause>>,
-    /// When the cause was first seen, if the pod was in trouble for another cause before; by our own clock.
+    /// Since when it is in trouble for this cause, through all states that the trouble brought it into; by our own clock.
     pub cause_since: Option<Timestamp>,
     /// Whose fault it is that it is unavailable; `None` when it is available.
     pub blame: Option<Blame>,
