@@ -14,6 +14,7 @@ mod pods_on_node;
 pub(super) mod restarts;
 mod since;
 mod state;
+mod state_ages;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use self::controllers_rollout::ControllersRollout;
 use self::image::SharedImages;
 use self::pods_on_node::OnNode;
 use self::restarts::watched_state;
+use self::state_ages::StateAges;
 use crate::engine::assess::inputs::BeforeBegin;
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
@@ -145,6 +147,8 @@ pub(crate) struct Assessment {
     pods_seen_until: Option<Timestamp>,
     /// When the rows were last assessed while pods were seen.
     seen_at: Option<Timestamp>,
+    /// Since when each node has been in its state, where that is not what its row tells.
+    state_ages: StateAges,
 }
 
 impl Row {
@@ -163,6 +167,12 @@ impl Assessment {
     /// The row of a node.
     pub(crate) fn row(&self, node: NodeIx) -> Option<&Row> {
         self.rows.get(node)?.as_ref()
+    }
+
+    /// Since when a node has been in the state of its row, by the API server's clock. The row tells since when it is in trouble, which may have begun
+    /// in an earlier state.
+    pub(crate) fn in_state_since(&self, row: &Row) -> Option<Timestamp> {
+        self.state_ages.since(row)
     }
 
     /// The rows, each changed by `change`.
@@ -212,6 +222,7 @@ impl Assessment {
         if touched.all || as_seen_before != question.pods_seen_until {
             for (ix, entry) in view.nodes.iter().enumerate() {
                 self.rows[ix] = assessor.row(ix, entry);
+                self.state_ages.follow(ix, self.rows[ix].as_ref(), assessor.server_now);
             }
         } else {
             let due = |row: &Row| row.changes_at.is_some_and(|at| at <= question.now);
@@ -220,8 +231,11 @@ impl Assessment {
                 if ripe { self.rows().filter(|row| due(row)).map(|row| row.node).collect() } else { Vec::new() };
             for ix in touched.nodes.iter().copied().chain(due) {
                 self.rows[ix] = assessor.row(ix, &view.nodes[ix]);
+                self.state_ages.follow(ix, self.rows[ix].as_ref(), assessor.server_now);
             }
         }
+        let are_live = [Watched::Pods, Watched::Nodes, Watched::DaemonSet, Watched::Revisions];
+        self.state_ages.seen(are_live.iter().all(|watched| matches!(view.health(*watched), WatchHealth::Live)));
         let count =
             |test: fn(&Row) -> bool| u32::try_from(self.rows().filter(|row| test(row)).count()).unwrap_or(u32::MAX);
         (self.desired, self.fleet) = (count(|row| row.should_run), count(|row| row.in_fleet));

@@ -21,6 +21,7 @@ use super::advice::{Advice, RemedyAct};
 use super::snapshot::pull_words::PullEstimate;
 use super::snapshot::words::Why;
 use super::snapshot::{Alarm, NodeView, Phase, RevisionView, Snapshot};
+use super::trouble::TroubleKind;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::ClockOff;
@@ -289,8 +290,10 @@ impl Finding {
         self.fails = node.counts_as_failed();
         self.tries_again = !self.fails && node.state.is_moving();
         self.nodes.push(node.name.clone());
-        self.since = match self.kind {
-            FindingKind::Cause(_) => node.cause_since.or(node.since),
+        // The same age as in the header.
+        self.since = match (TroubleKind::of(node), self.kind) {
+            (Some(trouble), FindingKind::Cause(_) | FindingKind::Restarted) => trouble.since(node),
+            (None, FindingKind::Cause(_)) => node.cause_since.or(node.since),
             _ => node.since,
         };
         self
@@ -384,6 +387,9 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         let what = [Advice::says("look at the node: its kubelet, its disk, its link"), what];
         return Some(found.do_this(what).offers([remedies::describe_node(node)]));
     }
+    if let Some(found) = in_crash_loop(node, snapshot) {
+        return Some(found);
+    }
     if let Some(cause) = &node.cause
         && is_trouble(cause, node)
     {
@@ -468,6 +474,30 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
             Some(found.says(Some(text).filter(|text| !text.is_empty()).map(Into::into)))
         }
     }
+}
+
+/// The finding of a node whose pod crashes again and again, while its container runs or has just ended: it is the same as in back-off, with the same
+/// remedies.
+fn in_crash_loop(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
+    let kind = node.crash_loop?.cause;
+    let is_up = node.cause.as_ref().is_none_or(|cause| cause.kind.is_ordinary_at_start());
+    if !is_up || TroubleKind::of(node) != Some(TroubleKind::Struggling(kind)) {
+        return None;
+    }
+    let images = revision_of(node, snapshot).map_or(&[][..], |revision| &revision.images);
+    let container = if let [(only, _)] = images { Some(only.clone()) } else { None };
+    let cause = Cause { kind, container, message: None };
+    let exit = node.restarted.and_then(|restarted| restarted.exit);
+    let exit = exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
+    let times = if node.restarts == 1 { "1 restart".to_owned() } else { format!("{} restarts", node.restarts) };
+    let mut found = Finding::new(FindingKind::Cause(kind), title(&cause, node, snapshot), Severity::Warning).on(node);
+    found = found.says(Some(format!("{times}{exit}; its container is up for the moment").into()));
+    found.remedies = remedies::of(&cause, node, snapshot);
+    found.commands = match &cause.container {
+        Some(_) => remedies::commands(&cause, node, snapshot),
+        None => remedies::restarts(node, snapshot),
+    };
+    Some(found)
 }
 
 /// The image whose pull takes or took much longer than on other nodes, with the factor.

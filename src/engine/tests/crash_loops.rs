@@ -1,6 +1,9 @@
 //! A container that crashes again and again, and runs in between.
 
+use std::time::Duration;
+
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::command::Command;
 use crate::engine::model::config::Role;
@@ -9,6 +12,8 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::settings::{Secs, Tuning};
 use crate::engine::model::time::Timestamp;
+use crate::engine::report::diagnosis::{Diagnosis, FindingKind};
+use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::trouble::TroubleKind;
 
 #[test]
@@ -39,10 +44,11 @@ fn the_age_of_a_failure_does_not_run_backwards_in_a_crash_loop() {
                 let snapshot = console.snapshot(&fake);
                 let view = snapshot.nodes.iter().find(|view| view.name == node).unwrap();
                 if view.state == NodeState::Failed {
+                    let since = TroubleKind::of(view).unwrap().since(view);
                     if let Some(before) = failed_since {
-                        assert!(view.since <= before, "younger: {:?} after {before:?}", view.since);
+                        assert!(since <= before, "younger: {since:?} after {before:?}");
                     }
-                    failed_since = Some(view.since);
+                    failed_since = Some(since);
                 }
             }
         }
@@ -52,6 +58,15 @@ fn the_age_of_a_failure_does_not_run_backwards_in_a_crash_loop() {
 /// One pod of the third revision crashes, is started again and is ready for a moment, again and again. Returns, of every two seconds after it crashed first,
 /// the kind of trouble of its node, since when that is, and why the next node waits.
 fn told_in_a_crash_loop(crashes: u32, max_unavailable: u32) -> Vec<(Option<TroubleKind>, Option<Timestamp>, Hold)> {
+    told_of_a_crash_loop(crashes, max_unavailable, |_, _| {})
+}
+
+/// The same; `look` is shown each of these snapshots, with the name of the node.
+fn told_of_a_crash_loop(
+    crashes: u32,
+    max_unavailable: u32,
+    mut look: impl FnMut(&Snapshot, &Str),
+) -> Vec<(Option<TroubleKind>, Option<Timestamp>, Hold)> {
     let mut fake = FakeCluster::rolling(6, max_unavailable);
     let mut console = FakeConsole::open(&fake, "ops");
     let settings = Tuning { max_restarts: Some(99), soak_secs: Some(Secs(30)), ..Tuning::default() };
@@ -90,6 +105,7 @@ fn told_in_a_crash_loop(crashes: u32, max_unavailable: u32) -> Vec<(Option<Troub
                 let has_ended = matches!(state, ContainerState::Terminated { .. });
                 if has_ended || !told.is_empty() {
                     let kind = TroubleKind::of(view);
+                    look(&snapshot, &node);
                     told.push((kind, kind.and_then(|kind| kind.since(view)), waiting.unwrap()));
                 }
             }
@@ -108,6 +124,40 @@ fn the_kind_and_the_age_of_a_crash_loop_last_across_its_crashes() {
         assert!(since.is_some() && *since <= known, "{at}: {since:?} after {known:?}");
         known = *since;
     }
+}
+
+/// Of every two seconds of a crash loop: the state of its node and since when, the age of its trouble, and the finding about it.
+#[test]
+fn a_state_that_changes_starts_anew_and_the_diagnosis_has_the_age_and_the_name_of_the_trouble() {
+    let mut before: Option<(NodeState, Timestamp)> = None;
+    let mut changes = 0;
+    told_of_a_crash_loop(4, 1, |snapshot, node| {
+        let view = snapshot.nodes.iter().find(|view| view.name == *node).unwrap();
+        let Some(kind) = TroubleKind::of(view) else { return };
+        let since = view.since.unwrap();
+        if let Some((state, known)) = before {
+            match state == view.state {
+                true => assert_eq!(since, known, "{state} since another instant"),
+                false => {
+                    changes += 1;
+                    assert!(
+                        since > known && snapshot.at.since(since) <= Duration::from_secs(3),
+                        "{}: {since:?} after {known:?}",
+                        view.state
+                    );
+                }
+            }
+        }
+        before = Some((view.state, since));
+        let diagnosis = Diagnosis::of(snapshot);
+        let finding = diagnosis.findings.iter().find(|finding| finding.nodes.contains(node)).unwrap();
+        assert_eq!((finding.title.as_str(), finding.since), ("crash loop", kind.since(view)), "{}", view.state);
+        let advice: Vec<String> = finding.remedies.iter().map(|one| format!("{one:?}")).collect();
+        let usual = diagnosis.findings.iter().find(|one| one.kind == FindingKind::Cause(CauseKind::CrashLoop)).unwrap();
+        assert_eq!(advice, usual.remedies.iter().map(|one| format!("{one:?}")).collect::<Vec<_>>());
+        assert!(!advice.is_empty());
+    });
+    assert!(changes >= 4, "{changes}");
 }
 
 #[test]
@@ -205,7 +255,7 @@ fn whoever_looks_tells_the_same_age_of_a_trouble() {
         let snapshot = console.snapshot(&fake);
         let view = snapshot.nodes.iter().find(|view| view.name == node).unwrap();
         assert_eq!(view.state, NodeState::Failed);
-        view.since
+        TroubleKind::of(view).unwrap().since(view)
     };
     let mut later = FakeConsole::open(&fake, "ben");
     assert_eq!(since(&mut console), Some(unready_since));

@@ -115,6 +115,8 @@ impl Engine {
         let trouble = pod.and_then(|pod| pod.trouble.as_deref());
         let kind = row.cause.as_ref().map(|cause| cause.kind);
         let cause_since = trouble.filter(|trouble| Some(trouble.cause.kind) == kind).and_then(|it| it.cause_since());
+        // The row tells since when the node is in trouble, through all of its states.
+        let cause_since = cause_since.or_else(|| kind.and(row.since).map(|at| self.view.our_time(at)));
         let pod = pod.map(|pod| &pod.fact);
         let revision = pod.and_then(|pod| pod.revision.clone());
         let revision = revision.map(|hash| PodRevision { number: numbers.get(&hash).copied(), hash });
@@ -132,7 +134,7 @@ impl Engine {
             // A suspect node that is back counts from when it went down, because that is what is shown of it.
             since: match (suspect, row.fell_at) {
                 (Some(_), Some(fell_at)) if !row.is_down => Some(fell_at),
-                _ => row.since.map(|at| self.view.our_time(at)),
+                _ => self.assessment.in_state_since(row).map(|at| self.view.our_time(at)),
             },
             revision,
             at_target: row.at_target,
