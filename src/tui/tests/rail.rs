@@ -12,12 +12,16 @@ fn the_rail_and_its_number_name_the_step_that_the_rollout_is_on_its_way_to() {
     let with = |step, updated, allowed| {
         let mut snapshot = running();
         let steps = vec![Int(1), Percent(10), Percent(50), Percent(100)];
-        snapshot.plan = PlanView { steps, step, allowed, ..snapshot.plan };
+        let partition = Some(Int(120 - allowed));
+        snapshot.plan = PlanView { steps, step, allowed, partition, ..snapshot.plan };
         snapshot.counts.updated = updated;
         TestConsole::on(snapshot, 200, 50).screen().lines().nth(1).unwrap_or_default().to_owned()
     };
-    let before = with(Some(1), 3, 3);
-    assert!(before.contains("✓ 1 ── · 10% (3/12) ── · 50% ── · 100%"), "{before}");
+    let step = with(Some(1), 3, 12);
+    assert!(step.contains("✓ 1 ── ▶ 10% (3/12) ── · 50% ── · 100%"), "{step}");
+    // What is let go by hand is no step.
+    let by_hand = with(Some(1), 3, 3);
+    assert!(by_hand.contains("✓ 1 ── ✓ 3 ── · 10% ── · 50% ── · 100%"), "{by_hand}");
     // Where the rail has no room, its number is the same.
     let number = |step, allowed| {
         let mut snapshot = running();
@@ -29,10 +33,24 @@ fn the_rail_and_its_number_name_the_step_that_the_rollout_is_on_its_way_to() {
             .find_map(|part| Some(part.strip_prefix("step ")?.split("  ").next()?.to_owned()))
             .unwrap_or(screen)
     };
-    let numbers = [number(None, 0), number(Some(0), 1), number(Some(1), 3), number(Some(2), 20)];
+    let numbers = [number(None, 0), number(Some(0), 1), number(Some(1), 12), number(Some(2), 60)];
     assert_eq!(numbers, ["0 of 4", "1 of 4", "2 of 4", "3 of 4"]);
     let more = with(Some(2), 15, 20);
-    assert!(more.contains("✓ 1 ── ✓ 10% ── ▶ 50% (15/20) ── · 100%"), "{more}");
+    assert!(more.contains("✓ 1 ── ✓ 10% ── ▶ 20 (15/20) ── · 50% ── · 100%"), "{more}");
+}
+
+/// 48 nodes are kept: it is not the last step, at whichever width.
+#[test]
+fn a_step_by_hand_between_two_steps_is_not_called_the_later_one() {
+    let mut snapshot = running();
+    let steps = vec![Int(1), Percent(10), Percent(50), Percent(100)];
+    let partition = Some(Percent(40));
+    snapshot.plan = PlanView { steps, step: Some(3), allowed: 72, keep: 48, partition, ..snapshot.plan };
+    snapshot.counts.updated = 0;
+    let wide = TestConsole::on(snapshot.clone(), 200, 50).screen();
+    assert!(wide.contains("50% ── ▶ 60% (0/72) ── · 100%"), "{wide}");
+    let narrow = TestConsole::on(snapshot, 80, 24).screen();
+    assert!(narrow.contains("60% by hand") && !narrow.contains("step 4 of 4"), "{narrow}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::node::{Blame, DownBy};
+use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::report::snapshot::{NodeView, PlanView};
 
 /// Said of nodes that are down for a rollout of which nothing says who carried it out.
@@ -108,11 +109,30 @@ impl fmt::Display for BudgetView {
     }
 }
 
+impl PlanView {
+    /// How many of `nodes` nodes an operator lets go, if that is no step of the plan: `60%`. A step that a selector cuts short is a step: it lets go as many
+    /// as there are.
+    pub fn by_hand(&self, nodes: u32) -> Option<String> {
+        let is_step = |step: &IntOrPercent| step.of(nodes, Rounding::Up).min(nodes) == self.allowed;
+        let is_number = !matches!(self.partition, Some(IntOrPercent::Percent(_)));
+        let is_cut = self.selector.is_some() && is_number && self.allowed >= self.selected;
+        if self.allowed == 0 || self.steps.is_empty() || is_cut || self.steps.iter().any(is_step) {
+            return None;
+        }
+        Some(match self.partition {
+            Some(IntOrPercent::Percent(kept)) => format!("{}%", 100_u8.saturating_sub(kept)),
+            Some(IntOrPercent::Int(_)) | None => self.allowed.to_string(),
+        })
+    }
+}
+
 /// The plan in one line: `step 2 of 4: 12 may be updated, partition 108, only canary=true (3 nodes)`.
 impl fmt::Display for PlanView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(step) = self.step {
-            write!(f, "step {} of {}: ", step + 1, self.steps.len())?;
+        match (self.by_hand(self.allowed + self.keep), self.step) {
+            (Some(by_hand), _) => write!(f, "{by_hand} by hand, between the {} steps: ", self.steps.len())?,
+            (None, Some(step)) => write!(f, "step {} of {}: ", step + 1, self.steps.len())?,
+            (None, None) => {}
         }
         write!(f, "{} may be updated, partition {}", self.allowed, self.keep)?;
         if let Some(selector) = &self.selector {
@@ -126,7 +146,6 @@ impl fmt::Display for PlanView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::model::quantity::IntOrPercent;
 
     #[test]
     fn the_budget_is_said_term_by_term() {
@@ -149,6 +168,34 @@ mod tests {
         assert_eq!(beyond.to_string(), "down 4 of 2: 4 ours (1 crashed once ready, 1 ready before, and not now)");
         let native = BudgetView { replaced_by: Replacer::Controller, ..budget };
         assert_eq!(native.to_string(), "down 2 of 2: 1 by its controller, 1 suspect + 3 by themselves");
+    }
+
+    /// 60% of 120 nodes is more than the third step and less than the last one.
+    #[test]
+    fn what_an_operator_lets_go_by_hand_is_not_said_to_be_a_step() {
+        let steps = vec![IntOrPercent::Int(1), IntOrPercent::Percent(50), IntOrPercent::Percent(100)];
+        let plan = |partition, allowed| PlanView {
+            steps: steps.clone(),
+            step: Some(2),
+            partition: Some(partition),
+            keep: 120 - allowed,
+            allowed,
+            ..PlanView::default()
+        };
+        let by_hand = plan(IntOrPercent::Percent(40), 72);
+        assert_eq!(by_hand.to_string(), "60% by hand, between the 3 steps: 72 may be updated, partition 48");
+        assert_eq!(plan(IntOrPercent::Int(50), 70).by_hand(120).as_deref(), Some("70"));
+        for step in
+            [plan(IntOrPercent::Percent(50), 60), plan(IntOrPercent::Int(0), 120), plan(IntOrPercent::Int(119), 1)]
+        {
+            assert_eq!(step.by_hand(120), None, "{step}");
+        }
+        let selector = Some("canary=true".parse().unwrap());
+        assert_eq!(
+            PlanView { selector, ..plan(IntOrPercent::Int(117), 3) }.by_hand(120),
+            None,
+            "a step that is cut short"
+        );
     }
 
     #[test]

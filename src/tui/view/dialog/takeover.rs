@@ -63,7 +63,9 @@ pub(super) fn fill_stops(body: &mut DialogBody<'_>, snapshot: &Snapshot) {
 /// `Step 2 of 4, 31 of 120 updated; `
 fn step(snapshot: &Snapshot) -> String {
     let progress = snapshot.progress();
+    let by_hand = snapshot.plan.by_hand(snapshot.counts.nodes);
     match (snapshot.direction, snapshot.plan.step, snapshot.plan.steps.len()) {
+        (Direction::Forward, ..) if let Some(by_hand) = by_hand => format!("{by_hand} by hand, {progress}; "),
         (Direction::Forward, Some(step), all @ 1..) => format!("Step {} of {all}, {progress}; ", step + 1),
         (Direction::Forward | Direction::Back, ..) => format!("{progress}; "),
     }

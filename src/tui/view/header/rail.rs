@@ -71,16 +71,25 @@ fn totals(plan: &PlanView, nodes: u32) -> Vec<u32> {
     plan.steps.iter().map(|step| step.of(nodes, Rounding::Up).min(nodes)).collect()
 }
 
-/// The steps of the plan, and no others.
+/// The steps of the plan; between them the number that an operator lets go by hand, if it is no step.
 fn stops(plan: &PlanView, nodes: u32) -> Vec<RailStop> {
-    let (totals, current) = (totals(plan, nodes), plan.step);
+    let totals = totals(plan, nodes);
+    let by_hand = plan.by_hand(nodes);
     let stop = |(nth, (step, total)): (usize, (&IntOrPercent, &u32))| RailStop {
         name: step.to_string(),
         total: *total,
-        taken: current.is_some_and(|last| nth <= last),
-        current: current == Some(nth),
+        taken: match by_hand {
+            Some(_) => *total < plan.allowed,
+            None => plan.step.is_some_and(|last| nth <= last),
+        },
+        current: by_hand.is_none() && plan.step == Some(nth),
     };
-    plan.steps.iter().zip(&totals).enumerate().map(stop).collect()
+    let mut stops: Vec<RailStop> = plan.steps.iter().zip(&totals).enumerate().map(stop).collect();
+    if let Some(name) = &by_hand {
+        let at = totals.iter().position(|total| *total > plan.allowed).unwrap_or(stops.len());
+        stops.insert(at, RailStop { name: name.clone(), total: plan.allowed, taken: true, current: true });
+    }
+    stops
 }
 
 /// The conditions that a node has to pass and that end the rollout, as far as they differ from the defaults: `soak 2m ·
@@ -174,16 +183,19 @@ mod tests {
     }
 
     #[test]
-    fn the_rail_has_the_steps_of_the_plan_whatever_number_an_operator_lets_go() {
+    fn a_number_that_an_operator_lets_go_by_hand_stands_between_the_steps() {
         let names = |step: Option<usize>, allowed: u32| -> Vec<String> {
             let steps = vec![Int(2), Percent(10), Percent(100)];
-            let plan = PlanView { steps, step, allowed, ..PlanView::default() };
+            let partition = Some(Int(120 - allowed));
+            let plan = PlanView { steps, step, allowed, partition, ..PlanView::default() };
             let name = |stop: RailStop| format!("{}{}", stop.name, if stop.current { " now" } else { "" });
             stops(&plan, 120).into_iter().map(name).collect()
         };
         assert_eq!(names(None, 0), ["2", "10%", "100%"]);
-        assert_eq!(names(Some(0), 1), ["2 now", "10%", "100%"]);
-        assert_eq!(names(Some(1), 3), ["2", "10% now", "100%"]);
+        assert_eq!(names(Some(0), 1), ["1 now", "2", "10%", "100%"]);
+        assert_eq!(names(Some(0), 2), ["2 now", "10%", "100%"]);
+        assert_eq!(names(Some(1), 3), ["2", "3 now", "10%", "100%"]);
+        assert_eq!(names(Some(1), 12), ["2", "10% now", "100%"]);
         assert_eq!(names(Some(2), 120), ["2", "10%", "100% now"]);
     }
 }

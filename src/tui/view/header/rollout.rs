@@ -109,8 +109,11 @@ fn numbers(snapshot: &Snapshot, beside: Beside) -> String {
     let is_forward = snapshot.direction == Direction::Forward;
     match snapshot.plan.steps.len() {
         total @ 1.. if recorded(snapshot) && is_forward && beside > Beside::State => {
-            let step = snapshot.plan.step.map_or(0, |step| step + 1);
-            format!("   {}   step {step} of {total}", revisions_of(snapshot))
+            let step = match snapshot.plan.by_hand(snapshot.counts.nodes) {
+                Some(by_hand) => format!("{by_hand} by hand"),
+                None => format!("step {} of {total}", snapshot.plan.step.map_or(0, |step| step + 1)),
+            };
+            format!("   {}   {step}", revisions_of(snapshot))
         }
         _ => format!("   {}", revisions_of(snapshot)),
     }
