@@ -15,7 +15,7 @@ use crate::engine::model::Str;
 use crate::engine::model::image::version_of;
 use crate::engine::model::labels::Labels;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
-use crate::tui::words::{halt_mark, repository_change};
+use crate::tui::words::{halt_mark, other_fields, repository_change};
 
 /// The revisions of one rollout, while they are shown.
 #[derive(Debug, Default)]
@@ -35,6 +35,8 @@ pub(crate) struct RevisionScreen {
     undo: Option<Str>,
     /// What is known of the earlier numbers of revisions whose template came back, in words, by hash.
     renumbered: BTreeMap<Str, String>,
+    /// How many fields other than images differ from the revision before, by the hashes of both.
+    other_fields: BTreeMap<(Str, Str), usize>,
     summary: Summary,
 }
 
@@ -62,6 +64,7 @@ impl RevisionScreen {
         self.undo = snapshot.roll_back.as_ref().ok().cloned();
         let renumbered = |one: &RevisionView| Some((one.hash.clone(), snapshot.came_back_in_words(one)?));
         self.renumbered = self.revisions.iter().filter_map(renumbered).collect();
+        self.compare_neighbours();
         if self.marked.as_ref().is_some_and(|marked| self.find(marked).is_none()) {
             self.marked = None;
         }
@@ -70,6 +73,18 @@ impl RevisionScreen {
         }
         self.arrange();
         self.summarise();
+    }
+
+    /// Counts the fields that each revision has changed, unless that was done already.
+    fn compare_neighbours(&mut self) {
+        let mut known = std::mem::take(&mut self.other_fields);
+        let pairs = self.revisions.iter().filter_map(|revision| Some((self.before(revision)?, revision)));
+        let compared = pairs.filter_map(|(before, revision)| {
+            let both = (before.hash.clone(), revision.hash.clone());
+            let fields = known.remove(&both).or_else(|| revision.other_fields(before))?;
+            Some((both, fields))
+        });
+        self.other_fields = compared.collect();
     }
 
     /// Recomputes the rows that are shown, newest first.
@@ -303,7 +318,12 @@ impl RevisionScreen {
     /// The versions of the images in this row; those that are new with this revision come first.
     pub(crate) fn versions(&self, row: usize) -> String {
         match self.rows.get(row) {
-            Some(at) if !self.revisions[*at].images.is_empty() => self.images(*at, false),
+            Some(at) if !self.revisions[*at].images.is_empty() => {
+                let revision = &self.revisions[*at];
+                let both = self.before(revision).map(|before| (before.hash.clone(), revision.hash.clone()));
+                let others = both.and_then(|both| self.other_fields.get(&both)).copied().unwrap_or_default();
+                format!("{}{}", self.images(*at, false), other_fields(others))
+            }
             Some(at) => format!("{}: not in history", self.revisions[*at].hash),
             None => String::new(),
         }

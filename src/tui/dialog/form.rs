@@ -343,6 +343,8 @@ impl StepForm {
 pub(crate) struct Undo {
     /// The revisions that can be gone back to, newest first.
     pub(crate) revisions: Vec<RevisionView>,
+    /// For each of them: how many fields other than images differ from the revision before it.
+    pub(crate) other_fields: Vec<usize>,
     pub(crate) chosen: usize,
     /// The reason why no revision is chosen at first.
     pub(crate) unchosen: Option<String>,
@@ -368,6 +370,12 @@ impl Undo {
         if revisions.is_empty() {
             return Err(NO_OTHER_REVISION.into());
         }
+        let before = |revision: &RevisionView| {
+            // They are listed newest first.
+            snapshot.revisions.iter().find(|one| one.number.is_some() && one.number < revision.number)
+        };
+        let others = |revision: &RevisionView| before(revision).and_then(|before| revision.other_fields(before));
+        let other_fields = revisions.iter().map(|revision| others(revision).unwrap_or_default()).collect();
         if to.is_empty() {
             let place = |usual: &Str| revisions.iter().position(|revision| revision.hash == *usual).unwrap_or(0);
             let (chosen, unchosen) = match &snapshot.roll_back {
@@ -377,7 +385,7 @@ impl Undo {
                 }
                 Err(why) => return Err(why.to_string()),
             };
-            return Ok(Self { revisions, chosen, unchosen });
+            return Ok(Self { revisions, other_fields, chosen, unchosen });
         }
         let number = to.parse::<i64>().ok();
         let found = revisions.iter().position(|revision| revision.number == number && number.is_some());
@@ -386,7 +394,7 @@ impl Undo {
             let are = if known.len() == 1 { "is" } else { "are" };
             format!("there is no revision `{to}` to go back to; there {are} {}", known.join(", "))
         })?;
-        Ok(Self { revisions, chosen, unchosen: None })
+        Ok(Self { revisions, other_fields, chosen, unchosen: None })
     }
 
     fn command(&self) -> Result<Command, String> {

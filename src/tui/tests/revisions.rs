@@ -12,7 +12,7 @@ use super::fixtures;
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::roll_back::NoRollBack;
-use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
+use crate::engine::model::rollout_event::{EventOutcome, RevisionHalt, RolloutEventKind};
 use crate::engine::model::template::Template;
 use crate::engine::model::template::diff::changes;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
@@ -377,4 +377,48 @@ fn why_a_revision_was_made_gives_way_to_what_it_runs() {
     assert!(row.contains("35    1h  target") && row.contains("agent v10.0.0-rc.1, proxy v10.0.0-rc.1"), "{screen}");
     let said = screen.lines().map(str::trim).collect::<Vec<_>>().join(" ");
     assert!(said.contains(&format!("cause: {cause}")), "{screen}");
+}
+
+/// Two revisions with the same image look the same, and a mark does not say what went wrong.
+#[test]
+fn a_revision_says_when_and_why_it_halted_and_whether_more_than_its_images_differs() {
+    let mut revisions = fixtures::running().revisions.to_vec();
+    let at = fixtures::noon();
+    let why = "image not found on 2 nodes";
+    let halted_at = at - Duration::from_secs(720);
+    revisions[1].halted = Some(RevisionHalt { at: halted_at, why: why.into(), from_event: false, perhaps_at: None });
+    // The image of the one before, and two fields more.
+    let mut raw = revisions[2].template.clone().unwrap().json().clone();
+    raw["spec"]["hostNetwork"] = json!(false);
+    raw["spec"]["priorityClassName"] = json!("edge");
+    revisions[1].template = Some(Template::from_json(raw));
+    revisions[1].images = revisions[2].images.clone();
+    let snapshot = Snapshot { revisions: revisions.into(), at, ..fixtures::running() };
+    let list = TestConsole::on(snapshot.clone(), 120, 40).typed("vj").screen();
+    assert!(list.contains("revision 14: halted 12m ago: image not found on 2 nodes"), "{list}");
+    assert!(list.contains("v1.8.1 + 2 fields"), "{list}");
+    let page = TestConsole::on(snapshot.clone(), 200, 50).typed("vjy").screen();
+    assert!(page.contains("halted 12m ago: image not found on 2 nodes"), "{page}");
+    let undo = TestConsole::on(snapshot, 120, 40).typed("AU").screen();
+    assert!(undo.contains("v1.8.1 + 2 fields   halted 12m ago"), "{undo}");
+    assert!(undo.contains("halted 12m ago: image not found on 2 nodes"), "{undo}");
+}
+
+/// The heading of the list says how many there are, however small the screen.
+#[test]
+fn a_list_that_is_cut_says_so_on_the_smallest_screen() {
+    let mut revisions = fixtures::running().revisions.to_vec();
+    let oldest = revisions.last().unwrap().clone();
+    let older = (1..=5).map(|nth| RevisionView {
+        number: Some(nth),
+        hash: format!("old{nth}").into(),
+        pods: 0,
+        ..oldest.clone()
+    });
+    revisions.extend(older.rev());
+    let all = revisions.len();
+    let snapshot = Snapshot { revisions: revisions.into(), ..fixtures::running() };
+    let screen = TestConsole::on(snapshot, 40, 12).typed("v").screen();
+    let last = screen.lines().filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit())).count();
+    assert!(screen.contains(&format!("of {all}")) || screen.contains(" more"), "{last} rows\n{screen}");
 }

@@ -28,7 +28,7 @@ use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::revisions::RevisionScreen;
 use crate::tui::revisions::text::{RevisionText, TextKind, TextRow};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, fit_middle, width, wrap};
+use crate::tui::words::{fit, fit_middle, halt_in_words, width, wrap};
 
 /// The cells of the columns before the images: number, nodes, age.
 const NUMBERS: [usize; 3] = [5, 6, 5];
@@ -73,13 +73,13 @@ pub(super) fn draw(
 ) {
     let Some(shown) = &page.live else { return };
     if let Some(text) = &screen.text {
-        put_rule(ctx, buffer, parts.rule, &about_text(ctx, text, parts));
+        put_rule(ctx, buffer, parts.rule, &about_text(ctx, (shown, screen), text, parts));
         return draw_text(ctx, text, parts.list, buffer);
     }
     put_rule(ctx, buffer, parts.rule, &about_list(ctx, screen, parts));
     let areas = RevisionAreas::of(parts, screen);
     draw_list(ctx, shown, screen, areas.list, buffer);
-    draw_summary(ctx, screen, areas.summary, buffer);
+    draw_summary(ctx, shown, screen, areas.summary, buffer);
 }
 
 fn about_list(ctx: &RenderContext<'_>, screen: &RevisionScreen, parts: &ScreenParts) -> String {
@@ -161,13 +161,30 @@ fn role_of(screen: &RevisionScreen, revision: &RevisionView) -> ThemeRole {
 }
 
 /// The change that the selected revision would make, below the list.
-fn draw_summary(ctx: &RenderContext<'_>, screen: &RevisionScreen, area: Rect, buffer: &mut Buffer) {
+fn draw_summary(
+    ctx: &RenderContext<'_>,
+    shown: &ShownSnapshot,
+    screen: &RevisionScreen,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
     let cells = usize::from(area.width.saturating_sub(2));
     if area.is_empty() {
         return;
     }
-    let mut say = |text: &str, role: ThemeRole| put(buffer, area.x + 1, area.y, text, cells, ctx.style(role));
     let Some(selected) = screen.selected() else { return };
+    let mut area = area;
+    if let Some(halt) = &selected.halted {
+        let words = format!("{}: {}", selected.called(), halt_in_words(halt, &ctx.age(shown, halt.at)));
+        for line in wrap(&words, cells).take(usize::from(area.height) / 3 + 1) {
+            put(buffer, area.x + 1, area.y, &line, cells, ctx.style(ThemeRole::Warn));
+            area = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+        }
+        if area.is_empty() {
+            return;
+        }
+    }
+    let mut say = |text: &str, role: ThemeRole| put(buffer, area.x + 1, area.y, text, cells, ctx.style(role));
     let Some(base) = screen.compared_with() else {
         return say("there is no other revision to compare it with", ThemeRole::Muted);
     };
@@ -243,7 +260,12 @@ fn sign_of(change: &FieldChange) -> char {
 }
 
 /// The visible part of the text.
-fn about_text(ctx: &RenderContext<'_>, text: &RevisionText, parts: &ScreenParts) -> String {
+fn about_text(
+    ctx: &RenderContext<'_>,
+    (shown, screen): (&ShownSnapshot, &RevisionScreen),
+    text: &RevisionText,
+    parts: &ScreenParts,
+) -> String {
     let sides = text.sides(parts.list.width);
     let (top, len, all) = (text.top, text.len(sides), text.all(sides));
     let dot = ctx.glyph(Glyph::Dot);
@@ -265,6 +287,10 @@ fn about_text(ctx: &RenderContext<'_>, text: &RevisionText, parts: &ScreenParts)
         words.push_str(&format!(" {dot} from column {}", text.left + 1));
     }
     words.push_str(&format!(" {dot} esc: revisions"));
+    // The reason may be long: it stands where it is cut first.
+    if let Some(halt) = screen.in_sight().and_then(|revision| revision.halted.as_ref()) {
+        words.push_str(&format!(" {dot} {}", halt_in_words(halt, &ctx.age(shown, halt.at))));
+    }
     words
 }
 

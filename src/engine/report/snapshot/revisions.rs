@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{RevisionView, Snapshot};
 use crate::engine::model::rollout_event::{NumberedRevision, earlier_numbers, template_of, with_earlier};
+use crate::engine::model::template::diff::changes;
 
 /// This many characters of a hash are enough, if no other revision's hash begins with them.
 const ENOUGH: usize = 2;
@@ -15,6 +16,13 @@ impl RevisionView {
             Some(number) => format!("revision {number}"),
             None => format!("revision {}", self.hash),
         }
+    }
+
+    /// How many fields other than images differ from an earlier revision: two revisions with the same images look alike. `None` where the template of
+    /// one of them is not known.
+    pub fn other_fields(&self, before: &Self) -> Option<usize> {
+        let (from, to) = before.template.as_ref().zip(self.template.as_ref())?;
+        Some(changes(from, to).iter().filter(|change| !change.is_image()).count())
     }
 
     fn numbered(&self) -> Option<NumberedRevision<'_>> {

@@ -15,7 +15,7 @@ use crate::engine::report::words::VersionWords;
 use crate::tui::dialog::{PreviewState, Undo};
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{halt_mark, repository_change};
+use crate::tui::words::{halt_in_words, halt_mark, other_fields, repository_change};
 
 pub(super) fn fill(body: &mut DialogBody<'_>, form: &Undo, answer: &PreviewState, shown: &ShownSnapshot) {
     let ctx = body.ctx;
@@ -26,7 +26,10 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Undo, answer: &PreviewState
     for (index, revision) in form.revisions.iter().enumerate().skip(first).take(8) {
         let age = revision.created_at.map(|at| ctx.age(shown, at)).unwrap_or_else(|| "?".to_owned());
         let cause = revision.change_cause.as_ref().map(|cause| format!("   {cause}")).unwrap_or_default();
-        let halted = revision.halted.as_ref().map(|halt| format!("   {}", halt_mark(halt))).unwrap_or_default();
+        let halted =
+            revision.halted.as_ref().map(|halt| format!("   {} {} ago", halt_mark(halt), ctx.age(shown, halt.at)));
+        let halted = halted.unwrap_or_default();
+        let others = other_fields(form.other_fields.get(index).copied().unwrap_or_default());
         let elsewhere = repository_change_to(&shown.snapshot, revision).map(|words| format!("   {words}"));
         let elsewhere = elsewhere.unwrap_or_default();
         // The form keeps the revisions as they were when it was opened, and their pods move.
@@ -34,7 +37,7 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Undo, answer: &PreviewState
         let pods = now.map_or(revision.pods, |now| now.pods);
         let pods = if shown.snapshot.phase == Phase::Loading { "…".to_owned() } else { pods.to_string() };
         let text = format!(
-            "{:>3}  {age:>4}  {pods:>4}  {}{elsewhere}{halted}{cause}",
+            "{:>3}  {age:>4}  {pods:>4}  {}{others}{elsewhere}{halted}{cause}",
             numbers(revision),
             VersionWords(revision)
         );
@@ -47,9 +50,8 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Undo, answer: &PreviewState
     // The preview names the images that change, and tells that a rollout halted there.
     let previewed = matches!(answer, PreviewState::Preview(_));
     if let Some(halted) = chosen.and_then(|chosen| chosen.halted.as_ref()).filter(|_| !previewed) {
-        let ago = ctx.age(shown, halted.at);
-        let at = halted.perhaps_at.map_or_else(|| "it".to_owned(), |at| format!("revision {at}, perhaps this one,"));
-        body.say(&format!("{} halted at {at} {ago} ago: {}", ctx.glyph(Glyph::Alarm), halted.why), ThemeRole::Warn);
+        let words = halt_in_words(halted, &ctx.age(shown, halted.at));
+        body.say(&format!("{} {words}", ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
     }
     // The images are shown in full beside the preview too, because the preview cuts long names.
     let elsewhere = chosen.filter(|chosen| repository_change_to(&shown.snapshot, chosen).is_some());
