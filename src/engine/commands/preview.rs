@@ -175,9 +175,9 @@ impl Engine {
                 .warnings(command)
                 .into_iter()
                 .chain(self.no_way_back(command, &limits))
-                .chain(self.halted_before(command, &intent, now).or_else(|| self.never_ran(command, &intent)))
+                .chain(self.prewarms_in_vain(command).or_else(|| self.halted_before(command, &intent, now)))
+                .chain(self.never_ran(command, &intent).filter(|_| self.halted_before(command, &intent, now).is_none()))
                 .chain(self.rolls_back_in_vain(command))
-                .chain(self.prewarms_in_vain(command))
                 .chain(self.prewarms_something_else(command, &intent))
                 .chain(unprotected)
                 .collect(),

@@ -14,7 +14,7 @@ use super::resolved::Resolved;
 use crate::engine::assess::plan::Limits;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, Refusal};
+use crate::engine::model::command::{Command, PrewarmCommand, Refusal};
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::record::{Change, Intent};
 use crate::engine::model::roll_back::NoRollBack;
@@ -173,14 +173,17 @@ impl Engine {
     }
 
     /// A warning if a command leads to a revision at which the rollout halted, as far as that is known: from the record while the halt
-    /// stands, later only from Events that are kept. The command is a roll back, or an image that makes the template equal to that of a
-    /// known revision.
+    /// stands, later only from Events that are kept. The command is a roll back, an image that makes the template equal to that of a
+    /// known revision, or the pre-warming of images that only such revisions have.
     pub(super) fn halted_before(&self, command: &Command, intent: &Intent, now: Timestamp) -> Option<String> {
         let revision = match (command, &intent.target, &intent.change) {
             (Command::Undo { .. }, Some(hash), _) => self.view.revision(hash)?,
             (Command::SetImage(_), _, Some(change)) => {
                 let wanted = self.template_wanted(change).ok()?;
                 self.view.own_revisions().find(|revision| revision.template == wanted)?
+            }
+            (Command::Prewarm(PrewarmCommand::Start { source, .. }), ..) => {
+                self.last_halted_with(&self.template_to_prewarm(source).ok()?.images())?
             }
             _ => return None,
         };
@@ -193,6 +196,15 @@ impl Engine {
             format!(" No revision has the number {at} any more: {number} may be that one, numbered anew.")
         });
         Some(format!("{told} rollout halted at revision {at}, at {when}: {why}.{perhaps}"))
+    }
+
+    /// The revision with these images at which the rollout halted last; `None` if it did not halt at each revision that has them.
+    fn last_halted_with(&self, images: &[Str]) -> Option<&RevisionFact> {
+        let halted = self.halted_revisions();
+        let with = || self.view.own_revisions().filter(|revision| revision.template.images() == *images);
+        let all = with().all(|revision| halted.contains_key(&revision.hash));
+        let last = with().max_by_key(|revision| halted.get(&revision.hash).map(|halt| halt.at));
+        last.filter(|_| all)
     }
 
     /// A warning if a roll back replaces pods although the container that fails is in no template: the new pods of the earlier revision

@@ -2,6 +2,7 @@
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::Command;
+use crate::engine::model::prewarm::PrewarmNodes;
 use crate::engine::report::snapshot::Phase;
 
 fn image(image: &str) -> Command {
@@ -83,6 +84,22 @@ fn an_image_at_which_it_halted_before_is_warned_of() {
     assert!(!preview.effects.iter().any(|line| ends_a_roll_back(line)), "every node is back: {:?}", preview.effects);
     let again = console.engine.preview(&image("agent:bad"), fake.now).unwrap().warnings;
     assert!(again.iter().any(|line| line.starts_with("The rollout halted at revision 2, at ")), "{again:?}");
+}
+
+/// Whoever brings images that no node could pull is told so, as who sets them is; not where another revision has them, too, and did not halt.
+#[test]
+fn pre_warming_of_an_image_at_which_it_halted_before_is_warned_of() {
+    let (mut fake, mut console) = halted();
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 60);
+    let warnings = |console: &mut FakeConsole, fake: &FakeCluster, tag: &str| {
+        let command = super::prewarm::start(super::prewarm::image(tag), PrewarmNodes::All, 2);
+        console.engine.preview(&command, fake.now).unwrap().warnings
+    };
+    let again = warnings(&mut console, &fake, "bad");
+    assert!(again.iter().any(|line| line.starts_with("The rollout halted at revision 2, at ")), "{again:?}");
+    let other = warnings(&mut console, &fake, "v3");
+    assert!(!other.iter().any(|line| line.contains("halted at revision")), "{other:?}");
 }
 
 /// `step` does not help there: a roll back ignores partition and steps.
