@@ -10,6 +10,7 @@ use crate::audit::{EntrySubject, EventText, Log};
 use crate::cluster::{EventNote, Recorder};
 use crate::engine::model::Str;
 use crate::engine::model::rollout_event::{RolloutEvent, Visibility};
+use crate::engine::model::time::Timestamp;
 
 /// How long the last lines and Events may take after the rollout has ended.
 const FINISH_WITHIN: Duration = Duration::from_secs(2);
@@ -36,14 +37,14 @@ impl AuditSink {
         Self { subject: Some(subject), log: Some(log), events: None, complaints }
     }
 
-    /// Writes the event to the destinations that its visibility names. `uid` is the DaemonSet's. Returns at once.
-    pub(super) fn tell(&self, rollout_event: &RolloutEvent, uid: Option<&Str>) {
+    /// Writes the event to the destinations that its visibility names. `uid` is the DaemonSet's. Timelines list it by `listed_at`. Returns at once.
+    pub(super) fn tell(&self, rollout_event: &RolloutEvent, listed_at: Timestamp, uid: Option<&Str>) {
         let Some(subject) = &self.subject else { return };
         if let Some(log) = &self.log {
             log.write(subject.line(rollout_event, uid));
         }
         if let Some(events) = self.events.as_ref().filter(|_| rollout_event.visibility == Visibility::Cluster) {
-            events.record(note(subject, rollout_event));
+            events.record(note(subject, rollout_event, listed_at));
         }
     }
 
@@ -82,10 +83,10 @@ impl AuditSink {
     }
 }
 
-fn note(subject: &EntrySubject, rollout_event: &RolloutEvent) -> EventNote {
+fn note(subject: &EntrySubject, rollout_event: &RolloutEvent, listed_at: Timestamp) -> EventNote {
     let EventText { message, from } = subject.event_text(rollout_event);
     EventNote {
-        at: rollout_event.at,
+        at: listed_at,
         severity: rollout_event.severity(),
         reason: rollout_event.reason().to_owned(),
         message,

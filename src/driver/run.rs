@@ -394,7 +394,7 @@ impl<H: EffectExecutor> Driver<H> {
                         let _ = answer.send(result.map_err(CommandError::from));
                     }
                 }
-                Notice::Happened { event, uid } => self.audit_sink.tell(&event, uid.as_ref()),
+                Notice::Happened { event, listed_at, uid } => self.audit_sink.tell(&event, listed_at, uid.as_ref()),
             }
         }
     }

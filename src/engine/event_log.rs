@@ -1,5 +1,6 @@
 //! The rollout events that a console shows as its timeline.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,9 +24,13 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    /// Inserts an event by its time.
+    /// Inserts an event by its time; those of the same time in the order in which they were written, as far as that is known.
     pub(crate) fn keep(&mut self, rollout_event: RolloutEvent) {
-        let later = self.ring.iter().rev().take_while(|known| known.at > rollout_event.at).count();
+        let is_later = |known: &&RolloutEvent| match known.at.cmp(&rollout_event.at) {
+            Ordering::Equal => was_written_after(known, &rollout_event),
+            order => order == Ordering::Greater,
+        };
+        let later = self.ring.iter().rev().take_while(is_later).count();
         self.ring.insert(self.ring.len() - later, rollout_event);
         if self.ring.len() > KEPT {
             self.ring.pop_front();
@@ -55,5 +60,53 @@ impl EventLog {
     pub(crate) fn reported_lately(&self, what: &RolloutEventKind, now: Timestamp) -> bool {
         let lately = self.ring.iter().rev().take_while(|known| now.since(known.at) < REPEAT);
         lately.into_iter().any(|known| known.by.is_none() && known.kind == *what)
+    }
+}
+
+/// Whether an Event was written after another one of the same time. One process counts its Events in their names; a list gives them in the order of
+/// their names, and a watch in the order in which they arrive at the server.
+fn was_written_after(known: &RolloutEvent, new: &RolloutEvent) -> bool {
+    match (&known.kind, &new.kind) {
+        (
+            RolloutEventKind::Reported { identity, event, .. },
+            RolloutEventKind::Reported { identity: other, event: earlier, .. },
+        ) => identity == other && event > earlier,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::facts::Severity;
+    use crate::engine::model::rollout_event::{EventOutcome, Visibility};
+
+    fn reported(event: &str) -> RolloutEvent {
+        RolloutEvent {
+            at: Timestamp::from_millis(1_000),
+            by: None,
+            kind: RolloutEventKind::Reported {
+                reason: "RolloutAdopted".into(),
+                identity: "ada@console-1".into(),
+                event: event.into(),
+                severity: Severity::Normal,
+            },
+            outcome: EventOutcome::Done,
+            command: None,
+            said: None,
+            visibility: Visibility::Timeline,
+        }
+    }
+
+    /// A list after a lost watch may give the later one first.
+    #[test]
+    fn events_of_the_same_time_stand_in_the_order_in_which_they_were_written_however_they_arrive() {
+        let names = ["agent.0000001001a", "agent.0000001002b", "agent.0000001003c"];
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
+            let mut log = EventLog::default();
+            order.iter().for_each(|at| log.keep(reported(names[*at])));
+            let kept: Vec<RolloutEvent> = log.kept().cloned().collect();
+            assert_eq!(kept, names.map(reported), "{order:?}");
+        }
     }
 }

@@ -12,6 +12,7 @@ use crate::engine::model::notice::Notice;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::settings::{Finish, Tuning};
+use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 
 /// A console on the fake cluster: an engine, and how much of the log it has read.
@@ -28,6 +29,8 @@ pub(crate) struct FakeConsole {
     pub(crate) settled: Vec<(CommandId, Result<String, String>)>,
     /// What it told of what happened.
     pub(crate) happened: Vec<RolloutEvent>,
+    /// When timelines list each of it.
+    pub(crate) happened_listed_at: Vec<Timestamp>,
     /// To which DaemonSet each of it happened, by its uid.
     pub(crate) happened_to: Vec<Option<Str>>,
 }
@@ -74,6 +77,7 @@ impl FakeConsole {
             lose_answers: false,
             settled: Vec::new(),
             happened: Vec::new(),
+            happened_listed_at: Vec::new(),
             happened_to: Vec::new(),
         }
     }
@@ -172,8 +176,9 @@ impl FakeConsole {
         for notice in self.engine.take_notices() {
             match notice {
                 Notice::Settled { id, result } => self.settled.push((id, result.map_err(|why| why.to_string()))),
-                Notice::Happened { event, uid } => {
+                Notice::Happened { event, listed_at, uid } => {
                     self.happened.push(*event);
+                    self.happened_listed_at.push(listed_at);
                     self.happened_to.push(uid);
                 }
             }

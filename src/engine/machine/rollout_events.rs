@@ -93,14 +93,14 @@ impl Engine {
         self.log_as_of(self.now, RolloutEvent { at: self.now, by, kind, outcome: result, command, said, visibility });
     }
 
-    /// Logs what happened now. The timeline of this console lists it by `listed_at`.
+    /// Logs what happened now. Timelines list it by `listed_at`, those of other processes, which read it from its Event, too.
     fn log_as_of(&mut self, listed_at: Timestamp, mut rollout_event: RolloutEvent) {
         rollout_event.said = rollout_event.said.map(|said| self.without_values(&said));
         if rollout_event.visibility >= Visibility::Timeline {
             self.event_log.keep(RolloutEvent { at: listed_at, ..rollout_event.clone() });
         }
         let uid = self.view.daemonset.as_ref().map(|daemonset| daemonset.uid.clone());
-        self.say(Notice::Happened { event: Box::new(rollout_event), uid });
+        self.say(Notice::Happened { event: Box::new(rollout_event), listed_at, uid });
     }
 
     /// A server's message, without values from the template that may be secret: environment, arguments, annotations.

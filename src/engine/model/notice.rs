@@ -3,6 +3,7 @@
 use super::Str;
 use super::command::{CommandId, Unsettled};
 use super::rollout_event::RolloutEvent;
+use super::time::Timestamp;
 
 /// A message that the engine gives once, outside the snapshot.
 #[derive(Clone, PartialEq, Debug)]
@@ -18,6 +19,8 @@ pub enum Notice {
     Happened {
         /// What happened.
         event: Box<RolloutEvent>,
+        /// When the timeline lists it: a command that was done in time when it was asked for, before what follows from it.
+        listed_at: Timestamp,
         /// The uid of the DaemonSet that it happened to; `None` if the DaemonSet was not there.
         uid: Option<Str>,
     },

@@ -505,6 +505,11 @@ fn is_trouble(state: NodeState) -> bool {
 }
 
 impl NodeChange {
+    /// Whether the update of the node begins with it: its old pod goes.
+    pub fn begins(&self) -> bool {
+        matches!(self, Self::State { to: NodeState::Terminating, .. })
+    }
+
     /// Whether it is bad news.
     pub fn severity(&self) -> Severity {
         let bad = match self {

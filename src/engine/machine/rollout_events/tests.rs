@@ -214,6 +214,10 @@ fn the_timeline_lists_a_command_by_when_it_was_asked_for() {
             settled_at,
             "the audit log tells what was asked for and what came of it one by one"
         );
+        // Other consoles read it from its Event, and list it at the same place.
+        let is_command = |event: &RolloutEvent| matches!(event.kind, RolloutEventKind::Command(_));
+        let at = console.happened.iter().rposition(is_command).unwrap();
+        assert_eq!(console.happened_listed_at[at], if in_time { asked_at } else { settled_at });
     }
 }
 
