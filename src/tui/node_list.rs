@@ -385,6 +385,12 @@ impl NodeList {
         self.pinned_lines
     }
 
+    /// How many of the first `rows` rows of the rest are headings of groups.
+    pub(crate) fn headings(&self, rows: usize) -> usize {
+        let rest = self.rows.iter().skip(self.pinned).take(rows);
+        rest.filter(|row| matches!(row, NodeRow::Group(_))).count()
+    }
+
     /// The first visible row of the rest, counted from the first row of the rest.
     pub(crate) fn top(&self) -> usize {
         self.list.top()

@@ -243,7 +243,15 @@ fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, height: usize) -> Str
     let is_flat = page.nodes.counts() == PartCounts::default();
     let mut words = match len {
         _ if !is_flat && shown == len => String::new(),
-        _ if !is_flat => format!("rows {}-{} of {len}", top + 1, top + shown),
+        // Headings of groups stand among the nodes, and are none. Those of closed groups are all that is seen of their nodes.
+        _ if !is_flat => {
+            let nodes = |rows: usize| rows - page.nodes.headings(rows);
+            let PartCounts { waiting, updated, ineligible, .. } = page.nodes.counts();
+            match nodes(len) == waiting + updated + ineligible && nodes(len) < len {
+                true => format!("nodes {}-{} of {}", nodes(top) + 1, nodes(top + shown), nodes(len)),
+                false => format!("rows {}-{} of {len}", top + 1, top + shown),
+            }
+        }
         0 => format!("0 of {all}"),
         _ => format!("{}-{} of {len}", top + 1, top + shown),
     };

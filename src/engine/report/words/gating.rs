@@ -74,7 +74,7 @@ impl fmt::Display for HaltsWhen<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let gates = &self.0.settings.gates;
         if self.0.direction == Direction::Back {
-            return f.write_str("is halted by nothing on the way back");
+            return f.write_str("does not halt on the way back, whatever fails");
         }
         let then = match gates.on_failure {
             OnFailure::Halt => "halts",
