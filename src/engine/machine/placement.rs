@@ -109,7 +109,7 @@ pub(super) fn placing_field(change: &FieldChange) -> Option<String> {
         let rest = change.path.strip_prefix(*name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
     };
-    PLACES.iter().any(|name| places(&name)).then(|| change.within(FIELD))
+    PLACES.iter().any(places).then(|| change.within(FIELD))
 }
 
 /// `n1, n2, n3, … (node selector zone=b does not match)`; of several reasons the first.

@@ -470,7 +470,13 @@ fn goes_on_trying(was: NodeState, is: NodeState, lacks_image: bool) -> bool {
 /// The trouble, unless it was reported before.
 fn new_trouble(was: &LastNode, trouble: Option<CauseKind>, node: &NodeView) -> Option<NodeChange> {
     let why = why(node).filter(|_| is_news(was, trouble))?;
-    let why = if node.state == NodeState::PullFailed { format!("{}: {why}", node.state).into() } else { why };
+    let is_down = node.cause.as_ref().is_some_and(|cause| cause.kind == CauseKind::NodeDown);
+    let why = match node.state {
+        NodeState::PullFailed => format!("{}: {why}", node.state).into(),
+        // A reason of its Ready condition says nothing by itself.
+        _ if is_down => format!("node is not Ready: {why}").into(),
+        _ => why,
+    };
     Some(NodeChange::Trouble { why })
 }
 
