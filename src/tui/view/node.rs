@@ -28,6 +28,7 @@ use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::{NodeView, PodRevision, Snapshot};
+use crate::engine::report::trouble::TroubleKind;
 use crate::tui::columns::nodes::image_sign;
 use crate::tui::columns::nodes::prewarm_sign;
 use crate::tui::columns::nodes::sign;
@@ -102,7 +103,9 @@ pub(super) fn about(
     let (glyph, role) = sign(node);
     // The node was in trouble before it counted as failed.
     let lead = if node.state == NodeState::Failed { ", in trouble for" } else { " for" };
-    let since = node.since.map(|since| format!("{lead} {}", ctx.age(shown, since))).unwrap_or_default();
+    let trouble = TroubleKind::of(node).filter(|_| node.state == NodeState::Failed);
+    let since = trouble.map_or(node.since, |trouble| trouble.since(node));
+    let since = since.map(|since| format!("{lead} {}", ctx.age(shown, since))).unwrap_or_default();
     let mut lines = vec![
         Line::from(ctx.span(fit(&node.name, cells), ThemeRole::Title)),
         Line::from(ctx.span(format!("{} {}{since}", ctx.glyph(glyph), node.state_words()), role)),
