@@ -27,7 +27,7 @@ use super::model::Str;
 use super::model::effect::EffectErrorKind;
 use super::model::event::Event;
 use super::model::facts::*;
-use super::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_SET};
+use super::model::prewarm::{PREWARM, PREWARM_ATTEMPT, PREWARM_IMAGES, PREWARM_SET};
 use super::model::record::ORIGINAL_STRATEGY;
 use super::model::settings::Tuning;
 use super::model::settings::value::Secs;

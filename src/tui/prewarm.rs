@@ -179,7 +179,8 @@ pub(crate) fn prewarm_blocker(nodes: &[Arc<NodeView>]) -> Option<&PrewarmWait> {
             | PrewarmWait::SiteLimit { .. }
             | PrewarmWait::NodeDown
             | PrewarmWait::Pressure(_)
-            | PrewarmWait::Updating => None,
+            | PrewarmWait::Updating
+            | PrewarmWait::TriedAgain => None,
         },
         _ => None,
     })

@@ -62,6 +62,9 @@ struct PodLabels<'a> {
     /// [`crate::engine::model::prewarm::PREWARM_IMAGES`].
     #[serde(borrow, rename = "rolldeck.io/prewarm-images")]
     prewarm_images: Option<Text<'a>>,
+    /// [`crate::engine::model::prewarm::PREWARM_ATTEMPT`].
+    #[serde(borrow, rename = "rolldeck.io/prewarm-attempt")]
+    prewarm_attempt: Option<Text<'a>>,
     /// [`crate::engine::model::prewarm::PREWARM_SET`].
     #[serde(borrow, rename = "rolldeck.io/prewarm-set")]
     prewarm_set: Option<Text<'a>>,
@@ -227,7 +230,8 @@ impl PodWire<'_> {
     pub(crate) fn warm_fact(&self, interner: &mut Interner) -> Option<WarmPodFact> {
         let labels = self.metadata.labels.as_ref()?;
         let (daemonset, images) = (interner.option(&labels.prewarm)?, interner.option(&labels.prewarm_images)?);
-        Some(WarmPodFact { pod: self.fact(interner), daemonset, images, set: interner.option(&labels.prewarm_set) })
+        let (attempt, set) = (interner.option(&labels.prewarm_attempt), interner.option(&labels.prewarm_set));
+        Some(WarmPodFact { pod: self.fact(interner), daemonset, images, attempt, set })
     }
 
     /// The fact in a starting pod; `None` if it belongs to no DaemonSet.

@@ -29,7 +29,7 @@ use crate::engine::model::record::{By, Direction, Intent, OURSELVES};
 use crate::engine::model::rollout_event::EventOutcome;
 use crate::engine::model::settings::PrewarmAhead;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::warm_pod::{WarmPodOwner, warm_pod, warm_pod_name};
+use crate::engine::rules::warm_pod::{WarmPodOwner, attempt_key, warm_pod, warm_pod_name};
 use crate::engine::view::{WarmPod, WarmState};
 use crate::engine::writes::effects::Sent;
 use crate::engine::writes::retry::LOST_ANSWER;
@@ -210,6 +210,7 @@ impl Engine {
         let (Ok(template), Some(daemonset)) = (&job.template, &self.view.daemonset) else { return Vec::new() };
         let owner =
             WarmPodOwner { namespace: &self.config().namespace, name: &self.config().name, uid: &daemonset.uid };
+        let attempt = attempt_key(&job.request);
         let made: Vec<(Str, Str, Arc<serde_json::Value>)> = job
             .next
             .iter()
@@ -217,7 +218,7 @@ impl Engine {
             .map(|node| {
                 let node = self.view.nodes[*node].name.clone();
                 let name = warm_pod_name(owner.name, &node, &job.key);
-                let pod = Arc::new(warm_pod(&owner, &node, template));
+                let pod = Arc::new(warm_pod(&owner, &node, template, &attempt));
                 (node, name, pod)
             })
             .collect();
@@ -238,12 +239,13 @@ impl Engine {
     fn delete_warm_pods(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let mut doomed: Vec<(Str, Str, Str)> = Vec::new();
         let mut failed = Vec::new();
+        let asked = self.recorded_prewarm();
         for warm in self.view.warm.iter() {
             let pod = &warm.fact.pod;
             if pod.deletion_at.is_some() || self.warming.writes.is_deleting(&pod.uid, now) {
                 continue;
             }
-            let renewed = self.warming.writes.is_renewed(&pod.uid);
+            let renewed = asked.as_ref().is_some_and(|asked| self.is_tried_again(warm, asked));
             if !renewed && self.is_of_a_set(warm) {
                 continue;
             }
@@ -263,6 +265,7 @@ impl Engine {
                 doomed.push((node, stray.name.clone(), stray.uid.clone()));
             }
         }
+        drop(asked);
         for (node, cause) in failed {
             self.warming.writes.pull_failed(&node, cause, now);
         }

@@ -34,6 +34,7 @@ use crate::engine::model::{Str, person_of};
 use crate::engine::rules::site::site_of;
 use crate::engine::rules::warm_pod::images_key;
 use crate::engine::rules::warm_set::request_key;
+use crate::engine::view::WarmPod;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
@@ -253,7 +254,10 @@ impl Engine {
     fn prewarming_has_failed(&self, job: &PrewarmJob) -> bool {
         let writes = &self.warming.writes;
         let failed = |state: &PrewarmState| matches!(state, PrewarmState::Failed { .. });
+        // What an earlier request to try again has not reached yet counts, too.
+        let failed_before = |warm: &WarmPod| warm.failing.is_some() && warm.fact.images == job.key;
         job.states.iter().flatten().any(failed)
+            || self.view.warm.iter().any(failed_before)
             || writes.refusal().is_some()
             || writes.throttle().is_some()
             || !self.stuck_sets(job).is_empty()
@@ -496,7 +500,9 @@ impl Engine {
     pub(super) fn pods_to_delete(&self, job: &PrewarmJob, renews: bool) -> usize {
         let ours = self.view.warm.iter().filter(|warm| {
             let node = warm.fact.pod.node.as_ref().filter(|_| !self.is_of_a_set(warm));
-            (renews && warm.failing.is_some()) || node.is_some_and(|node| !self.is_needed(warm, node, job))
+            (renews && warm.failing.is_some())
+                || self.is_tried_again(warm, &job.request)
+                || node.is_some_and(|node| !self.is_needed(warm, node, job))
         });
         let goes_already = |uid: &Str| self.warming.writes.is_deleting(uid, self.now);
         ours.chain(self.view.warm.strays().filter(|warm| !self.is_of_a_set(warm)))
@@ -525,6 +531,7 @@ impl Engine {
                 | PrewarmWait::Limit { .. }
                 | PrewarmWait::SiteLimit { .. }
                 | PrewarmWait::NobodyDrives
+                | PrewarmWait::TriedAgain
                 | PrewarmWait::Refused(_)
                 | PrewarmWait::RateLimited { .. }
                 | PrewarmWait::ViewStale(_) => true,

@@ -25,7 +25,8 @@ impl FakeCluster {
             ..PodFact::default()
         };
         let set = labels[PREWARM_SET].as_str().map(Str::from);
-        let fact = WarmPodFact { pod, daemonset: label(PREWARM), images: label(PREWARM_IMAGES), set };
+        let attempt = labels[PREWARM_ATTEMPT].as_str().map(Str::from);
+        let fact = WarmPodFact { pod, daemonset: label(PREWARM), images: label(PREWARM_IMAGES), attempt, set };
         self.warm.insert(uid, fact.clone());
         self.log.push(Event::WarmPod(Box::new(fact.clone())));
         fact

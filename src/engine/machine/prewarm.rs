@@ -29,7 +29,7 @@ use crate::engine::model::record::{By, OURSELVES};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::pulls::images_present;
-use crate::engine::rules::warm_pod::images_key;
+use crate::engine::rules::warm_pod::{attempt_key, images_key};
 use crate::engine::view::{PodIx, WarmPod, WarmState};
 use crate::engine::writes::warm::WarmWrites;
 use crate::engine::writes::warm_sets::WarmSets;
@@ -179,6 +179,17 @@ impl Engine {
         asked.cancelled.is_some() || !needed()
     }
 
+    /// Whether the pull of this pod failed, and an operator has asked for it again since, so that the pod is made anew. The pod tells for which attempt
+    /// it was made; where it does not, only a process that saw the operator ask knows.
+    pub(crate) fn is_tried_again(&self, warm: &WarmPod, asked: &Prewarm) -> bool {
+        let stands = asked.paused.is_some() || asked.cancelled.is_some() || asked.complete.is_some();
+        let since = match &warm.fact.attempt {
+            Some(attempt) => warm.failing.is_some() && *attempt != attempt_key(asked),
+            None => self.warming.writes.is_renewed(&warm.fact.pod.uid),
+        };
+        since && !stands
+    }
+
     /// Whether the pod belongs to a StatefulSet that exists, or may exist, and would make the pod anew.
     pub(crate) fn is_of_a_set(&self, warm: &WarmPod) -> bool {
         warm.fact.set.as_ref().is_some_and(|set| self.warming.sets.may_have(set))
@@ -210,17 +221,24 @@ impl Engine {
     fn note_states(&self, job: &mut PrewarmJob, template: &Template, images: &[Str]) {
         let wanted: Vec<NodeIx> = self.meant(&job.request.nodes).map(|row| row.node).collect();
         let images: Vec<String> = images.iter().map(|image| normalized(image)).collect();
-        let mut line = Vec::new();
+        let (mut line, mut tried_again) = (Vec::new(), Vec::new());
         for node in wanted {
             let Some(row) = self.assessment.row(node) else { continue };
             let state = self.state_of(row, job, template, &images);
-            if let PrewarmState::Waiting(PrewarmWait::Next) = &state {
-                line.push(node);
+            match &state {
+                PrewarmState::Waiting(PrewarmWait::Next) => line.push(node),
+                PrewarmState::Waiting(PrewarmWait::TriedAgain) => tried_again.push(node),
+                _ => {}
             }
             job.states[node] = Some(state);
         }
         job.unobtainable = self.unobtainable(job);
         let stopped = self.prewarming_stands(&job.request).or(job.unobtainable.map(PrewarmWait::Unobtainable));
+        for node in tried_again {
+            if let Some(why) = &stopped {
+                job.states[node] = Some(PrewarmState::Waiting(why.clone()));
+            }
+        }
         // Nodes are sorted by failed attempts, then in the order of the rollout.
         let natural = self.view.natural();
         line.sort_by_key(|node| {
@@ -368,6 +386,9 @@ impl Engine {
         let before = self.warming.writes.attempts(name);
         match warm.map(|warm| self.view.warm_state(warm)) {
             Some(WarmState::Present) => return PrewarmState::Present,
+            Some(WarmState::Failed(_)) if warm.is_some_and(|warm| self.is_tried_again(warm, &job.request)) => {
+                return PrewarmState::Waiting(PrewarmWait::TriedAgain);
+            }
             Some(WarmState::Failed(cause)) => {
                 return PrewarmState::Failed {
                     cause,

@@ -502,6 +502,8 @@ pub struct WarmPodFact {
     pub daemonset: Str,
     /// Which images it brings: its label [`super::prewarm::PREWARM_IMAGES`].
     pub images: Str,
+    /// For which attempt it was made: its label [`super::prewarm::PREWARM_ATTEMPT`]; `None`: by a StatefulSet, or by an earlier version.
+    pub attempt: Option<Str>,
     /// The StatefulSet that made it: its label [`super::prewarm::PREWARM_SET`]; `None`: no StatefulSet did.
     pub set: Option<Str>,
 }

@@ -25,6 +25,10 @@ use super::time::Timestamp;
 pub const PREWARM: &str = "rolldeck.io/prewarm";
 /// Label of every pod made for pre-warming: which images it brings, see [`crate::engine::rules::warm_pod::images_key`].
 pub const PREWARM_IMAGES: &str = "rolldeck.io/prewarm-images";
+/// Label of every pod that the driver made for pre-warming: when it was asked for or last tried again, see
+/// [`crate::engine::rules::warm_pod::attempt_key`]. A pod whose pull failed and that was made before an operator asked again is made anew,
+/// whoever drives by then.
+pub const PREWARM_ATTEMPT: &str = "rolldeck.io/prewarm-attempt";
 /// Label of every pod that a StatefulSet made for pre-warming, and of that StatefulSet: its name. The StatefulSet selects its pods by
 /// this label alone.
 pub const PREWARM_SET: &str = "rolldeck.io/prewarm-set";
@@ -258,6 +262,8 @@ pub enum PrewarmWait {
     Pressure(Str),
     /// Its pod is being replaced: the update pulls the images.
     Updating,
+    /// The pull failed, and was asked for again since: the pod that failed is deleted first.
+    TriedAgain,
     /// The API server refuses such pods at the moment, in these words.
     Refused(Str),
     /// Nobody drives.

@@ -105,6 +105,7 @@ impl fmt::Display for PrewarmWait {
             Self::NodeDown => f.write_str("the node is down"),
             Self::Pressure(what) => write!(f, "its kubelet reports {what}"),
             Self::Updating => f.write_str("its update pulls"),
+            Self::TriedAgain => f.write_str("tried again once its failed pod is deleted"),
             Self::Refused(why) => write!(f, "its pod is refused: {why}"),
             Self::NobodyDrives => f.write_str("nobody drives"),
             Self::ViewStale(why) => f.write_str(why),

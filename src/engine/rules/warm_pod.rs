@@ -11,7 +11,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::engine::model::Str;
-use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES};
+use crate::engine::model::prewarm::{PREWARM, PREWARM_ATTEMPT, PREWARM_IMAGES, Prewarm};
 use crate::engine::model::record::MANAGED_BY;
 use crate::engine::model::template::{ImageUse, NeededImage, Template};
 
@@ -48,6 +48,12 @@ pub fn images_key(images: &[Str]) -> Str {
     sorted.sort();
     sorted.dedup();
     format!("{:016x}", fnv(sorted.into_iter().flat_map(|image| [image, "\n"]))).into()
+}
+
+/// Tells attempts at the same images apart: another one begins whenever an operator asks for them, or for what failed, again.
+pub fn attempt_key(asked: &Prewarm) -> Str {
+    let text = serde_json::to_string(&(&asked.by, &asked.retried)).unwrap_or_default();
+    format!("{:016x}", fnv([&*text])).into()
 }
 
 /// The name of the pod that brings those images to a node. It is the same whoever makes the pod, so that the pod is made only once.
@@ -93,12 +99,12 @@ pub struct WarmPodOwner<'a> {
     pub uid: &'a str,
 }
 
-/// The pod that brings the images of `template` to `node`.
+/// The pod that brings the images of `template` to `node`, at this attempt ([`attempt_key`]).
 ///
 /// It is pinned by `spec.nodeName`, as the node was judged by the DaemonSet's own rules before. As it has no label of the template,
 /// no controller takes it for its own, and no Service sends it anything. The owner reference, by which it goes with the
 /// DaemonSet, is added by whoever sends it: only that knows the kind of the workload.
-pub fn warm_pod(owner: &WarmPodOwner<'_>, node: &str, template: &Template) -> Value {
+pub fn warm_pod(owner: &WarmPodOwner<'_>, node: &str, template: &Template, attempt: &str) -> Value {
     let key = images_key(&template.images());
     let mut spec = warm_spec(template, &TOLERATED);
     spec.insert("nodeName".into(), node.into());
@@ -106,7 +112,7 @@ pub fn warm_pod(owner: &WarmPodOwner<'_>, node: &str, template: &Template) -> Va
     let mut metadata = json!({
         "name": &*warm_pod_name(owner.name, node, &key),
         "namespace": owner.namespace,
-        "labels": {PREWARM: owner.uid, PREWARM_IMAGES: &*key, MANAGED_BY.0: MANAGED_BY.1},
+        "labels": {PREWARM: owner.uid, PREWARM_IMAGES: &*key, PREWARM_ATTEMPT: attempt, MANAGED_BY.0: MANAGED_BY.1},
     });
     without_sidecars(&mut metadata);
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
@@ -216,7 +222,7 @@ mod tests {
 
     #[test]
     fn it_pulls_what_the_daemonset_pulls_and_takes_nothing_else() {
-        let pod = warm_pod(&OWNER, "ipc-1", &template());
+        let pod = warm_pod(&OWNER, "ipc-1", &template(), "a1");
         let spec = &pod["spec"];
         let images: Vec<_> = spec["containers"].as_array().unwrap().iter().map(|it| it["image"].clone()).collect();
         assert_eq!(images, ["busybox:1", "agent:v1", "tool:latest"], "each image once, those of init containers too");
@@ -237,7 +243,7 @@ mod tests {
             {"name": "tools", "image": {"reference": "agent:v1"}},
             {"name": "unset", "image": {}},
         ]);
-        let spec = &warm_pod(&OWNER, "ipc-1", &Template::from_json(raw))["spec"];
+        let spec = &warm_pod(&OWNER, "ipc-1", &Template::from_json(raw), "a1")["spec"];
         let volume = json!([{"name": "image-0", "image": {"reference": "models:v3", "pullPolicy": "IfNotPresent"}}]);
         assert_eq!(spec["volumes"], volume, "what a container has needs no volume");
         for container in spec["containers"].as_array().unwrap() {
@@ -248,7 +254,7 @@ mod tests {
 
     #[test]
     fn no_controller_and_no_service_can_take_it_for_the_application() {
-        let pod = warm_pod(&OWNER, "ipc-1", &template());
+        let pod = warm_pod(&OWNER, "ipc-1", &template(), "a1");
         let labels = pod["metadata"]["labels"].as_object().unwrap();
         assert!(!labels.contains_key("app"), "{labels:?}");
         assert_eq!(labels[PREWARM], "0f-1");
@@ -256,7 +262,7 @@ mod tests {
 
     #[test]
     fn injectors_are_told_to_leave_it_alone() {
-        let pod = warm_pod(&OWNER, "ipc-1", &template());
+        let pod = warm_pod(&OWNER, "ipc-1", &template(), "a1");
         assert_eq!(pod["metadata"]["labels"]["sidecar.istio.io/inject"], "false");
         assert_eq!(pod["metadata"]["annotations"]["linkerd.io/inject"], "disabled");
         for (name, ours) in [("image-0", true), ("image-12", true), ("istio-proxy", false), ("image-puller", false)] {

@@ -1,14 +1,16 @@
 //! Failures of pre-warming outlive the process that met them: they stand beside what was asked for.
 
-use super::prewarm::{state, warming};
+use super::prewarm::{image, start, state, warming};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::command::{Command, PrewarmCommand, Takeover};
 use crate::engine::model::config::Role;
-use crate::engine::model::prewarm::{PrewarmCounts, PrewarmState};
+use crate::engine::model::prewarm::{PrewarmCounts, PrewarmNodes, PrewarmState, PrewarmWait};
 
 const TOO_MANY_PULLS: &str = "429 Too Many Requests - Server message: toomanyrequests";
 const UNREACHABLE: &str = "failed to pull and unpack image: dial tcp 10.0.0.1:443: i/o timeout";
+
+const NOT_FOUND: &str = "failed to resolve reference \"agent:v2\": agent:v2: not found";
 
 fn counts(console: &mut FakeConsole, fake: &FakeCluster) -> PrewarmCounts {
     console.snapshot(fake).prewarm.unwrap().counts
@@ -74,4 +76,59 @@ fn the_next_driver_waits_as_the_one_before_would_have() {
     assert_eq!(counts(&mut next, &fake).failed, 0);
     let recorded = fake.lease.as_ref().unwrap().prewarm.clone().unwrap().unwrap();
     assert!(recorded.failures.len() <= 1, "{:?}", recorded.failures);
+}
+
+/// From the moment it is asked for again it is not over before the result of the new pull is known, though the failed pod is still there.
+#[test]
+fn what_is_asked_for_again_is_not_over_because_of_the_failure_before() {
+    for again in [Command::Prewarm(PrewarmCommand::Retry), start(image("v2"), PrewarmNodes::Node("n1".into()), 2)] {
+        let (mut fake, mut console) = warming();
+        console.ask(&mut fake, start(image("v2"), PrewarmNodes::Node("n1".into()), 2)).unwrap();
+        fake.warm_fails("n1", NOT_FOUND);
+        console.run_for(&mut fake, 5);
+        let over = |console: &mut FakeConsole, fake: &FakeCluster| console.snapshot(fake).prewarm.unwrap().is_done();
+        assert!(over(&mut console, &fake), "{again:?}");
+        let mut follows = FakeConsole::open(&fake, "eve");
+        follows.run_for(&mut fake, 5);
+        let made = fake.warm_made;
+        console.engine.command(again.clone(), fake.now).unwrap();
+        assert!(!over(&mut console, &fake), "{again:?}: before the driver has written anything");
+        for _ in 0..5 {
+            console.run_for(&mut fake, 1);
+            follows.run_for(&mut fake, 1);
+            assert!(!over(&mut console, &fake), "{again:?}: {:?}", state(&mut console, &fake, "n1"));
+            assert!(!over(&mut follows, &fake), "{again:?}: {:?}", state(&mut follows, &fake, "n1"));
+        }
+        assert_eq!(fake.warm_made, made + 1, "{again:?}");
+        fake.warm_fails("n1", NOT_FOUND);
+        console.run_for(&mut fake, 60);
+        follows.run_for(&mut fake, 1);
+        assert!(over(&mut console, &fake) && over(&mut follows, &fake), "{again:?}: the new pull failed as well");
+        assert_eq!(fake.warm_made, made + 1, "{again:?}: it is not tried a third time");
+    }
+}
+
+/// The driver that met the failure is gone, and nobody drove when an operator asked for a retry: the next driver carries it out.
+#[test]
+fn the_next_driver_pulls_what_was_asked_for_again_before_it_drove() {
+    let (mut fake, mut console) = warming();
+    fake.warm_fails("n1", NOT_FOUND);
+    console.run_for(&mut fake, 5);
+    drop(console);
+    fake.wait(20);
+    let mut asks = FakeConsole::open_as(&fake, "ada", Role::OneShot);
+    asks.run_for(&mut fake, 20);
+    assert_eq!(counts(&mut asks, &fake).failed, 1);
+    asks.ask(&mut fake, Command::Prewarm(PrewarmCommand::Retry)).unwrap();
+    assert_eq!(state(&mut asks, &fake, "n1"), PrewarmState::Waiting(PrewarmWait::NobodyDrives));
+    drop(asks);
+    let made = fake.warm_made;
+    let mut next = FakeConsole::open(&fake, "eve");
+    next.run_for(&mut fake, 20);
+    next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    assert_eq!(counts(&mut next, &fake).failed, 0);
+    fake.warm_nodes().iter().filter(|node| *node != "n1").for_each(|node| fake.warm_arrives(node));
+    next.run_for(&mut fake, 5);
+    assert!(fake.warm_made > made && fake.warm_nodes().contains(&"n1".to_owned()), "{:?}", fake.warm_nodes());
+    assert_eq!(state(&mut next, &fake, "n1"), PrewarmState::Queued);
 }

@@ -11,7 +11,7 @@ use crate::engine::model::failing_nodes::{FAILING, parse_failing};
 use crate::engine::model::labels::Labels;
 use crate::engine::model::node_details::NodeDetails;
 use crate::engine::model::pace::{PACE, parse_pace};
-use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST, PREWARM_SET, Prewarm};
+use crate::engine::model::prewarm::{PREWARM, PREWARM_ATTEMPT, PREWARM_IMAGES, PREWARM_REQUEST, PREWARM_SET, Prewarm};
 use crate::engine::model::record::{RECORD, Record};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
@@ -118,7 +118,8 @@ impl Object {
     pub fn warm_pod_fact(&self) -> Option<WarmPodFact> {
         let label = |key| self.meta.labels.get(key).cloned();
         let (daemonset, images) = (label(PREWARM)?, label(PREWARM_IMAGES)?);
-        Some(WarmPodFact { pod: self.pod_fact()?, daemonset, images, set: label(PREWARM_SET) })
+        let (attempt, set) = (label(PREWARM_ATTEMPT), label(PREWARM_SET));
+        Some(WarmPodFact { pod: self.pod_fact()?, daemonset, images, attempt, set })
     }
 
     /// The engine's fact of this StatefulSet, if it was made for pre-warming.

@@ -82,7 +82,7 @@ fn pods_pass_restricted_pod_security_with_limits_and_images_by_digest() {
         "containers": [{"name": "agent", "image": FULL}],
         "volumes": [{"name": "models", "image": {"reference": "registry.test/models:v2"}}],
     });
-    let with_volume = warm_pod(&owner, &fixture.nodes[0], &Template::from_json(json!({"spec": spec})));
+    let with_volume = warm_pod(&owner, &fixture.nodes[0], &Template::from_json(json!({"spec": spec})), "a1");
     let (created, object) = said_to(&fixture, &with_volume);
     assert_eq!(created, 201, "{object}");
     assert!(object.contains(r#""reference":"registry.test/models:v2""#), "{object}");
@@ -183,7 +183,7 @@ fn what_namespaces_with_limits_say_to_a_pod_that_requests_nothing() {
     let admin = sandbox.admin();
     let template = Template::from_json(json!({"spec": {"containers": [{"name": "agent", "image": "agent:v1"}]}}));
     let owner = WarmPodOwner { namespace: sandbox.namespace(), name: "agent", uid: "0f-1" };
-    let pod = warm_pod(&owner, "n1", &template);
+    let pod = warm_pod(&owner, "n1", &template, "a1");
     let answer = || {
         let answer = admin.post(&format!("{}?dryRun=All", sandbox.path("pods", "")), &pod);
         (answer.status, answer.body["message"].as_str().unwrap_or_default().to_owned())
