@@ -25,6 +25,7 @@ mod diagnose;
 mod drive;
 mod elsewhere;
 mod error;
+mod error_report;
 mod foreground;
 mod help;
 mod json;
@@ -312,16 +313,20 @@ async fn end_of(end: Result<CallerTask, CliError>, streams: &Streams) -> Result<
     }
 }
 
-async fn run_to<C>(cli: Cli, connect: C, output: Output) -> Result<CallerTask, CliError>
+async fn run_to<C>(cli: Cli, connect: C, mut output: Output) -> Result<CallerTask, CliError>
 where
     C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
 {
     let is_diff = cli.is_diff();
-    let end = run_command(cli, connect, output).await;
-    end.map_err(|error| if is_diff { error.of_comparing() } else { error })
+    let end = run_command(cli, connect, &mut output).await;
+    end.map_err(|error| {
+        let error = if is_diff { error.of_comparing() } else { error };
+        error_report::print(&error, &mut output);
+        error
+    })
 }
 
-async fn run_command<C>(cli: Cli, connect: C, mut output: Output) -> Result<CallerTask, CliError>
+async fn run_command<C>(cli: Cli, connect: C, output: &mut Output) -> Result<CallerTask, CliError>
 where
     C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
 {
@@ -330,23 +335,23 @@ where
         global.namespace = None;
     }
     match command {
-        Some(CliCommand::Completions { shell }) => complete::script(shell, &mut output).map(CallerTask::Exit),
-        Some(CliCommand::Help { topic }) => help::run(topic.as_deref(), &mut output).map(CallerTask::Exit),
-        Some(CliCommand::Man) => man::run(&mut output).map(CallerTask::Exit),
-        Some(CliCommand::Log(args)) => audit::run(&args, &global, &mut output).map(CallerTask::Exit),
+        Some(CliCommand::Completions { shell }) => complete::script(shell, output).map(CallerTask::Exit),
+        Some(CliCommand::Help { topic }) => help::run(topic.as_deref(), output).map(CallerTask::Exit),
+        Some(CliCommand::Man) => man::run(output).map(CallerTask::Exit),
+        Some(CliCommand::Log(args)) => audit::run(&args, &global, output).map(CallerTask::Exit),
         Some(CliCommand::Config(args)) => {
-            let exit = settings::run(&args, (&look, &global), &config, &mut output)?;
+            let exit = settings::run(&args, (&look, &global), &config, output)?;
             // Only the console knows which themes and keys are valid, so the caller checks them.
             let style = (!args.reference).then(|| Style::of(look, &global, &config));
             Ok(style.map_or(CallerTask::Exit(exit), |style| CallerTask::CheckStyle(Box::new(style))))
         }
-        Some(CliCommand::Demo(args)) => demo::run(args, &global, &config, &mut output).await,
-        Some(CliCommand::Simulate(args)) => simulate::run(args, &mut output).await.map(CallerTask::Exit),
+        Some(CliCommand::Demo(args)) => demo::run(args, &global, &config, output).await,
+        Some(CliCommand::Simulate(args)) => simulate::run(args, output).await.map(CallerTask::Exit),
         Some(CliCommand::OnCluster(mut command)) => {
             let session = connect_within(command.timeout(), connect(access(&global, &config.values))).await?;
-            warn_of(&*session, &output);
+            warn_of(&*session, output);
             refuse_unnamed(session.context(), (&global, &command), &config.values)?;
-            carry_out(&*session, &global, command, &mut output).await.map(CallerTask::Exit)
+            carry_out(&*session, &global, command, output).await.map(CallerTask::Exit)
         }
         None => {
             let session = connect(access(&global, &config.values)).await?;
@@ -363,10 +368,10 @@ where
                     practice: None,
                 })));
             }
-            warn_of(&*session, &output);
+            warn_of(&*session, output);
             let watch = name.is_some();
             let status = OnCluster::Status(StatusArgs { name, watch, ..StatusArgs::default() });
-            carry_out(&*session, &global, status, &mut output).await.map(CallerTask::Exit)
+            carry_out(&*session, &global, status, output).await.map(CallerTask::Exit)
         }
     }
 }

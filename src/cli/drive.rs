@@ -122,6 +122,13 @@ impl Task for Drive<'_> {
         true
     }
 
+    fn why_it_ends(&self, snapshot: &Snapshot) -> String {
+        match (&snapshot.phase, self.args.until) {
+            (Phase::Held, DriveUntil::Held) => "its --until held was reached".to_owned(),
+            _ => "nothing was left to do".to_owned(),
+        }
+    }
+
     fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError {
         let goes_on = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing(_));
         let carries_on = goes_on.then(|| "this process starts nothing more; the same command carries on".to_owned());
@@ -415,7 +422,7 @@ fn why_it_ends(place: &CommandPlace, snapshot: &Snapshot, exit: Exit, released_b
         (Exit::Halted, Phase::Paused(_) | Phase::Halted) => {
             CliError::new(CliErrorKind::Halted, format!("driving ends: {}", how_it_stands(snapshot)))
         }
-        (Exit::Incomplete, Phase::Held) if snapshot.stands_for_failed_images() => {
+        (Exit::Incomplete, Phase::Held) if snapshot.stands_for_images_that_nobody_brings() => {
             let waits = snapshot.guidance().map(|guidance| format!(": it {}", guidance.waits)).unwrap_or_default();
             CliError::new(CliErrorKind::Incomplete, format!("driving ends, as no node can be updated{waits}"))
         }

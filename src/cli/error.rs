@@ -155,6 +155,16 @@ impl CliError {
         &self.message
     }
 
+    /// Why a process that ends with this error stops driving, for the record.
+    pub(crate) fn why_it_ends(&self) -> String {
+        let said =
+            self.message.strip_prefix("driving ends: ").or_else(|| self.message.strip_prefix("driving ends, as "));
+        match self.kind {
+            CliErrorKind::BrokenPipe => "nobody read its output any more".to_owned(),
+            _ => said.unwrap_or(&self.message).to_owned(),
+        }
+    }
+
     /// Whether nothing was done because rolldeck or the person who was asked refused it.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self.kind, CliErrorKind::Refused | CliErrorKind::DrivenByOther)
@@ -186,6 +196,36 @@ impl CliError {
             // 128 + SIGPIPE, as a shell reports it.
             CliErrorKind::BrokenPipe => 141,
         }
+    }
+
+    /// The kind of failure for a script.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self.kind {
+            CliErrorKind::Failed | CliErrorKind::FailedComparing => "failed",
+            CliErrorKind::Usage => "usage",
+            CliErrorKind::TimedOut => "timedOut",
+            CliErrorKind::Incomplete => "incomplete",
+            CliErrorKind::Halted => "halted",
+            CliErrorKind::NotFound | CliErrorKind::NoDaemonSet => "notFound",
+            CliErrorKind::Refused => "refused",
+            CliErrorKind::DrivenByOther => "drivenByOther",
+            CliErrorKind::BrokenPipe => "brokenPipe",
+        }
+    }
+
+    /// The hints.
+    pub(crate) fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
+    /// Whether a person asked for this end.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        self.asked_for
+    }
+
+    /// Whether nobody reads the output any more.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.kind == CliErrorKind::BrokenPipe
     }
 
     /// Prints the error on standard error, unless that was done already, and returns the exit code.

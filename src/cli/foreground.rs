@@ -29,7 +29,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
-use crate::process::signals::{self, Listener};
+use crate::process::signals::{self, EndSignal, Listener};
 
 /// How long stopping may take after a signal: the process ends after [`signals::LEAVE_WITHIN`].
 const LEAVE_WITHIN: Duration = Duration::from_secs(4);
@@ -50,6 +50,9 @@ pub(crate) trait Task {
 
     /// Whether the task ends when the rollout halts.
     fn ends_at_a_halt(&self) -> bool;
+
+    /// Why the task stops driving if it has ended by itself without an error, for the record.
+    fn why_it_ends(&self, snapshot: &Snapshot) -> String;
 
     /// The error when the time is over.
     fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError;
@@ -92,14 +95,21 @@ pub(crate) async fn run(
     };
     let end = tokio::select! {
         biased;
-        exit = interrupted.next() => TaskEnd::Signal(exit),
+        signal = interrupted.signal() => TaskEnd::Signal(signal),
         since = streams.stuck() => TaskEnd::Stuck(since),
         error = streams.failed() => TaskEnd::Itself(Err(error.into())),
         end = task.whole(&mut foreground) => TaskEnd::Itself(end),
         timeout = patience(args.timeout) => TaskEnd::TimedOut(timeout),
     };
     match end {
-        TaskEnd::Itself(end) => stopped(foreground.stop_driving(), &mut interrupted).await.map_or(end, Ok),
+        TaskEnd::Itself(end) => {
+            let why = match (&end, &foreground.open) {
+                (Ok(_), Some(rollout)) => task.why_it_ends(&rollout.snapshot()),
+                (Ok(_), None) => "its work was done".to_owned(),
+                (Err(error), _) => error.why_it_ends(),
+            };
+            stopped(foreground.stop_driving(why), &mut interrupted).await.map_or(end, Ok)
+        }
         TaskEnd::TimedOut(timeout) => {
             let secs = whole_secs(timeout).as_secs();
             let error = match &foreground.open {
@@ -109,11 +119,12 @@ pub(crate) async fn run(
             let why = format!("its --timeout of {secs}s had passed");
             stopped(foreground.stop_because(why), &mut interrupted).await.ok_or(error)
         }
-        TaskEnd::Signal(exit) => {
+        TaskEnd::Signal(signal) => {
+            let exit = Exit::from(signal);
             let said = foreground.say(Topic::Command, format!("this process was {}: stopping", exit.word()));
             let before = foreground.open.as_ref().map(Rollout::snapshot);
             // A second signal ends the process at once, unless it comes together with the first.
-            let last = tokio::time::timeout(LEAVE_WITHIN, foreground.stop_driving()).await;
+            let last = tokio::time::timeout(LEAVE_WITHIN, foreground.stop_driving(format!("ended by {signal}"))).await;
             said?;
             if let Some(last) = last.unwrap_or(before) {
                 let at = foreground.present(Some(last.at));
@@ -153,7 +164,7 @@ enum TaskEnd {
     /// Because its time limit has passed.
     TimedOut(Duration),
     /// By a signal.
-    Signal(Exit),
+    Signal(EndSignal),
     /// Because its output is stuck since this instant.
     Stuck(Instant),
 }
@@ -211,15 +222,19 @@ impl Foreground<'_> {
         }
     }
 
-    /// Releases the Lease, reports the resulting changes, and closes the rollout.
-    async fn stop_driving(&mut self) -> Option<Arc<Snapshot>> {
-        self.give_up(Command::StopDriving).await
+    /// Releases the Lease, reports the resulting changes, and closes the rollout. The event by which the Lease is given back says why.
+    async fn stop_driving(&mut self, why: String) -> Option<Arc<Snapshot>> {
+        self.stop(why, false).await
     }
 
-    /// The same. If this process drives, the reason is recorded, and shown until somebody drives again.
+    /// The same. If this process drives, the record has the reason as well, and it is shown until somebody drives again.
     async fn stop_because(&mut self, why: String) -> Option<Arc<Snapshot>> {
+        self.stop(why, true).await
+    }
+
+    async fn stop(&mut self, why: String, in_record: bool) -> Option<Arc<Snapshot>> {
         let drives = self.open.as_ref().is_some_and(|open| matches!(open.snapshot().driver, DriverView::You { .. }));
-        self.give_up(if drives { Command::GiveUpDriving { why } } else { Command::StopDriving }).await
+        self.give_up(if drives { Command::GiveUpDriving { why, in_record } } else { Command::StopDriving }).await
     }
 
     /// Releases the Lease and closes the open rollout. Returns the last snapshot, because a closed rollout has no new ones.
@@ -413,7 +428,12 @@ impl Interrupts {
     }
 
     /// Waits for the first signal. The second one ends the process.
+    async fn signal(&mut self) -> EndSignal {
+        self.0.ended().await
+    }
+
+    /// The same, as the exit of the process.
     pub(crate) async fn next(&mut self) -> Exit {
-        self.0.ended().await.into()
+        self.signal().await.into()
     }
 }

@@ -8,6 +8,7 @@
 //! set-image …    CommandResult         history --revision                Revision
 //!                                      diff                              RevisionDiff
 //! diagnose       Diagnosis             report                            RolloutReport (`handover`)
+//!                                      what failed                       Error, after what was printed before
 //! ```
 
 mod alarm;
@@ -25,7 +26,7 @@ mod watch;
 
 use serde::Serialize;
 
-pub(crate) use self::command::{CommandResultJson, PreviewJson, image_warnings};
+pub(crate) use self::command::{CommandResultJson, ErrorJson, PreviewJson, image_warnings};
 pub(crate) use self::diagnosis::DiagnosisJson;
 pub(crate) use self::fleet::FleetJson;
 pub(crate) use self::node::NodeJson;

@@ -13,7 +13,7 @@ use super::error::{CliError, CliErrorKind, Exit, NOTHING_CHANGED};
 use super::json::{self, PreviewJson, TypeMetaJson};
 use super::load::{self, LoadPlace};
 use super::output::{Output, Streams};
-use super::suggested_commands::{CommandPlace, CommandTarget, SuggestedCommand, suggested_commands};
+use super::suggested_commands::{ASKS, CommandPlace, CommandTarget, SuggestedCommand, suggested_commands};
 use crate::driver::{CommandError, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview};
@@ -106,7 +106,8 @@ async fn carry_out(
         accept_no_match(&command, &before, how.yes)?;
         accept_no_record(&command, &before, how.yes)?;
         confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await?;
-        accept_going_back(&command, &before, &preview, how.yes)
+        accept_going_back(&command, &before, &preview, how.yes)?;
+        accept_halted_before(&command, &preview, how.yes)
     };
     let agreed = agreeing.await;
     recorded(rollout, &command, agreed).await?;
@@ -260,7 +261,9 @@ pub(crate) fn report(
             dry_run: settled.is_none(),
             preview: PreviewJson::new(preview),
             settled,
-            next: says.into_iter().chain(next.iter().map(SuggestedCommand::line)).collect(),
+            changed: settled.map(|_| !preview.calls.is_empty()),
+            advice: says,
+            next,
         })?,
         OutputFormat::Text => {
             match settled {
@@ -337,7 +340,7 @@ pub(crate) fn halt_advice(place: &CommandPlace, snapshot: &Snapshot) -> Option<S
         true => format!("{} rolls back, ", target.named("undo")),
         false => String::new(),
     };
-    Some(format!("{nodes}{undo}{} goes on past it", target.named("resume")))
+    Some(format!("{nodes}{undo}{} goes on past it ({ASKS})", target.named("resume")))
 }
 
 /// The nodes that halted the rollout or have failed since, and other nodes in trouble: `failed on n1 n2`, `in trouble on
@@ -431,6 +434,18 @@ fn accept_going_back(command: &Command, snapshot: &Snapshot, preview: &Preview, 
         "no rollout is under way that this would end: it replaces {pods}, and nobody can be asked (no terminal); nothing was changed"
     );
     Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` confirms it, and `--to-revision` which revision"))
+}
+
+/// Refuses to go to a revision at which the rollout is known to have halted if nobody can be asked and `--yes` is not given: the preview that warns of it
+/// would be read by nobody.
+fn accept_halted_before(command: &Command, preview: &Preview, yes: bool) -> Result<(), CliError> {
+    let goes = matches!(command.inner(), Command::Undo { .. });
+    let Some(warning) = preview.halted_before.as_ref().filter(|_| goes && !yes && !somebody_to_ask()) else {
+        return Ok(());
+    };
+    let refused =
+        format!("{}, and nobody can be asked (no terminal); nothing was changed", warning.trim_end_matches('.'));
+    Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` confirms it"))
 }
 
 fn somebody_to_ask() -> bool {

@@ -108,6 +108,13 @@ impl Task for PrewarmTask<'_> {
         false
     }
 
+    fn why_it_ends(&self, snapshot: &Snapshot) -> String {
+        match snapshot.prewarm.as_ref().is_some_and(PrewarmView::has_all) {
+            true => "every node that it pre-warmed has the images".to_owned(),
+            false => "its pre-warming was over".to_owned(),
+        }
+    }
+
     fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError {
         let stands = snapshot.prewarm.as_ref().map(|prewarm| format!(": {prewarm}")).unwrap_or_default();
         let error = CliError::new(

@@ -4,13 +4,14 @@ use serde::Serialize;
 
 use crate::driver::Session;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::hold::Hold;
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource,
 };
 use crate::engine::model::shell::{shell_flag, shell_word, shell_words};
 use crate::engine::report::advice::RemedyAct;
 use crate::engine::report::remedies::Remedy;
-use crate::engine::report::snapshot::{RevisionView, Snapshot};
+use crate::engine::report::snapshot::{NodeView, Phase, RevisionView, Snapshot};
 
 /// A remedy as JSON: its kind for a script, the command that carries it out, and the effect in words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -23,6 +24,9 @@ pub(crate) struct SuggestedCommand {
     #[serde(skip_serializing_if = "Option::is_none")]
     argv: Option<Vec<String>>,
     text: String,
+    /// Whether the command asks before it is carried out, and so needs `--yes` where no terminal can be asked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    asks: bool,
     /// The command with `IMAGE` for what only the operator knows, where that keeps it from being a command for pasting.
     #[serde(skip)]
     to_complete: Option<String>,
@@ -30,7 +34,14 @@ pub(crate) struct SuggestedCommand {
 
 impl SuggestedCommand {
     fn new(remedy: &'static str, command: Option<String>, text: String) -> Self {
-        Self { remedy, argv: command.as_deref().and_then(shell_words), command, text, to_complete: None }
+        Self { remedy, argv: command.as_deref().and_then(shell_words), command, text, asks: false, to_complete: None }
+    }
+
+    /// The same, which asks before it is carried out if `asks`.
+    #[must_use]
+    fn asking(self, asks: bool) -> Self {
+        let text = if asks { format!("{}; {ASKS}", self.text) } else { self.text };
+        Self { text, asks, ..self }
     }
 
     /// Whether this is the command that drives.
@@ -51,6 +62,9 @@ impl SuggestedCommand {
         }
     }
 }
+
+/// What is said of a command that asks before it is carried out.
+pub(crate) const ASKS: &str = "asks first, without a terminal it needs --yes";
 
 /// The kind of the command that continues pre-warming.
 const PREWARM: &str = "prewarm";
@@ -164,7 +178,8 @@ pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> V
         let command = CommandTarget::new(place, snapshot).command(&command);
         let known = |known: &SuggestedCommand| known.command == command && (command.is_some() || known.remedy == kind);
         if !suggested.iter().any(known) {
-            suggested.push(SuggestedCommand::new(kind, command, remedy.to_string()));
+            let asks = asks_first(remedy, snapshot);
+            suggested.push(SuggestedCommand::new(kind, command, remedy.to_string()).asking(asks));
         }
     }
     suggested.extend(uncordoning(place, snapshot));
@@ -174,6 +189,38 @@ pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> V
         }
     }
     suggested
+}
+
+/// Whether the command of a remedy is refused without `--yes` where no terminal can be asked, as far as a snapshot tells: it accepts what the rollout
+/// halted for, lifts a pause of a person besides, moves nodes although no rollout is under way, may take down more than the budget, or begins to
+/// drive a rollout although it is about pre-warming only.
+fn asks_first(remedy: Remedy, snapshot: &Snapshot) -> bool {
+    let is_paused = matches!(&snapshot.phase, Phase::Paused(paused) if !paused.is_by_rolldeck());
+    match remedy {
+        Remedy::Resume
+        | Remedy::LiftPause
+        | Remedy::ResumeUnderOnDelete
+        | Remedy::ResumeWithTemplate
+        | Remedy::ResumePastFailures => snapshot.phase == Phase::Halted,
+        Remedy::Undo | Remedy::UndoTo { .. } => {
+            is_paused || (snapshot.started_at.is_none() && snapshot.phase == Phase::Idle)
+        }
+        Remedy::BackToTarget { .. } => is_paused,
+        Remedy::ReleaseEarly => true,
+        Remedy::PrewarmTarget { .. } => begins_to_drive(snapshot),
+        _ => false,
+    }
+}
+
+/// Whether a command that pre-warms would also drive the rollout on, in which nodes are in line: nobody drives then. A driver whose own remedies these
+/// are is about to end.
+fn begins_to_drive(snapshot: &Snapshot) -> bool {
+    let driven = matches!(
+        snapshot.driver,
+        DriverView::Other { .. } | DriverView::Unconfirmed { .. } | DriverView::Waiting { .. }
+    );
+    let in_line = |node: &NodeView| matches!(node.hold, Some(Hold::NobodyDrives | Hold::ImageAbsent(_)));
+    !driven && snapshot.nodes.iter().any(in_line)
 }
 
 /// `set-image` for the only container of the target, or for one that is to be named.
@@ -236,8 +283,13 @@ fn prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Vec<SuggestedCommand
 }
 
 fn goes_on_prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedCommand> {
-    let prewarm = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.request.cancelled.is_none())?;
+    let prewarm = snapshot.prewarm.as_ref()?;
     let nobody = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
+    if prewarm.request.cancelled.is_some() {
+        let command = CommandTarget::new(place, snapshot).command("prewarm --cancel");
+        let cleans_up = SuggestedCommand::new("prewarmCancel", command, "deletes its pods, which are left".to_owned());
+        return (nobody && prewarm.leftover.pods > 0).then_some(cleans_up);
+    }
     let missing = prewarm.counts.present < prewarm.counts.nodes;
     let goes_on = prewarm.request.method == PrewarmMethod::StatefulSet && prewarm.error.is_none();
     let (remedy, command, text) = if prewarm.error.is_some() {
@@ -265,7 +317,8 @@ fn goes_on_prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Option<Sugge
         return None;
     };
     let command = command.and_then(|command| CommandTarget::new(place, snapshot).command(&command));
-    Some(SuggestedCommand::new(remedy, command, text.to_owned()))
+    let asks = remedy == PREWARM && begins_to_drive(snapshot);
+    Some(SuggestedCommand::new(remedy, command, text.to_owned()).asking(asks))
 }
 
 /// The command that repeats the request, without the DaemonSet: `prewarm --image agent=agent:v2 --max-pulling 2`. `None` if

@@ -11,6 +11,7 @@ use super::model::facts::LeaseFact;
 use super::model::images_on_nodes::ImagesOnNodes;
 use super::model::notice::Notice;
 use super::model::record::Progress;
+use super::model::record::size::clipped;
 use super::model::time::Timestamp;
 use super::report::snapshot::{NodeViews, Snapshot};
 use super::rules::holder::SeenHolder;
@@ -164,7 +165,13 @@ impl Engine {
         match &command {
             Command::Drive(Takeover::Ask) => (self.lock.want, self.lock.has_driven) = (Want::Ask, false),
             Command::StopDriving => self.lock.want = Want::No,
-            Command::GiveUpDriving { why } => self.stop_driving(why, now),
+            Command::GiveUpDriving { why, in_record } => {
+                self.ends_because = Some(clipped(why));
+                match in_record {
+                    true => self.stop_driving(why, now),
+                    false => self.lock.want = Want::No,
+                }
+            }
             Command::Adopt
             | Command::SetImage(_)
             | Command::Step(_)
@@ -294,6 +301,7 @@ impl Engine {
             notices: _,
             event_log: _,
             reported_driver: _,
+            ends_because: _,
         } = self;
         let silent_from = lock.view(*now).silent_from(Timing::default().lease).map(|at| view.our_time(at));
         let of_several_parts =

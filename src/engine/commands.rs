@@ -12,6 +12,7 @@ mod ready_lately;
 mod release;
 pub(super) mod resolved;
 mod restarts;
+mod same_images;
 mod seen;
 mod surge;
 mod tuning;
@@ -31,7 +32,7 @@ use super::model::danger::Danger;
 use super::model::event::{Permission, Right};
 use super::model::facts::StrategyKind;
 use super::model::record::size::clipped;
-use super::model::record::{BegunAnew, By, Change, Direction, Paused};
+use super::model::record::{BegunAnew, By, Change, Paused};
 use super::model::settings::Tuning;
 use super::model::step_ahead::NothingRecorded;
 use super::model::time::Timestamp;
@@ -101,6 +102,11 @@ impl Engine {
             Command::Tune(tuning) => self.resolve_tune(tuning, by),
             Command::Tuned { tuning, command } => {
                 let mut resolved = self.resolve_inner(command, now)?;
+                // Images that the template has already begin no rollout: without one there is nothing whose settings could change.
+                if resolved.edits.is_empty() && matches!(**command, Command::SetImage(_)) && !self.is_recorded() {
+                    resolved.says.push_str("; no rollout is recorded, so no setting changes");
+                    return Ok(resolved);
+                }
                 self.check_tuning(tuning)?;
                 resolved.edits.push(Edit::Tune { tuning: tuning.clone(), by });
                 resolved.danger = resolved.danger.max(self.tuning_danger(tuning));
@@ -108,7 +114,7 @@ impl Engine {
             }
             Command::Prewarm(asked) => self.resolve_prewarm(asked, by),
             Command::Drive(takeover) => self.resolve_drive(*takeover, by, now),
-            Command::GiveUpDriving { why } => {
+            Command::GiveUpDriving { why, .. } => {
                 let says = format!("stopped driving: {why}; whoever drives next carries on");
                 Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::DriverStopped, says, Danger::Bounded) })
             }
@@ -161,7 +167,12 @@ impl Engine {
         // As for a step: while no node is updated and well yet, a change that lets further nodes be updated at once is `Serious`.
         let goes_unproven = self.unproven_in_words().is_some() && !self.more_go_at_once(&after, self.now).is_empty();
         let danger = self.tuning_danger(tuning).max(if goes_unproven { Danger::Serious } else { Danger::Bounded });
-        let resolved = Resolved::new(vec![Edit::Tune { tuning: tuning.clone(), by }], Needs::Saved, says, danger);
+        // What is in force already is not written again.
+        let edits = match self.is_recorded() && after == self.intent() {
+            true => Vec::new(),
+            false => vec![Edit::Tune { tuning: tuning.clone(), by }],
+        };
+        let resolved = Resolved::new(edits, Needs::Saved, says, danger);
         Ok(Resolved { drive: false, ..resolved })
     }
 
@@ -190,14 +201,7 @@ impl Engine {
         let pairs = images.iter().map(|(name, image)| (name.as_str(), image.as_str()));
         let wanted = daemonset.template.with_images(pairs).map_err(Refusal::Invalid)?;
         if wanted == daemonset.template {
-            let left = self.count_rows(|row| row.in_fleet && !row.at_target);
-            return Err(Refusal::NotNow(match left {
-                0 => "the template has these images already, and every node is at it".into(),
-                _ if self.recorded_intent().is_some_and(|intent| intent.direction() == Direction::Back) => {
-                    "it rolls back to these images already, on every node, once somebody drives".into()
-                }
-                _ => "the template has these images already; use `step` to roll it out".into(),
-            }));
+            return self.has_images_already();
         }
         let words: Vec<String> = images.iter().map(|(name, image)| format!("{name}={image}")).collect();
         let says = format!("template has {}{BEFORE_THE_FIRST_STEP}", words.join(" "));

@@ -11,6 +11,7 @@
 //!
 //! A thread of its own waits for them. It depends on no runtime, on no lock that a writer holds, and on no output.
 
+use std::fmt;
 use std::io;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -55,6 +56,16 @@ impl EndSignal {
             Self::Hangup | Self::Interrupt => 130,
             Self::Terminate => 143,
         }
+    }
+}
+
+impl fmt::Display for EndSignal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hangup => "SIGHUP",
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+        })
     }
 }
 

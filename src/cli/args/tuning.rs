@@ -49,7 +49,8 @@ fn flag(setting: Setting) -> Arg {
         None => arg.allow_negative_numbers(true),
     };
     arg.value_parser(if kind.choices.is_empty() {
-        ValueParser::new(move |text: &str| setting.read(text))
+        // What no rollout can have is not valid on the command line, whatever the present rollout is.
+        ValueParser::new(move |text: &str| setting.read(text).and_then(|read| read.check_zeros().map(|()| read)))
     } else {
         ValueParser::new(PossibleValuesParser::new(kind.choices).try_map(move |word| setting.read(&word)))
     })

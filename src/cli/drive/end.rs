@@ -143,7 +143,9 @@ impl DriveEnd {
             // Somebody released the rollout before its end, so the DaemonSet's controller continues it.
             Phase::Native => Some(Exit::Incomplete),
             // The step that is to be waited for does not come to its end, and nothing has failed on a node.
-            Phase::Held if self.until == DriveUntil::Held && self.drove && snapshot.stands_for_failed_images() => {
+            Phase::Held
+                if self.until == DriveUntil::Held && self.drove && snapshot.stands_for_images_that_nobody_brings() =>
+            {
                 Some(Exit::Incomplete)
             }
             // As after a pause of the rollout by a person.

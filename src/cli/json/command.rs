@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{TypeMetaJson, kinds};
+use crate::cli::suggested_commands::SuggestedCommand;
 use crate::engine::model::Str;
 use crate::engine::model::command::Preview;
 use crate::engine::model::image::change_warnings;
@@ -22,8 +23,31 @@ pub(crate) struct CommandResultJson<'a> {
     pub(crate) preview: PreviewJson<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) settled: Option<&'a str>,
+    /// Whether anything was written; absent after `--dry-run`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) changed: Option<bool>,
+    /// How it stands after the command, in sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) next: Vec<String>,
+    pub(crate) advice: Vec<String>,
+    /// The next commands, as in `RolloutStatus`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) next: Vec<SuggestedCommand>,
+}
+
+/// Why a command was not completed: the last object on standard output. The exit code says the same for a shell.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ErrorJson<'a> {
+    #[serde(flatten)]
+    pub(crate) meta: TypeMetaJson,
+    pub(crate) reason: &'static str,
+    pub(crate) message: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(crate) hints: &'a [String],
+    pub(crate) exit_code: u8,
+    /// Whether a person asked for this end, so that it is no failure.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) asked_for: bool,
 }
 
 /// The preview of a command.
@@ -99,6 +123,7 @@ mod tests {
             changes: [change].into(),
             calls: Vec::new(),
             danger: Danger::None,
+            halted_before: None,
             lifts_pause: None,
         };
         let image = |from: &str, to: &str| {

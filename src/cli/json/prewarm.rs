@@ -119,7 +119,7 @@ impl<'a> PrewarmJson<'a> {
             refusal,
             unobtainable,
             stuck,
-            leftover: PrewarmLeftover { pods: left_over, ending: _, refusal: deletion_refusal },
+            leftover: PrewarmLeftover { pods: left_over, ending: _, undriven: _, refusal: deletion_refusal },
             pulls,
         } = prewarm;
         // Its DaemonSet is known, the identifiers of writes are ours, and the driver of the rollout is told beside it.

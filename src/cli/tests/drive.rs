@@ -49,7 +49,7 @@ async fn a_drive_tells_its_changes_and_ends_with_the_rollout() {
         asked.as_slice(),
         [Command::Tuned { .. }, Command::Step(_), Command::Drive(Takeover::IfFree), ..]
     ));
-    assert_eq!(asked.last(), Some(&Command::StopDriving));
+    assert_eq!(asked.last(), Some(&ended("nothing was left to do")));
 }
 
 /// Two begin at the same moment: nobody drives as either of them looks, and one of them gets the lease.
@@ -103,7 +103,7 @@ async fn a_drive_that_was_killed_is_carried_on_by_the_same_command_line() {
     let script = Script::of(script::held_by_nobody()).then(idle);
     let output = script.run("drive ds/agent --image agent=registry.example/agent:v1.9.0").await;
     assert_eq!(output.code, 0, "{}", output.error);
-    assert_eq!(script.requests(), [Command::Drive(Takeover::IfFree), Command::StopDriving]);
+    assert_eq!(script.requests(), [Command::Drive(Takeover::IfFree), ended("nothing was left to do")]);
     let said = "the template has agent=registry.example/agent:v1.9.0 already: the rollout goes on";
     assert!(output.text.contains(said), "{}", output.text);
 }
@@ -184,7 +184,8 @@ async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_d
     let script = begun().then(paused_by("ops@a", "link down")).then(refused);
     let output = script.run("drive ds/agent").await;
     assert_eq!(output.code, 4, "{}", output.error);
-    assert_eq!(script.requests().last(), Some(&Command::StopDriving));
+    let Some(Command::GiveUpDriving { why, in_record: false }) = script.requests().pop() else { panic!() };
+    assert!(why.contains("rolling back to revision 14 was refused"), "{why}");
     let last: Vec<&str> = output.text.lines().skip(4).collect();
     assert_snapshot!(last.join("\n"), @r#"
     2026-11-18T11:16:50Z running, 38 of 120 updated
@@ -248,7 +249,7 @@ async fn a_drive_leaves_when_its_step_is_done() {
     held.phase = Phase::Held;
     let script = Script::of(script::held_by_nobody()).then(script::driving()).then(held);
     let output = script.run("drive ds/agent --until held").await;
-    assert_eq!((output.code, script.requests().last()), (0, Some(&Command::StopDriving)));
+    assert_eq!((output.code, script.requests().last()), (0, Some(&ended("its --until held was reached"))));
 }
 
 #[tokio::test]
@@ -416,7 +417,7 @@ async fn a_drive_that_runs_out_of_time_stands_down() {
     let script = Script::of(script::held_by_nobody()).then(script::driving());
     let output = script.run("drive ds/agent --timeout 5m").await;
     let why = "its --timeout of 300s had passed".to_owned();
-    assert_eq!((output.code, script.requests().last()), (3, Some(&Command::GiveUpDriving { why })));
+    assert_eq!((output.code, script.requests().last()), (3, Some(&Command::GiveUpDriving { why, in_record: true })));
     assert!(output.error.ends_with("Hint: this process starts nothing more; the same command carries on"));
 }
 
@@ -425,7 +426,7 @@ fn over(phase: Phase, pods: u32) -> Snapshot {
     let mut snapshot = script::driving();
     let images = prewarm::warm([prewarm::PRESENT, prewarm::PRESENT, prewarm::PRESENT], prewarm::request());
     let refusal = (pods > 0).then(|| ("ipc-001".into(), "pods \"agent-prewarm-1\" is forbidden".into()));
-    let leftover = PrewarmLeftover { pods, ending: 0, refusal };
+    let leftover = PrewarmLeftover { pods, ending: 0, undriven: false, refusal };
     snapshot.prewarm = images.prewarm.map(|warm| PrewarmView { leftover, ..warm });
     snapshot.phase = phase;
     snapshot.settings.policies.finish = Finish::Keep;
@@ -470,7 +471,7 @@ async fn a_drive_says_which_pods_for_pre_warming_are_left_if_they_do_not_go() {
         assert!(output.text.contains(said), "{phase:?}: {}", output.text);
         let took = began.elapsed();
         assert!((30..60).contains(&took.as_secs()), "{phase:?}: {took:?}");
-        assert_eq!(script.requests().last(), Some(&Command::StopDriving));
+        assert!(matches!(script.requests().last(), Some(Command::GiveUpDriving { in_record: false, .. })), "{phase:?}");
     }
 }
 
@@ -535,4 +536,9 @@ async fn a_drive_whose_lease_is_deleted_ends_with_what_was_deleted() {
         let output = script.run("drive ds/agent").await;
         assert_eq!(output.code, 5, "{}", output.error);
     }
+}
+
+/// What a process that drove asks for at its end.
+fn ended(why: &str) -> Command {
+    Command::GiveUpDriving { why: why.to_owned(), in_record: false }
 }

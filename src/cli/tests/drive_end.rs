@@ -8,6 +8,7 @@ use super::super::drive::{DriveEnd, HELD_FOR};
 use super::prewarm;
 use super::script::{self, Script, at, rollout};
 use crate::engine::model::cause::CauseKind;
+use crate::engine::model::command::Command;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::hold::{Hold, ImageWait};
@@ -148,13 +149,13 @@ async fn what_ends_because_it_halted_says_so_as_every_error_does() {
     assert_eq!(output.code, 4);
     assert_snapshot!(output.error, @r#"
     Error: driving ends: halted at revision 15: image not found on 1 node
-    Hint: failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back, `rolldeck resume --context prod-eu -n edge ds/agent` goes on past it
+    Hint: failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back, `rolldeck resume --context prod-eu -n edge ds/agent` goes on past it (asks first, without a terminal it needs --yes)
     "#);
     let watched = Script::of(halted).run("status ds/agent --watch").await;
     assert_eq!(watched.code, 4);
     assert_snapshot!(watched.error, @r#"
     Error: halted at revision 15: image not found on 1 node
-    Hint: failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back, `rolldeck resume --context prod-eu -n edge ds/agent` goes on past it
+    Hint: failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back, `rolldeck resume --context prod-eu -n edge ds/agent` goes on past it (asks first, without a terminal it needs --yes)
     "#);
     let mut failed = script::driving();
     (failed.phase, failed.counts.failed) = (Phase::Running, 2);
@@ -196,4 +197,46 @@ async fn what_ends_because_it_halted_says_so_as_every_error_does() {
     assert_eq!(output.code, 3);
     let why = "Ended: it was released by ada@bastion-3 before its end; now rolled by its controller";
     assert_eq!(output.error, why);
+}
+
+/// What somebody else pre-warms has nothing left to do and does not bring the image.
+#[tokio::test]
+async fn a_drive_until_held_ends_where_what_is_pre_warmed_does_not_bring_the_images() {
+    let mut lacks = lacks_its_image();
+    let hold = Hold::ImageAbsent(ImageWait::NotRequested { by: "ben@bastion/1".into(), done: true });
+    lacks.nodes = vec![NodeView { hold: Some(hold), prewarm: None, ..NodeView::clone(&lacks.nodes[0]) }].into();
+    lacks.prewarm = prewarm::warm(std::array::from_fn(|_| prewarm::PRESENT), prewarm::request()).prewarm;
+    let script = Script::of(script::held_by_nobody()).then(script::driving()).then(lacks);
+    let output = script.run("drive ds/agent --until held").await;
+    assert_eq!(output.code, 3, "{}{}", output.text, output.error);
+    let waits = "waits for 1 node: 1 without the image, which what ben@bastion pre-warms does not bring (ipc-017)";
+    assert_eq!(output.error.trim_end(), format!("Error: driving ends, as no node can be updated: it {waits}"));
+    let next: Vec<&str> = output.text.lines().filter_map(|line| line.split_once("next: ")).map(|it| it.1).collect();
+    let [prewarm, cancel] = next.as_slice() else { panic!("{next:?}") };
+    assert!(prewarm.starts_with("rolldeck prewarm --next-step --context prod-eu -n edge ds/agent   ("), "{prewarm}");
+    assert!(prewarm.ends_with("; asks first, without a terminal it needs --yes)"), "{prewarm}");
+    assert!(cancel.starts_with("rolldeck prewarm --cancel --context prod-eu -n edge ds/agent   ("), "{cancel}");
+}
+
+/// The record says why a drive ended, and not only that it did.
+#[tokio::test(start_paused = true)]
+async fn the_record_says_why_a_drive_ended() {
+    let mut held = script::driving();
+    held.phase = Phase::Held;
+    let mut halted = script::driving();
+    halted.phase = Phase::Halted;
+    halted.halt = Some(Halt::new(1, HaltingGate::default(), at(0), "image not found on 1 node".into()));
+    for (last, why) in [
+        (held, "its --until held was reached"),
+        (
+            lacks_its_image(),
+            "no node can be updated: it waits for 1 node: 1 without the image, image not found (ipc-017)",
+        ),
+        (halted, "halted at revision 15: image not found on 1 node"),
+    ] {
+        let script = Script::of(script::held_by_nobody()).then(script::driving()).then(last);
+        script.run("drive ds/agent --until held").await;
+        let gives_up = Command::GiveUpDriving { why: why.to_owned(), in_record: false };
+        assert_eq!(script.requests().last(), Some(&gives_up));
+    }
 }

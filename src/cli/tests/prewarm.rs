@@ -127,9 +127,11 @@ async fn it_drives_until_every_node_has_the_images() {
     assert_eq!(output.code, 0, "{}", output.error);
     assert_snapshot!(output.text);
     let limits = request().limits;
+    let why = "every node that it pre-warmed has the images".to_owned();
+    let ended = Command::GiveUpDriving { why, in_record: false };
     let start =
         PrewarmCommand::Start { source: images(), nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods };
-    assert_eq!(script.requests(), [Command::Prewarm(start), Command::StopDriving]);
+    assert_eq!(script.requests(), [Command::Prewarm(start), ended]);
 }
 
 #[tokio::test]
@@ -432,4 +434,20 @@ async fn pulls_of_images_that_are_named_by_hand_are_listed() {
     };
     let output = Script::of(snapshot).run("status ds/agent --images").await;
     assert_snapshot!(output.text);
+}
+
+/// A release recorded the end of pre-warming, and nobody drives: its pods stay until somebody deletes them.
+#[tokio::test]
+async fn status_says_how_the_pods_of_a_cancelled_pre_warming_go() {
+    let cancelled = Prewarm { cancelled: Some(By { by: OURSELVES.into(), at: at(600) }), ..request() };
+    let mut left = warm([PRESENT, PRESENT, PRESENT], cancelled);
+    left.driver = DriverView::Nobody;
+    if let Some(prewarm) = &mut left.prewarm {
+        prewarm.leftover = PrewarmLeftover { pods: 3, undriven: true, ..PrewarmLeftover::default() };
+    }
+    let output = Script::of(left).run("status ds/agent").await;
+    let next =
+        "  next     rolldeck prewarm --cancel --context prod-eu -n edge ds/agent   (deletes its pods, which are left)";
+    assert!(output.text.lines().any(|line| line == next), "{}", output.text);
+    assert!(!output.text.contains("being cleaned up"), "{}", output.text);
 }

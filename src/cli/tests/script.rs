@@ -70,6 +70,7 @@ pub(super) struct Script {
     hides_other_namespaces: bool,
     /// Whoever drives lets nodes of a rollout go.
     carries_on: bool,
+    halted_before: Option<String>,
     lifts_pause: Option<Paused>,
     /// Nodes of the rollout are in line.
     has_line: bool,
@@ -100,6 +101,7 @@ impl Script {
             elsewhere: None,
             hides_other_namespaces: false,
             carries_on: false,
+            halted_before: None,
             lifts_pause: None,
             has_line: true,
             is_second: false,
@@ -197,6 +199,12 @@ impl Script {
         self
     }
 
+    /// Commands lead to a revision at which the rollout halted.
+    pub(super) fn halted_before(mut self, warning: &str) -> Self {
+        self.halted_before = Some(warning.to_owned());
+        self
+    }
+
     /// Only these commands are refused.
     pub(super) fn refuses_only(mut self, refuses: fn(&Command) -> bool, refusal: Refusal) -> Self {
         self.refuses = refuses;
@@ -262,6 +270,7 @@ impl Script {
                 changes: Default::default(),
                 calls: vec!["PATCH leases/rolldeck-agent (intent)".to_owned()],
                 danger: self.danger,
+                halted_before: self.halted_before.clone(),
                 lifts_pause: self.lifts_pause.clone(),
             }),
         }

@@ -285,3 +285,70 @@ async fn what_is_refused_before_it_is_given_is_recorded_but_for_dry_runs() {
     let driven = Script::of(Snapshot { driver: holder, ..rollout() });
     assert_eq!(refuses("drive ds/agent", driven).await.as_deref(), Some("ada@bastion drives this rollout"));
 }
+
+/// A program reads the refusal where it reads the answer, and a shell the exit code.
+#[tokio::test]
+async fn what_failed_is_an_object_of_json_as_well() {
+    let refusal = || Refusal::NotNow("it is halted".to_owned());
+    let output = Script::of(rollout()).refuses(refusal()).run("step ds/agent --to 60 -o json").await;
+    let json: serde_json::Value = serde_json::from_str(&output.text).unwrap();
+    let want = serde_json::json!({
+        "apiVersion": json["apiVersion"], "kind": "Error", "reason": "refused", "message": "it is halted", "exitCode": 6,
+    });
+    assert_eq!((output.code, &json), (6, &want));
+    assert_eq!(output.error, "Error: it is halted", "standard error keeps it");
+    let output = Script::of(rollout()).refuses(refusal()).run("step ds/agent --to 60").await;
+    assert_eq!(output.text, "");
+    // A stream ends with it.
+    let mut halted = script::driving();
+    halted.phase = Phase::Halted;
+    halted.halt = Some(Halt::new(1, HaltingGate::default(), at(0), "image not found on 1 node".into()));
+    let script = Script::of(script::held_by_nobody()).then(script::driving()).then(halted);
+    let output = script.run("drive ds/agent -o json").await;
+    let last: serde_json::Value = serde_json::from_str(output.text.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["kind"], &last["reason"], &last["exitCode"]), (&"Error".into(), &"halted".into(), &4.into()));
+    let hint = last["hints"][0].as_str().unwrap();
+    assert!(hint.contains("goes on past it (asks first, without a terminal it needs --yes)"), "{hint}");
+}
+
+/// The next commands are those of `status -o json`.
+#[tokio::test]
+async fn what_comes_next_after_a_command_is_written_as_status_writes_it() {
+    let held = Snapshot { phase: Phase::Held, driver: DriverView::Nobody, ..rollout() };
+    let json = |line: &'static str| {
+        let held = held.clone();
+        async move {
+            let output = Script::of(held).previews(Danger::Bounded).run(line).await;
+            serde_json::from_str::<serde_json::Value>(&output.text).unwrap()
+        }
+    };
+    let (result, status) = (json("step ds/agent --to 10% -o json").await, json("status ds/agent -o json").await);
+    assert_eq!(result["next"], status["next"]);
+    assert_eq!((&result["next"][0]["remedy"], &result["changed"]), (&"step".into(), &true.into()));
+    let said = result["advice"][0].as_str().unwrap();
+    assert!(said.starts_with("nobody drives; held: "), "{result}");
+    assert_eq!(json("step ds/agent --to 10% -o json --dry-run").await["changed"], serde_json::Value::Null);
+}
+
+#[tokio::test]
+async fn a_value_that_no_rollout_can_have_is_not_valid() {
+    for flag in ["--max-unavailable=0", "--progress-deadline=0s"] {
+        let line = ["rolldeck", "tune", "ds/agent", flag].map(std::ffi::OsString::from);
+        assert_eq!(crate::cli::parse(line).unwrap_err().exit_code(), 2, "{flag}");
+    }
+}
+
+/// A script reads no preview, and would go where the rollout halted before.
+#[tokio::test]
+async fn nobody_goes_back_unasked_to_where_the_rollout_halted() {
+    let halted = "The rollout halted at revision 3, at 12:00Z: image not found on 1 node.";
+    let script = || Script::of(rollout()).previews(Danger::Serious).halted_before(halted);
+    let output = script().run("undo ds/agent --to-revision 3").await;
+    assert_eq!(output.code, 6);
+    assert!(
+        output
+            .error
+            .starts_with("Error: The rollout halted at revision 3, at 12:00Z: image not found on 1 node, and nobody")
+    );
+    assert_eq!(script().run("undo ds/agent --to-revision 3 --yes").await.code, 0);
+}

@@ -22,6 +22,14 @@ use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::writes::pending::Needs;
 
+/// How many nodes are updated after a step: `2 nodes`, `10%`.
+fn updated_in_total(step: &IntOrPercent) -> String {
+    match step {
+        IntOrPercent::Int(nodes) => counted(*nodes as usize),
+        IntOrPercent::Percent(_) => step.to_string(),
+    }
+}
+
 impl Engine {
     pub(super) fn resolve_step(&self, step: Step) -> Result<Resolved, Refusal> {
         // Said before anything about the present rollout: no other rollout changes it, and `drive` asks before it begins one.
@@ -241,12 +249,12 @@ impl Engine {
     fn steps_left_out(&self, step: Step, before: u32, after: u32) -> Option<String> {
         let (fleet, intent) = (self.assessment.fleet, self.intent());
         let between = |step: &&IntOrPercent| (before + 1..after).contains(&step.of(fleet, Rounding::Up).min(fleet));
-        let left_out: Vec<String> = intent.steps.iter().filter(between).map(ToString::to_string).collect();
+        let left_out: Vec<String> = intent.steps.iter().filter(between).map(updated_in_total).collect();
         let (left_out, by) = match left_out.as_slice() {
             [] => return None,
-            [one] => (format!("Leaves out step {one} of the plan"), "it allows"),
+            [one] => (format!("Leaves out the plan's step to {one}"), "it allows"),
             [more @ .., last] => {
-                (format!("Leaves out the steps {} and {last} of the plan", more.join(", ")), "they allow")
+                (format!("Leaves out the plan's steps to {} and {last}", more.join(", ")), "they allow")
             }
         };
         // The next step is the first that moves something: pods may have come with the new template by themselves.

@@ -13,6 +13,7 @@ use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Ref
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger, StrategyOwnership};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::person_of;
@@ -36,6 +37,9 @@ impl Engine {
     /// The preview of a command.
     pub(crate) fn preview_of(&self, command: &Command, now: Timestamp) -> Result<Preview, Refusal> {
         let resolved = self.resolve(command, now)?;
+        if matches!(command.inner(), Command::SetImage(_)) && resolved.change.is_none() {
+            return Ok(self.preview_without_another_image(command, &resolved, now));
+        }
         let unprotected = self.left_unprotected(command);
         let tuning = command.tuning();
         let command = command.inner();
@@ -151,6 +155,7 @@ impl Engine {
             Edit::Change { change, .. } => Some(self.template_changes(change)),
             _ => None,
         });
+        let halted_before = self.halted_before(command, &intent, now);
         Ok(Preview {
             changes: changes.unwrap_or_default().into(),
             title: match command {
@@ -163,7 +168,15 @@ impl Engine {
                 Command::Resume if self.resumes_past_a_halt() => "Resume past the halt".into(),
                 Command::Undo { .. } => {
                     let to = intent.target.as_ref().and_then(|hash| self.view.revision(hash));
-                    to.map_or_else(|| "Roll back".into(), |to| format!("Roll back to revision {}", to.number))
+                    let now = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
+                    let is_later = |to: &RevisionFact| now.is_some_and(|now| now.created_at < to.created_at);
+                    match to {
+                        None => "Roll back".into(),
+                        Some(to) if is_later(to) => {
+                            format!("Go to revision {} (made after the present one)", to.number)
+                        }
+                        Some(to) => format!("Roll back to revision {}", to.number),
+                    }
                 }
                 command => {
                     let selected = intent.selector.as_ref().map(|selector| self.matching(selector));
@@ -175,12 +188,13 @@ impl Engine {
                 .warnings(command)
                 .into_iter()
                 .chain(self.no_way_back(command, &limits))
-                .chain(self.prewarms_in_vain(command).or_else(|| self.halted_before(command, &intent, now)))
-                .chain(self.never_ran(command, &intent).filter(|_| self.halted_before(command, &intent, now).is_none()))
+                .chain(self.prewarms_in_vain(command).or_else(|| halted_before.clone()))
+                .chain(self.never_ran(command, &intent).filter(|_| halted_before.is_none()))
                 .chain(self.rolls_back_in_vain(command))
                 .chain(self.prewarms_something_else(command, &intent))
                 .chain(unprotected)
                 .collect(),
+            halted_before,
             lifts_pause: self.lifts_pause(command, &intent),
             calls: self.calls_in_words(command, &resolved, &nodes, &limits, now),
             nodes: nodes.into(),
@@ -478,7 +492,7 @@ impl Engine {
         })
     }
 
-    fn calls_in_words(
+    pub(super) fn calls_in_words(
         &self,
         command: &Command,
         resolved: &Resolved,
@@ -505,6 +519,7 @@ impl Engine {
         }
         match writes {
             // Somebody else may have brought the template there already.
+            Writes::Template if resolved.change.is_none() => {}
             Writes::Template if resolved.edits.iter().any(|edit| self.leaves_the_template(edit)) => {}
             Writes::Template => calls.push(format!("PATCH daemonsets/{name} (template)")),
             Writes::OriginalStrategy if self.release_only_drops_a_record() => {}

@@ -123,7 +123,12 @@ impl Engine {
                     Some(left) => PrewarmEdit::Start(Box::new(Prewarm { cancelled: Some(by), ..left })),
                     None => PrewarmEdit::Cancel(by),
                 };
-                (edit, "pre-warming is cancelled: its pods are deleted".to_owned(), true)
+                let undriven = self.config().role == Role::OneShot && self.lock.living_other(self.now).is_none();
+                let says = match undriven {
+                    true => "pre-warming is cancelled: its pods are deleted once somebody drives",
+                    false => "pre-warming is cancelled: its pods are deleted",
+                };
+                (edit, says.to_owned(), true)
             }
         };
         Ok(Resolved { drive, ..Resolved::new(vec![Edit::Prewarm(edit)], Needs::Saved, says, Danger::Bounded) })

@@ -6,6 +6,7 @@ use crate::engine::machine::Engine;
 use crate::engine::machine::old_pods::{counted, pods_are, where_and_why};
 use crate::engine::machine::release::{OldPod, Service, Then};
 use crate::engine::model::command::{Command, Early, Refusal};
+use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::By;
@@ -120,7 +121,11 @@ impl Engine {
             lines.push(format!("{strategy} drops the rollout's record."));
         }
         let warms = self.recorded_prewarm().is_some_and(|prewarm| prewarm.cancelled.is_none());
-        lines.extend(warms.then(|| "Pre-warming ends with it: its pods are deleted.".to_owned()));
+        let undriven = self.config().role == Role::OneShot && self.lock.living_other(self.now).is_none();
+        lines.extend(warms.then(|| match undriven {
+            true => "Pre-warming ends with it: its pods stay until somebody drives.".to_owned(),
+            false => "Pre-warming ends with it: its pods are deleted.".to_owned(),
+        }));
         lines
     }
 

@@ -184,7 +184,10 @@ impl Engine {
     pub(crate) fn is_tried_again(&self, warm: &WarmPod, asked: &Prewarm) -> bool {
         let stands = asked.paused.is_some() || asked.cancelled.is_some() || asked.complete.is_some();
         let since = match &warm.fact.attempt {
-            Some(attempt) => warm.failing.is_some() && *attempt != attempt_key(asked),
+            Some(attempt) => {
+                let before = || self.warming.writes.may_have_failed_before(&warm.fact.pod.uid, asked);
+                warm.failing.is_some() && *attempt != attempt_key(asked) && before()
+            }
             None => self.warming.writes.is_renewed(&warm.fact.pod.uid),
         };
         since && !stands

@@ -63,10 +63,12 @@ pub enum Command {
     Drive(Takeover),
     /// Stop driving: finish what is in flight, give the lease back. Others carry on where it stood.
     StopDriving,
-    /// Stop driving because this process cannot go on with it. The record says why, until somebody drives again.
+    /// Stop driving, for a reason that the event says by which the lease is given back.
     GiveUpDriving {
         /// Why, in our words.
         why: String,
+        /// Whether this process cannot go on with it: the record says why as well, until somebody drives again.
+        in_record: bool,
     },
 }
 
@@ -221,6 +223,8 @@ pub struct Preview {
     pub calls: Vec<String>,
     /// How much it can break.
     pub danger: Danger,
+    /// The warning, also among [`Self::warnings`], that the rollout halted at the revision to which the command leads.
+    pub halted_before: Option<String>,
     /// The pause by a person that the command lifts beside its own purpose, and that has to be agreed to: anybody's pause if the image
     /// changes, somebody else's if the rollout is rolled back.
     pub lifts_pause: Option<Paused>,

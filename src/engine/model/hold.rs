@@ -125,6 +125,8 @@ pub enum ImageWait {
     NotRequested {
         /// Who asked for it.
         by: Str,
+        /// Whether that request has nothing left to do.
+        done: bool,
     },
     /// Pre-warming is paused.
     Paused,
@@ -141,9 +143,10 @@ impl ImageWait {
         }
     }
 
-    /// Whether nothing but an operator makes them arrive: their pull failed and is not tried again by itself, or pre-warming is paused.
+    /// Whether nothing but an operator makes them arrive: their pull failed and is not tried again by itself, pre-warming is paused, or what is
+    /// pre-warmed instead has nothing left to do.
     pub fn needs_an_operator(&self) -> bool {
-        matches!(self, Self::Paused) || self.failure().is_some()
+        matches!(self, Self::Paused | Self::NotRequested { done: true, .. }) || self.failure().is_some()
     }
 
     /// Why the images do not arrive, where their pull failed and is not tried again by itself.

@@ -313,6 +313,8 @@ pub struct PrewarmLeftover {
     pub pods: u32,
     /// How many are deleted but not ended yet by their kubelets. No driver is needed for that.
     pub ending: u32,
+    /// Whether nobody drives, so that none is deleted.
+    pub undriven: bool,
     /// Where the last deletion of one of them failed, and what the API server said.
     pub refusal: Option<(Str, Str)>,
 }

@@ -145,7 +145,7 @@ settings! {
         ProgressDeadline => progress_deadline_secs: Secs = Secs(600), About {
             flag: "progress-deadline",
             meaning: Meaning::Always("to become available, or it failed"),
-            refuse_zero: None,
+            refuse_zero: Some("a progress deadline of 0 would fail every pod at once: write for example 10m"),
             danger: Danger::Bounded,
             role: SettingRole::FailsANode,
         };

@@ -89,14 +89,14 @@ fn stand_for_images<'a>(
 
 impl Snapshot {
     /// Whether no node that may be updated can be before an operator acts, because some need images whose pull failed and is not tried again by
-    /// itself, or whose pre-warming is paused. Nothing is taken down for that, so it is no halt.
+    /// itself, whose pre-warming is paused, or which what is pre-warmed does not bring and has nothing left to do. Nothing is taken down for that, so it is no halt.
     pub fn stands_for_lack_of_images(&self) -> bool {
         self.stands_for_images(ImageWait::needs_an_operator)
     }
 
-    /// The same, where pulls failed: if an operator has paused pre-warming, that person decides when it goes on.
-    pub fn stands_for_failed_images(&self) -> bool {
-        self.stands_for_images(|wait| wait.failure().is_some())
+    /// The same, but for a pause of pre-warming: the operator who paused it decides when it goes on.
+    pub fn stands_for_images_that_nobody_brings(&self) -> bool {
+        self.stands_for_images(|wait| wait.needs_an_operator() && *wait != ImageWait::Paused)
     }
 
     /// Whether nothing is on its way, and each node that may be updated waits for images that do not arrive by themselves, as `counts` says, or cannot

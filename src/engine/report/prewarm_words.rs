@@ -129,12 +129,16 @@ impl fmt::Display for PrewarmCounts {
 /// One line on the whole: `pre-warming: 12 of 120 present, 2 pulling (2 may), 106 waiting`.
 impl fmt::Display for PrewarmView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cleaned_up = match self.leftover {
+            PrewarmLeftover { undriven: true, pods: 1.., .. } => "its pods stay until somebody drives",
+            _ => "being cleaned up",
+        };
         // While it is cleaned up, fewer and fewer nodes count as having the images.
         if let Some(nodes) = self.request.complete {
-            return write!(f, "pre-warming complete, being cleaned up: {}", all_have_the_images(nodes));
+            return write!(f, "pre-warming complete, {cleaned_up}: {}", all_have_the_images(nodes));
         }
         let name = match (&self.request.cancelled, &self.request.paused) {
-            (Some(cancelled), _) => &*format!("pre-warming cancelled{}, being cleaned up", who_cancelled(cancelled)),
+            (Some(cancelled), _) => &*format!("pre-warming cancelled{}, {cleaned_up}", who_cancelled(cancelled)),
             (None, Some(_)) => "pre-warming paused",
             (None, None) => "pre-warming",
         };
@@ -220,7 +224,7 @@ impl PrewarmView {
     /// How many pods that are no longer needed have still to be deleted, and the server's message where that failed: `2 pods for pre-warming that
     /// nobody needs any more are left (ipc-019: pods "agent-…" is forbidden)`.
     pub fn left_over(&self) -> Option<String> {
-        let PrewarmLeftover { pods, ending: _, refusal } = &self.leftover;
+        let PrewarmLeftover { pods, ending: _, undriven: _, refusal } = &self.leftover;
         let pods = match pods {
             0 => return None,
             1 => "1 pod for pre-warming that nobody needs any more is left".to_owned(),

@@ -90,13 +90,15 @@ impl Command {
             Self::Drive(_) => {
                 Consequences { reporting: Reporting::ByTheLease, ..of(Writes::WholeRollout, LetsGo::None) }
             }
-            Self::StopDriving => Consequences {
+            Self::StopDriving | Self::GiveUpDriving { in_record: false, .. } => Consequences {
                 reporting: Reporting::ByTheLeaseWhereDriving,
                 works_blind: true,
                 outlives_daemonset: true,
                 ..of(Writes::Nothing, LetsGo::None)
             },
-            Self::GiveUpDriving { .. } => Consequences { works_blind: true, ..of(Writes::Nothing, LetsGo::None) },
+            Self::GiveUpDriving { in_record: true, .. } => {
+                Consequences { works_blind: true, ..of(Writes::Nothing, LetsGo::None) }
+            }
         }
     }
 

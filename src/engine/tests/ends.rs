@@ -3,6 +3,7 @@
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::Command;
 use crate::engine::model::prewarm::PrewarmNodes;
+use crate::engine::model::settings::Setting;
 use crate::engine::report::snapshot::Phase;
 
 fn image(image: &str) -> Command {
@@ -113,6 +114,68 @@ fn who_sets_the_image_that_the_rollout_goes_back_to_reads_what_carries_it_out() 
     let mut ben = FakeConsole::open_as(&fake, "ben", crate::engine::model::config::Role::OneShot);
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     ben.hear(&fake);
-    let refused = ben.engine.command(image("agent:v1"), fake.now).unwrap_err();
-    assert_eq!(refused.to_string(), "it rolls back to these images already, on every node, once somebody drives");
+    let says = |ben: &mut FakeConsole, fake: &mut FakeCluster, tag: &str| {
+        let preview = ben.engine.preview(&image(tag), fake.now).unwrap();
+        assert_eq!((preview.calls, preview.nodes.len()), (Vec::new(), 0), "nothing is written, and no pod is replaced");
+        ben.ask(fake, image(tag)).unwrap()
+    };
+    let said = says(&mut ben, &mut fake, "agent:v1");
+    assert_eq!(said, "nothing to do: the template has these images already; it rolls back to them on every node");
+}
+
+/// A script that runs again cannot tell what is done from what is refused, if both are.
+#[test]
+fn images_that_are_there_already_are_no_refusal() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.run(&mut fake);
+    let again = |console: &mut FakeConsole, fake: &mut FakeCluster, tag: &str| {
+        let preview = console.engine.preview(&image(tag), fake.now).unwrap();
+        assert!(preview.calls.is_empty(), "{preview:?}");
+        console.ask(fake, image(tag)).unwrap()
+    };
+    let begins = "nothing to do: the template has these images already";
+    assert_eq!(again(&mut console, &mut fake, "agent:v1"), format!("{begins}, and every node is at it"));
+    assert!(fake.lease.is_none() && fake.daemonset.annotations.get("rolldeck.io/original-update-strategy").is_none());
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 3);
+    console.run_for(&mut fake, 20);
+    let generation = fake.daemonset.generation;
+    assert_eq!(again(&mut console, &mut fake, "agent:v2"), format!("{begins}; `step` rolls it out"));
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    assert_eq!(again(&mut console, &mut fake, "agent:v2"), format!("{begins}; the rollout is paused by ops@bastion"));
+    console.run_for(&mut fake, 5);
+    assert_eq!(console.snapshot(&fake).phase.to_string(), "paused", "it lifts no pause");
+    assert_eq!(fake.daemonset.generation, generation);
+}
+
+#[test]
+fn a_setting_that_is_in_force_already_is_not_written_again() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 5);
+    let tune = || Command::Tune(Setting::MaxUnavailable.read("3").unwrap());
+    let calls = console.engine.preview(&tune(), fake.now).unwrap().calls;
+    assert!(calls.iter().any(|call| call.starts_with("PUT leases/")), "{calls:?}");
+    console.ask(&mut fake, tune()).unwrap();
+    assert!(console.engine.preview(&tune(), fake.now).unwrap().calls.is_empty());
+    assert_eq!(console.ask(&mut fake, tune()).unwrap(), "nothing to change: it is so already");
+}
+
+/// The revision that was rolled back from is no earlier one.
+#[test]
+fn a_revision_that_was_made_later_is_not_said_to_be_gone_back_to() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    fake.wait(60);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 5);
+    let title = |console: &mut FakeConsole, fake: &FakeCluster, to: i64| {
+        console.engine.preview(&Command::Undo { to: Some(to) }, fake.now).unwrap().title
+    };
+    assert_eq!(title(&mut console, &fake, 1), "Roll back to revision 1");
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 60);
+    assert_eq!(title(&mut console, &fake, 2), "Go to revision 2 (made after the present one)");
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::prewarm_sites::two_sites;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Refusal, Takeover};
+use crate::engine::model::config::Role;
 use crate::engine::model::event::{Event, Watched};
 use crate::engine::model::facts::{ClusterEvent, StrategyKind};
 use crate::engine::model::node::ImageState;
@@ -289,6 +290,29 @@ fn a_pause_makes_no_more_and_a_cancellation_leaves_nothing() {
     assert!(console.snapshot(&fake).prewarm.is_none());
     let refused = console.engine.command(Command::Prewarm(PrewarmCommand::Pause), fake.now).unwrap_err();
     assert!(matches!(refused, Refusal::NotNow(_)), "{refused}");
+}
+
+/// Whoever only records the cancellation deletes no pod, and does not say so.
+#[test]
+fn what_is_cancelled_while_nobody_drives_says_that_its_pods_stay() {
+    let (mut fake, console) = warming();
+    drop(console);
+    fake.wait(60);
+    let mut ada = FakeConsole::open_as(&fake, "ada", Role::OneShot);
+    ada.run_for(&mut fake, 20);
+    let said = ada.ask(&mut fake, Command::Prewarm(PrewarmCommand::Cancel)).unwrap();
+    assert_eq!(said, "pre-warming is cancelled: its pods are deleted once somebody drives");
+    ada.run_for(&mut fake, 5);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2"]);
+    let prewarm = ada.snapshot(&fake).prewarm.unwrap();
+    let stays = "pre-warming cancelled by ada@bastion, its pods stay until somebody drives: ";
+    assert!(prewarm.to_string().starts_with(stays), "{prewarm}");
+    drop(ada);
+    let mut next = FakeConsole::open(&fake, "eve");
+    next.run_for(&mut fake, 20);
+    next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    next.run_for(&mut fake, 5);
+    assert!(fake.warm_nodes().is_empty());
 }
 
 #[test]

@@ -188,6 +188,21 @@ fn pre_warming_of_others_that_keeps_the_rollouts_own_from_its_nodes_is_named() {
     }
 }
 
+/// Nothing can move before somebody acts.
+#[test]
+fn a_rollout_whose_images_nobody_brings_is_held_once_what_is_pre_warmed_instead_is_over() {
+    let (mut fake, mut console) = requiring(Some(start(PrewarmSource::Template, PrewarmNodes::Node("n9".into()), 3)));
+    assert_ne!(console.snapshot(&fake).phase, Phase::Held);
+    fake.warm_arrives("n9");
+    console.run_for(&mut fake, 3);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.phase, Phase::Held);
+    assert!(snapshot.stands_for_lack_of_images() && snapshot.stands_for_images_that_nobody_brings());
+    let guidance = snapshot.guidance().unwrap();
+    assert!(guidance.waits.contains("which what ops@bastion pre-warms does not bring"), "{guidance:?}");
+    assert_eq!(guidance.remedies, [Remedy::PrewarmTarget { all: false }, Remedy::CancelPrewarm]);
+}
+
 /// Somebody has paused pre-warming while nodes wait for their images: nothing moves before it goes on, and a retry would only delete pods.
 #[test]
 fn a_rollout_that_requires_images_is_held_while_pre_warming_is_paused() {
@@ -199,7 +214,7 @@ fn a_rollout_that_requires_images_is_held_while_pre_warming_is_paused() {
     console.run_for(&mut fake, 3);
     let snapshot = console.snapshot(&fake);
     assert_eq!((&snapshot.phase, fake.deleted.len()), (&Phase::Held, 0));
-    assert!(!snapshot.stands_for_failed_images(), "whoever paused it decides when it goes on");
+    assert!(!snapshot.stands_for_images_that_nobody_brings(), "whoever paused it decides when it goes on");
     assert_eq!(snapshot.guidance().unwrap().remedies, [Remedy::ResumePrewarm]);
     let diagnosis = Diagnosis::of(&snapshot);
     let waits: Vec<&Finding> = diagnosis.findings.iter().filter(|it| it.title.contains("paused")).collect();

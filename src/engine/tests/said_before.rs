@@ -23,7 +23,7 @@ fn a_step_says_that_nothing_is_updated_yet_and_which_steps_it_leaves_out() {
     console.set_image(&mut fake, "agent:v2");
     let unproven = "No node is updated yet (n1 is on its way): nothing shows whether the new revision works.";
     let first = effects(&mut console, &fake, all());
-    assert!(says(&first, "Leaves out the steps 1, 10% and 50% of the plan."), "{first:?}");
+    assert!(says(&first, "Leaves out the plan's steps to 1 node, 10% and 50%."), "{first:?}");
     assert!(!says(&first, "No node is updated yet"), "none is on its way: {first:?}");
     fake.slow = true;
     // Nobody drives: the node of the first step is in line, and the second step is no less blind.

@@ -413,7 +413,7 @@ fn the_next_step_says_which_steps_it_leaves_out() {
     console.run_for(&mut fake, 30);
     let preview = console.engine.preview(&Command::Step(Step::Next), fake.now).unwrap();
     assert!(preview.title.starts_with("Step: 12 nodes"), "{}", preview.title);
-    let said = "Leaves out step 1 of the plan: 1 node is updated already or on the way, so it allows no further node to be updated.";
+    let said = "Leaves out the plan's step to 1 node: 1 node is updated already or on the way, so it allows no further node to be updated.";
     assert!(preview.effects.contains(&said.to_owned()), "{:?}", preview.effects);
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct WarmWrites {
     request: Option<(By, Option<By>)>,
     /// Uids of pods that are to be made anew because of a request for a retry.
     renewed: BTreeSet<Str>,
+    /// Whether this process saw the request become what it is, and so knows which pods had failed by then.
+    saw_request: bool,
     /// The last refusal, until a pod is made again.
     refusal: Option<WarmRefusal>,
     /// The registry has refused a pull because there were too many, and has served none since.
@@ -234,12 +236,20 @@ impl WarmWrites {
         self.refusal = None;
         self.throttle = None;
         self.renewed = if is_news { failed.collect() } else { BTreeSet::new() };
+        self.saw_request = is_news;
         true
     }
 
     /// Whether an operator has asked for this pod to be made anew.
     pub(crate) fn is_renewed(&self, uid: &str) -> bool {
         self.renewed.contains(uid)
+    }
+
+    /// Whether a pod that was made for an earlier attempt, and has failed by now, may have failed before it was asked for again. A process that saw the
+    /// operator ask knows which ones had.
+    pub(crate) fn may_have_failed_before(&self, uid: &str, asked: &Prewarm) -> bool {
+        let taken_in = self.request.as_ref().is_some_and(|(by, retried)| (by, retried) == (&asked.by, &asked.retried));
+        !taken_in || !self.saw_request || self.is_renewed(uid)
     }
 
     pub(crate) fn refusal(&self) -> Option<&WarmRefusal> {

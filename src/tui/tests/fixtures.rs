@@ -507,6 +507,7 @@ pub(super) fn adoption() -> Preview {
             "PATCH daemonsets/ipc-agent (updateStrategy OnDelete, original saved)".into(),
         ],
         danger: Danger::Bounded,
+        halted_before: None,
         lifts_pause: None,
     }
 }
@@ -524,6 +525,7 @@ pub(super) fn preview(danger: Danger) -> Preview {
         changes: Default::default(),
         calls: vec!["update lease/rolldeck-ipc-agent (intent)".into(), "delete pod/… one by one, with its uid".into()],
         danger,
+        halted_before: None,
         lifts_pause: None,
     }
 }

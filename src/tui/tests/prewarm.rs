@@ -174,6 +174,7 @@ fn preview() -> Preview {
             "POST pods, one on each of 108 nodes; DELETE each once its node is updated".into(),
         ],
         danger: Danger::Bounded,
+        halted_before: None,
         lifts_pause: None,
     }
 }

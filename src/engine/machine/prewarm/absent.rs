@@ -23,7 +23,7 @@ impl PrewarmJob {
         let follows_the_plan = has_all && matches!(asked.nodes, PrewarmNodes::NextStep | PrewarmNodes::StepAhead);
         match state {
             None if asked.by.is_rolldeck() || follows_the_plan => ImageWait::Coming,
-            None => ImageWait::NotRequested { by: asked.by.by.clone() },
+            None => ImageWait::NotRequested { by: asked.by.by.clone(), done: self.has_nothing_left_to_do() },
             Some(failed @ PrewarmState::Failed { cause, .. }) => match failed.is_retried() {
                 true if asked.paused.is_some() => ImageWait::Paused,
                 retried => ImageWait::Failed { cause: cause.kind, retried },
@@ -34,6 +34,16 @@ impl PrewarmJob {
                 PrewarmState::Waiting(_) | PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Present,
             ) => ImageWait::Coming,
         }
+    }
+
+    /// Whether each of its nodes has the images or has finally failed.
+    fn has_nothing_left_to_do(&self) -> bool {
+        let is_over = |state: &PrewarmState| match state {
+            PrewarmState::Present | PrewarmState::Waiting(PrewarmWait::Unobtainable(_)) => true,
+            PrewarmState::Failed { again_at, .. } => again_at.is_none(),
+            PrewarmState::Waiting(_) | PrewarmState::Queued | PrewarmState::Pulling { .. } => false,
+        };
+        self.template.is_ok() && self.states.iter().flatten().all(is_over)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::engine::model::person_of;
 use crate::engine::model::record::Paused;
 use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
 
-/// Said where nothing else ended it.
+/// Said where nothing else ended it, and the process that was asked to stop gave no reason.
 const STOPPED: &str = "stopped by its operator or with its process";
 
 impl Engine {
@@ -16,19 +16,19 @@ impl Engine {
         if let Some(stopped) = stopped {
             return Some(stopped.why.to_string());
         }
+        let given = self.ends_because.as_ref().map(ToString::to_string);
         if !self.is_recorded() {
             let warms = self.recorded_prewarm().is_some_and(|asked| asked.cancelled.is_none());
-            return self.how_it_was_over().or_else(|| warms.then(|| STOPPED.to_owned()));
+            return self.how_it_was_over().or(given).or_else(|| warms.then(|| STOPPED.to_owned()));
         }
+        let given = given.unwrap_or_else(|| STOPPED.to_owned());
         let intent = self.intent();
         Some(match &intent.paused {
             _ if self.is_halted(&intent) => "halted".to_owned(),
             Some(paused) if paused.is_by_rolldeck() => "rolldeck itself paused it".to_owned(),
             _ if self.progress.completed.is_some() => "every node is updated".to_owned(),
-            Some(Paused { by, .. }) => {
-                format!("stopped by its operator or with its process, while it is paused by {by}")
-            }
-            None => STOPPED.to_owned(),
+            Some(Paused { by, .. }) => format!("{given}, while it is paused by {by}"),
+            None => given,
         })
     }
 

@@ -81,12 +81,24 @@ fn who_drives_no_more_says_why() {
     assert_eq!(last(&console), "ops: drives no more, gave the lease back: stopped by its operator or with its process");
     let mut fake = FakeCluster::rolling(10, 2);
     let mut console = begin(&mut fake, "agent:v2");
-    console.ask(&mut fake, Command::GiveUpDriving { why: "its --timeout of 60s had passed".into() }).unwrap();
+    console
+        .ask(&mut fake, Command::GiveUpDriving { why: "its --timeout of 60s had passed".into(), in_record: true })
+        .unwrap();
     console.run_for(&mut fake, 5);
     let told = said(&console);
     let [.., left, given_up] = told.as_slice() else { panic!("{told:?}") };
     assert_eq!(left, "ops: drives no more, gave the lease back: its --timeout of 60s had passed");
     assert_eq!(given_up, "ops: stopped driving: its --timeout of 60s had passed; whoever drives next carries on");
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = begin(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::GiveUpDriving { why: "ended by SIGTERM".into(), in_record: false }).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(last(&console), "ops: drives no more, gave the lease back: ended by SIGTERM");
+    assert!(console.snapshot(&fake).driver_stopped.is_none(), "it ended as its operator wanted");
+    console.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(last(&console), "ops: drives no more, gave the lease back: stopped by its operator or with its process");
     let mut fake = FakeCluster::rolling(10, 2);
     fake.broken.push("agent:bad".into());
     let mut console = begin(&mut fake, "agent:bad");

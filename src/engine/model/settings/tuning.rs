@@ -20,12 +20,17 @@ impl Tuning {
     /// # Errors
     /// Says which value makes no sense, and what to try.
     pub(crate) fn check(&self, after: &Settings, min_ready_secs: u32) -> Result<(), String> {
-        for setting in self.named().filter(|setting| setting.is_zero_in(self)) {
-            if let Some(why) = setting.about().refuse_zero {
-                return Err(why.into());
-            }
-        }
+        self.check_zeros()?;
         after.gates.contradiction(self, min_ready_secs).map_or(Ok(()), Err)
+    }
+
+    /// Whether no value is zero that may not be zero in any rollout.
+    ///
+    /// # Errors
+    /// Says which value makes no sense, and what to try.
+    pub fn check_zeros(&self) -> Result<(), String> {
+        let mut refused = self.named().filter(|setting| setting.is_zero_in(self));
+        refused.find_map(|setting| setting.about().refuse_zero).map_or(Ok(()), |why| Err(why.into()))
     }
 
     /// Whether a rollout could begin with it, whatever the DaemonSet is.

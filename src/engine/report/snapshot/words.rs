@@ -178,7 +178,7 @@ impl Hold {
             ImageWait::Failed { cause, retried: false } | ImageWait::NotTried { cause } => {
                 format!("without the image, {cause}")
             }
-            ImageWait::NotRequested { by } => {
+            ImageWait::NotRequested { by, .. } => {
                 format!("without the image, which what {} pre-warms does not bring", person_of(by))
             }
             ImageWait::Paused => "without the image, as pre-warming is paused".to_owned(),
@@ -195,7 +195,7 @@ impl fmt::Display for ImageWait {
             }
             Self::Failed { cause, retried: false } => write!(f, "image not on the node: its pull failed, {cause}"),
             Self::NotTried { cause } => write!(f, "image not on the node: not pulled, {cause} on other nodes"),
-            Self::NotRequested { by } => {
+            Self::NotRequested { by, .. } => {
                 write!(f, "image not on the node: what {} pre-warms does not bring it", person_of(by))
             }
             Self::Paused => f.write_str("image not on the node: pre-warming is paused"),
