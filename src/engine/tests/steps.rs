@@ -333,7 +333,7 @@ fn a_selector_in_place_of_another_counts_its_own_nodes_and_those_that_are_update
         console.ask(&mut fake, select("b")).unwrap(),
         "only nodes with zone=b are updated, 3 of 6 match; 2 nodes are updated already or on the way, and not selected"
     );
-    let plan = "step 3 of 4: 2 may be updated, partition 4, only zone=b (3 nodes); 2 of those updated are not selected";
+    let plan = "2 by hand, no step of the plan: 2 may be updated, partition 4, only zone=b (3 nodes); 2 of those updated are not selected";
     assert_eq!(console.snapshot(&fake).plan_in_words(), plan);
 }
 

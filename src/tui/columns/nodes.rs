@@ -144,10 +144,9 @@ fn warms_others(snapshot: &Snapshot) -> bool {
 /// The width of the longest reason in cells, rounded up in steps so that it seldom changes. Of many nodes with a reason only
 /// the first are measured, which are the worst.
 fn why_width(snapshot: &Snapshot) -> usize {
-    /// What a node that moves says fits: the first one that does must not move the columns.
-    const LEAST: usize = 56;
+    const LEAST: usize = 36;
     const STEP: usize = 20;
-    const MOST: usize = LEAST + 5 * STEP;
+    const MOST: usize = LEAST + 6 * STEP;
     let says = |node: &&NodeView| {
         node.hold.is_some()
             || node.cause.is_some()

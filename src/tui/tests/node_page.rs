@@ -387,11 +387,8 @@ fn names_of_conditions_are_shown_in_full() {
 }
 
 /// The values of a node that the console tells neither on its page nor in a column, and why.
-const NOT_SHOWN: [(&str, &str); 3] = [
-    ("cause_since", "its state is told with the time since when it is in trouble"),
-    ("crash_loop", "its cause tells the same"),
-    ("lost_readiness", "its cause tells the same"),
-];
+const NOT_SHOWN: [(&str, &str); 2] =
+    [("crash_loop", "its cause tells the same"), ("lost_readiness", "its cause tells the same")];
 
 /// A value that is missing here is told to nobody who looks at a node.
 #[test]

@@ -45,7 +45,7 @@ fn the_revisions_and_a_roll_back_say_it_and_name_it_in_full() {
     assert!(screen.contains("v1.9.0 (registry changes!)"), "{screen}");
     assert!(screen.contains(&format!("\n agent: {ELSEWHERE}\n")), "{screen}");
     let screen = TestConsole::on(from_elsewhere(), 80, 24).typed("AU").screen();
-    assert!(screen.contains("v1.8.2   registry changes!"), "{screen}");
+    assert!(screen.contains("v1.8.2 + 1 field   registry changes!"), "{screen}");
     assert!(screen.contains("│ agent: registry.factory.example/edge/agent:v1.8.2 "), "{screen}");
     let same = TestConsole::on(running(), 80, 24).typed("AU").screen();
     assert!(!same.contains("changes!"), "{same}");

@@ -130,7 +130,7 @@ impl PlanView {
 impl fmt::Display for PlanView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.by_hand(self.allowed + self.keep), self.step) {
-            (Some(by_hand), _) => write!(f, "{by_hand} by hand, between the {} steps: ", self.steps.len())?,
+            (Some(by_hand), _) => write!(f, "{by_hand} by hand, no step of the plan: ")?,
             (None, Some(step)) => write!(f, "step {} of {}: ", step + 1, self.steps.len())?,
             (None, None) => {}
         }
@@ -183,7 +183,7 @@ mod tests {
             ..PlanView::default()
         };
         let by_hand = plan(IntOrPercent::Percent(40), 72);
-        assert_eq!(by_hand.to_string(), "60% by hand, between the 3 steps: 72 may be updated, partition 48");
+        assert_eq!(by_hand.to_string(), "60% by hand, no step of the plan: 72 may be updated, partition 48");
         assert_eq!(plan(IntOrPercent::Int(50), 70).by_hand(120).as_deref(), Some("70"));
         for step in
             [plan(IntOrPercent::Percent(50), 60), plan(IntOrPercent::Int(0), 120), plan(IntOrPercent::Int(119), 1)]
