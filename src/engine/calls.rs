@@ -166,7 +166,7 @@ impl Engine {
             Command::Drive(Takeover::Ask) => (self.lock.want, self.lock.has_driven) = (Want::Ask, false),
             Command::StopDriving => self.lock.want = Want::No,
             Command::GiveUpDriving { why, in_record } => {
-                self.ends_because = Some(clipped(why));
+                self.lock.leaves_because = Some(clipped(why));
                 match in_record {
                     true => self.stop_driving(why, now),
                     false => self.lock.want = Want::No,
@@ -301,7 +301,6 @@ impl Engine {
             notices: _,
             event_log: _,
             reported_driver: _,
-            ends_because: _,
         } = self;
         let silent_from = lock.view(*now).silent_from(Timing::default().lease).map(|at| view.our_time(at));
         let of_several_parts =

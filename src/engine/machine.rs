@@ -92,8 +92,6 @@ pub struct Engine {
     pub(crate) notices: Vec<Notice>,
     pub(crate) event_log: EventLog,
     pub(crate) reported_driver: ReportedDriver,
-    /// Why this process was asked to stop driving, until it drives again.
-    pub(crate) ends_because: Option<Str>,
 }
 
 impl Engine {
@@ -123,7 +121,6 @@ impl Engine {
             notices: Vec::new(),
             event_log: EventLog::default(),
             reported_driver: ReportedDriver::default(),
-            ends_because: None,
             config,
         }
     }

@@ -53,7 +53,7 @@ impl Engine {
     /// the lease for its own write does not drive.
     pub(super) fn note_who_drives(&mut self) {
         if self.config().role == Role::Driver && self.lock.want != Want::No {
-            (self.progress.driver_stopped, self.ends_because) = (None, None);
+            (self.progress.driver_stopped, self.lock.leaves_because) = (None, None);
             self.progress.driver = Some(self.config().identity.clone());
         }
     }

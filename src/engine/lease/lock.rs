@@ -91,6 +91,8 @@ pub(crate) struct Lock {
     pub(crate) want: Want,
     /// Whether this process has driven since it was last asked to.
     pub(crate) has_driven: bool,
+    /// Why this process has stopped to want the lease, if it said so; until it drives again.
+    pub(crate) leaves_because: Option<Str>,
     pub(crate) known: KnownLease,
     /// `metadata.uid` of the DaemonSet that was seen last, even if it is gone. A record that names another uid is not used.
     pub(crate) daemonset: Option<Str>,
@@ -126,6 +128,7 @@ impl Lock {
             timing,
             want: Want::No,
             has_driven: false,
+            leaves_because: None,
             known: KnownLease::Nothing,
             daemonset: None,
             gone: None,
