@@ -97,7 +97,7 @@ pub(crate) enum PreviewState {
     /// The driver was asked; the number of the question.
     Asking(u64),
     /// The driver's answer.
-    Preview(Preview),
+    Preview(Box<Preview>),
     /// The command would be refused; the text says why.
     Refused(String),
 }
@@ -184,7 +184,7 @@ impl Dialog {
         self.replaced_refusal = matches!(self.answer, PreviewState::Refused(_)) && answer.is_ok();
         self.again = None;
         self.answer = match answer {
-            Ok(preview) => PreviewState::Preview(preview),
+            Ok(preview) => PreviewState::Preview(Box::new(preview)),
             Err(why) => PreviewState::Refused(why),
         };
         if first && !self.moved && !self.form.has_fields() {
