@@ -25,7 +25,7 @@ use self::controllers_rollout::ControllersRollout;
 use self::image::SharedImages;
 use self::pods_on_node::OnNode;
 use self::restarts::watched_state;
-use self::state_ages::StateAges;
+use self::state_ages::InStateSince;
 use crate::engine::assess::inputs::BeforeBegin;
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
@@ -148,7 +148,7 @@ pub(crate) struct Assessment {
     /// When the rows were last assessed while pods were seen.
     seen_at: Option<Timestamp>,
     /// Since when each node has been in its state, where that is not what its row tells.
-    state_ages: StateAges,
+    state_ages: InStateSince,
 }
 
 impl Row {

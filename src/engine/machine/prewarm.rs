@@ -25,7 +25,7 @@ use crate::engine::model::prewarm::{
     Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait, Unobtainable,
 };
 use crate::engine::model::quantity::Rounding;
-use crate::engine::model::record::{By, OURSELVES};
+use crate::engine::model::record::{By, Direction, OURSELVES};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::pulls::images_present;
@@ -303,13 +303,15 @@ impl Engine {
     /// The nodes that pre-warming on `nodes` is about.
     pub(crate) fn meant<'a>(&'a self, nodes: &'a PrewarmNodes) -> impl Iterator<Item = &'a Row> {
         let ahead = if *nodes == PrewarmNodes::StepAhead { self.next_steps_nodes() } else { HashSet::new() };
-        // The plan holds no node that is not to be updated: none at all without adoption or a target, and none that is at the target, where the images
-        // may be those of the change after it. `row.selected` tells then which nodes an update could reach.
-        let untargeted = self.recorded_intent().is_some_and(|intent| intent.target.is_none() || !self.is_adopted());
+        // The plan holds no node that is not to be updated: none at all without adoption or a target, and none that is at the target or whose pod is just
+        // going, where the images may be those of the change after it. Only a roll back reaches nodes that the selector excludes.
+        let goes_back = self.recorded_intent().is_some_and(|intent| {
+            intent.direction() == Direction::Back && intent.target.is_some() && self.is_adopted()
+        });
         self.assessment.rows().filter(move |row| {
             let entry = &self.view.nodes[row.node];
             let held = || matches!(self.plan.hold(row.node), Some(Hold::Partition { .. } | Hold::Selector));
-            let let_go = || !held() && (row.selected || (!untargeted && !row.at_target));
+            let let_go = || !held() && (row.selected || goes_back);
             row.in_fleet
                 && match nodes {
                     PrewarmNodes::All => true,

@@ -11,7 +11,7 @@ use crate::engine::view::PodIx;
 
 /// The states in which nodes were last seen, by node index.
 #[derive(Clone, Debug, Default)]
-pub(super) struct StateAges {
+pub(super) struct InStateSince {
     known: Vec<Option<InState>>,
     /// Whether everything was watched when the states were last assessed: a node that is in another state now has come into it since then.
     watched: bool,
@@ -27,7 +27,7 @@ struct InState {
     seen: bool,
 }
 
-impl StateAges {
+impl InStateSince {
     /// Takes in the row of a node as it was assessed at `now`, by the API server's clock.
     pub(super) fn follow(&mut self, node: NodeIx, row: Option<&Row>, now: Timestamp) {
         if self.known.len() <= node {
