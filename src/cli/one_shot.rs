@@ -384,7 +384,7 @@ fn accept_the_halt(command: &Command, snapshot: &Snapshot, preview: &Preview, ye
     // The preview may count more nodes than those that halted the rollout, so the reason of the halt is stated separately.
     let goes_on = preview.effects.first().and_then(|first| first.strip_prefix("It goes on"));
     let accepted = match goes_on.map(|rest| rest.trim_end_matches([':', '.'])) {
-        Some(rest) if rest.contains("accepts") => format!("this goes on{rest} (it halted with {why})"),
+        Some(rest) if rest.contains("accepts") => format!("this goes on{rest} (what halts it now: {why})"),
         _ => format!("this accepts {} ({why})", gate.accepted_in_words()),
     };
     let refused = format!("{accepted}, and nobody can be asked (no terminal); nothing was changed");

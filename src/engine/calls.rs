@@ -156,6 +156,8 @@ impl Engine {
         self.freshness.touch();
         let id = self.pending.next_id();
         let of_note = self.tell_asked(id, &command);
+        let is_so_already =
+            resolved.edits.is_empty() && matches!(command.inner(), Command::SetImage(_) | Command::Tune(_));
         resolved.edits.into_iter().for_each(|edit| self.edit(Some(id), edit));
         if resolved.brake {
             // An operator who brakes does not wait for an earlier patch to be tried again.
@@ -193,7 +195,18 @@ impl Engine {
         }
         let change = resolved.change;
         let (needs, says) = (resolved.needs, resolved.says);
-        self.pending.add(Pending { id, command, of_note, needs, says, change, outcome: None, requested_at: now });
+        let outcome = None;
+        self.pending.add(Pending {
+            id,
+            command,
+            of_note,
+            needs,
+            says,
+            is_so_already,
+            change,
+            outcome,
+            requested_at: now,
+        });
         Ok(id)
     }
 

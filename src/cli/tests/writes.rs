@@ -199,7 +199,7 @@ async fn going_on_past_a_halt_is_not_done_unasked() {
     let output = script.run("resume ds/agent").await;
     assert_eq!((output.code, script.requests().len()), (6, 0));
     assert_snapshot!(output.error, @r#"
-    Error: this goes on past the halt, and accepts these 2 failures, 1 of which came after it (it halted with image not found on 1 node), and nobody can be asked (no terminal); nothing was changed
+    Error: this goes on past the halt, and accepts these 2 failures, 1 of which came after it (what halts it now: image not found on 1 node), and nobody can be asked (no terminal); nothing was changed
     Hint: `--yes` confirms it
     "#);
     assert_eq!(script.run("resume ds/agent --yes").await.code, 0);

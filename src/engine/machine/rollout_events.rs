@@ -199,6 +199,8 @@ impl Engine {
             Err(why) => (EventOutcome::Failed, why.to_string()),
         };
         let visibility = match pending.command.reporting() {
+            // Nothing has happened that others have to know.
+            _ if pending.is_so_already && result.is_ok() => Visibility::Log,
             Reporting::ByTheLease | Reporting::ByTheLeaseWhereDriving if result.is_ok() => Visibility::Log,
             Reporting::Whole | Reporting::ByTheLease | Reporting::ByTheLeaseWhereDriving => Visibility::Cluster,
         };

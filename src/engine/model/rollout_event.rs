@@ -64,7 +64,7 @@ pub struct RolloutEvent {
 /// Where a rollout event is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
 pub enum Visibility {
-    /// The local log only: intermediate steps, and events that come by the thousand.
+    /// The local log only: intermediate steps, requests for what is so already, and events that come by the thousand.
     Log,
     /// Also the timeline of this console: events that other processes write themselves, and those that changed nothing.
     Timeline,

@@ -3,6 +3,7 @@
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::Command;
 use crate::engine::model::prewarm::PrewarmNodes;
+use crate::engine::model::rollout_event::Visibility;
 use crate::engine::model::settings::Setting;
 use crate::engine::report::snapshot::Phase;
 
@@ -146,6 +147,8 @@ fn images_that_are_there_already_are_no_refusal() {
     assert_eq!(again(&mut console, &mut fake, "agent:v2"), format!("{begins}; the rollout is paused by ops@bastion"));
     console.run_for(&mut fake, 5);
     assert_eq!(console.snapshot(&fake).phase.to_string(), "paused", "it lifts no pause");
+    let told = console.happened.iter().filter(|event| event.visibility > Visibility::Log);
+    assert_eq!(told.filter(|event| event.to_string().contains("already")).count(), 0, "nothing has happened");
     assert_eq!(fake.daemonset.generation, generation);
 }
 

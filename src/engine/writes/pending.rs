@@ -69,6 +69,8 @@ pub(crate) struct Pending {
     pub(crate) of_note: bool,
     pub(crate) needs: Needs,
     pub(crate) says: String,
+    /// Whether everything is as the command asks already, so that nothing is written.
+    pub(crate) is_so_already: bool,
     /// The id of the change of the template that the command asked for, and the outcome of that change.
     pub(crate) change: Option<Str>,
     pub(crate) outcome: Option<ChangeOutcome>,
