@@ -68,6 +68,7 @@ pub enum Command {
         /// Why, in our words.
         why: String,
         /// Whether this process cannot go on with it: the record says why as well, until somebody drives again.
+        #[serde(rename = "inRecord")]
         in_record: bool,
     },
 }
