@@ -175,6 +175,7 @@ fn argument_name(command: &Command) -> Option<&'static str> {
         | Command::Tune(_)
         | Command::Tuned { .. }
         | Command::StopDriving
+        | Command::EndDriving { .. }
         | Command::GiveUpDriving { .. } => None,
     }
 }

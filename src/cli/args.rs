@@ -520,7 +520,11 @@ mod tests {
             Command::Tune(_) => Some("tune agent --soak 90s"),
             Command::Tuned { .. } => Some("adopt agent --soak 90s"),
             // `prewarm` has a line of its own.
-            Command::Prewarm(_) | Command::Drive(_) | Command::StopDriving | Command::GiveUpDriving { .. } => None,
+            Command::Prewarm(_)
+            | Command::Drive(_)
+            | Command::StopDriving
+            | Command::EndDriving { .. }
+            | Command::GiveUpDriving { .. } => None,
         }
     }
 

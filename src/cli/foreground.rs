@@ -224,17 +224,18 @@ impl Foreground<'_> {
 
     /// Releases the Lease, reports the resulting changes, and closes the rollout. The event by which the Lease is given back says why.
     async fn stop_driving(&mut self, why: String) -> Option<Arc<Snapshot>> {
-        self.stop(why, false).await
+        let command = if self.drives() { Command::EndDriving { why } } else { Command::StopDriving };
+        self.give_up(command).await
     }
 
     /// The same. If this process drives, the record has the reason as well, and it is shown until somebody drives again.
     async fn stop_because(&mut self, why: String) -> Option<Arc<Snapshot>> {
-        self.stop(why, true).await
+        let command = if self.drives() { Command::GiveUpDriving { why } } else { Command::StopDriving };
+        self.give_up(command).await
     }
 
-    async fn stop(&mut self, why: String, in_record: bool) -> Option<Arc<Snapshot>> {
-        let drives = self.open.as_ref().is_some_and(|open| matches!(open.snapshot().driver, DriverView::You { .. }));
-        self.give_up(if drives { Command::GiveUpDriving { why, in_record } } else { Command::StopDriving }).await
+    fn drives(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| matches!(open.snapshot().driver, DriverView::You { .. }))
     }
 
     /// Releases the Lease and closes the open rollout. Returns the last snapshot, because a closed rollout has no new ones.

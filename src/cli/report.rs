@@ -116,9 +116,7 @@ fn story_line(line: &LogLine) -> Option<StoryLine> {
         return None;
     }
     let bad = matches!(line.text("outcome"), Some("failed" | "forbidden" | "invalid"));
-    // Who gave up driving because the work was done or an operator ended it, is no bad news.
-    let ended_well = line.fields()["args"]["inRecord"] == false;
-    let bad = bad || line.text("event").is_some_and(|event| BAD_NEWS.contains(&event) && !ended_well);
+    let bad = bad || line.text("event").is_some_and(|event| BAD_NEWS.contains(&event));
     Some(StoryLine {
         at: line.at()?,
         who: line.text("by").map(Str::from),

@@ -167,12 +167,12 @@ impl Engine {
         match &command {
             Command::Drive(Takeover::Ask) => (self.lock.want, self.lock.has_driven) = (Want::Ask, false),
             Command::StopDriving => self.lock.want = Want::No,
-            Command::GiveUpDriving { why, in_record } => {
+            Command::EndDriving { why } => {
+                (self.lock.want, self.lock.leaves_because) = (Want::No, Some(clipped(why)));
+            }
+            Command::GiveUpDriving { why } => {
                 self.lock.leaves_because = Some(clipped(why));
-                match in_record {
-                    true => self.stop_driving(why, now),
-                    false => self.lock.want = Want::No,
-                }
+                self.stop_driving(why, now);
             }
             Command::Adopt
             | Command::SetImage(_)

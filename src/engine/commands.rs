@@ -114,7 +114,7 @@ impl Engine {
             }
             Command::Prewarm(asked) => self.resolve_prewarm(asked, by),
             Command::Drive(takeover) => self.resolve_drive(*takeover, by, now),
-            Command::GiveUpDriving { why, .. } => {
+            Command::EndDriving { why } | Command::GiveUpDriving { why } => {
                 let says = format!("stopped driving: {why}; whoever drives next carries on");
                 Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::DriverStopped, says, Danger::Bounded) })
             }

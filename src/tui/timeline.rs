@@ -16,6 +16,7 @@ use crate::engine::model::labels::Labels;
 use crate::engine::model::rollout_event::{RolloutEvent, with_present_numbers};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::story::order::UpdateOrder;
 use crate::engine::report::story::{ControllerMoment, NodeMoment, Story};
 
 /// The timeline of one rollout, while it is shown.
@@ -145,14 +146,13 @@ impl Timeline {
             let events = snapshot.timeline.iter().map(|event| TimelineEntry::Rollout(event.clone(), in_words(event)));
             let controllers = story.of_controller().iter().cloned().map(TimelineEntry::Controller);
             let nodes = story.moments().cloned().map(TimelineEntry::Node);
-            let actions: Vec<Timestamp> =
-                snapshot.timeline.iter().filter(|event| lets_go(event)).map(|it| it.at).collect();
+            let order = UpdateOrder::of(&snapshot.timeline);
             // At the same instant nodes come first: an action on the whole rollout follows from them. What follows from an action comes after it.
             let untold = pauses.lifted.iter().filter(|pause| !pause.is_told(&snapshot.timeline));
             let lifted = untold.cloned().map(TimelineEntry::Lifted);
             self.entries = nodes.chain(controllers).chain(lifted).chain(events).collect();
             self.entries.sort_by_cached_key(|entry| match entry {
-                TimelineEntry::Node(moment) if moment.change.begins() => (as_it_follows(moment.at, &actions), true),
+                TimelineEntry::Node(moment) => order.place(moment),
                 entry => (entry.at(), false),
             });
             self.arrange();
@@ -235,21 +235,6 @@ impl Timeline {
     fn moment(&self, row: usize) -> Moment {
         self.row(row).map(|entry| (entry.at(), identity(entry))).unwrap_or_default()
     }
-}
-
-/// Whether nodes are updated because of it, as far as that is known: not what ends an update.
-fn lets_go(event: &RolloutEvent) -> bool {
-    event.severity() == Severity::Normal && event.reason() != "RolloutComplete"
-}
-
-/// The place of a node's update that began at `at`. API servers write times in whole seconds, so an update that was let go in that second seems to begin
-/// before: it is put behind the last action of its second.
-fn as_it_follows(at: Timestamp, actions: &[Timestamp]) -> Timestamp {
-    if at.millis() % 1_000 != 0 {
-        return at;
-    }
-    let in_its_second = actions.iter().filter(|action| **action >= at && action.millis() - at.millis() < 1_000);
-    in_its_second.max().copied().unwrap_or(at)
 }
 
 /// The words are part of the identity, because two nodes may do the same at the same time.

@@ -138,7 +138,8 @@ fn following(command: &Command, hidden: &SecretKinds) -> Option<Command> {
         }),
         Command::Prewarm(PrewarmCommand::Start { .. }) => Command::Prewarm(PrewarmCommand::Cancel),
         Command::Prewarm(_) => Command::StopDriving,
-        Command::StopDriving => Command::GiveUpDriving { why: "nobody took its output".into(), in_record: true },
+        Command::StopDriving => Command::EndDriving { why: "ended by SIGTERM".into() },
+        Command::EndDriving { .. } => Command::GiveUpDriving { why: "nobody took its output".into() },
         Command::GiveUpDriving { .. } => return None,
     })
 }

@@ -184,7 +184,7 @@ async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_d
     let script = begun().then(paused_by("ops@a", "link down")).then(refused);
     let output = script.run("drive ds/agent").await;
     assert_eq!(output.code, 4, "{}", output.error);
-    let Some(Command::GiveUpDriving { why, in_record: false }) = script.requests().pop() else { panic!() };
+    let Some(Command::EndDriving { why }) = script.requests().pop() else { panic!() };
     assert!(why.contains("rolling back to revision 14 was refused"), "{why}");
     let last: Vec<&str> = output.text.lines().skip(4).collect();
     assert_snapshot!(last.join("\n"), @r#"
@@ -417,7 +417,7 @@ async fn a_drive_that_runs_out_of_time_stands_down() {
     let script = Script::of(script::held_by_nobody()).then(script::driving());
     let output = script.run("drive ds/agent --timeout 5m").await;
     let why = "its --timeout of 300s had passed".to_owned();
-    assert_eq!((output.code, script.requests().last()), (3, Some(&Command::GiveUpDriving { why, in_record: true })));
+    assert_eq!((output.code, script.requests().last()), (3, Some(&Command::GiveUpDriving { why })));
     assert!(output.error.ends_with("Hint: this process starts nothing more; the same command carries on"));
 }
 
@@ -471,7 +471,7 @@ async fn a_drive_says_which_pods_for_pre_warming_are_left_if_they_do_not_go() {
         assert!(output.text.contains(said), "{phase:?}: {}", output.text);
         let took = began.elapsed();
         assert!((30..60).contains(&took.as_secs()), "{phase:?}: {took:?}");
-        assert!(matches!(script.requests().last(), Some(Command::GiveUpDriving { in_record: false, .. })), "{phase:?}");
+        assert!(matches!(script.requests().last(), Some(Command::EndDriving { .. })), "{phase:?}");
     }
 }
 
@@ -540,5 +540,5 @@ async fn a_drive_whose_lease_is_deleted_ends_with_what_was_deleted() {
 
 /// What a process that drove asks for at its end.
 fn ended(why: &str) -> Command {
-    Command::GiveUpDriving { why: why.to_owned(), in_record: false }
+    Command::EndDriving { why: why.to_owned() }
 }

@@ -236,7 +236,7 @@ async fn the_record_says_why_a_drive_ended() {
     ] {
         let script = Script::of(script::held_by_nobody()).then(script::driving()).then(last);
         script.run("drive ds/agent --until held").await;
-        let gives_up = Command::GiveUpDriving { why: why.to_owned(), in_record: false };
+        let gives_up = Command::EndDriving { why: why.to_owned() };
         assert_eq!(script.requests().last(), Some(&gives_up));
     }
 }

@@ -128,7 +128,7 @@ async fn it_drives_until_every_node_has_the_images() {
     assert_snapshot!(output.text);
     let limits = request().limits;
     let why = "every node that it pre-warmed has the images".to_owned();
-    let ended = Command::GiveUpDriving { why, in_record: false };
+    let ended = Command::EndDriving { why };
     let start =
         PrewarmCommand::Start { source: images(), nodes: PrewarmNodes::All, limits, method: PrewarmMethod::Pods };
     assert_eq!(script.requests(), [Command::Prewarm(start), ended]);

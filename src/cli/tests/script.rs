@@ -357,7 +357,7 @@ fn title(command: &Command) -> &'static str {
         Command::Tune(_) | Command::Tuned { .. } => "Tune",
         Command::Prewarm(_) => "Pre-warm",
         Command::Drive(_) => "Drive",
-        Command::StopDriving | Command::GiveUpDriving { .. } => "Stop driving",
+        Command::StopDriving | Command::EndDriving { .. } | Command::GiveUpDriving { .. } => "Stop driving",
     }
 }
 

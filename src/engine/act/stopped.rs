@@ -77,7 +77,7 @@ mod tests {
         joe.partition(&mut fake, 0);
         joe.run_for(&mut fake, 3);
         let why = "nobody took its output".to_owned();
-        joe.ask(&mut fake, Command::GiveUpDriving { why, in_record: true }).unwrap();
+        joe.ask(&mut fake, Command::GiveUpDriving { why }).unwrap();
         let deleted = fake.deleted.len();
         joe.run_for(&mut fake, 60);
         assert_eq!(fake.deleted.len(), deleted, "nothing more is started");
@@ -102,11 +102,7 @@ mod tests {
         let mut bob = FakeConsole::open_as(&fake, "bob", Role::OneShot);
         bob.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap();
         assert!(bob.engine.lock.holds());
-        bob.ask(
-            &mut fake,
-            Command::GiveUpDriving { why: "its --timeout of 60s had passed".to_owned(), in_record: true },
-        )
-        .unwrap();
+        bob.ask(&mut fake, Command::GiveUpDriving { why: "its --timeout of 60s had passed".to_owned() }).unwrap();
         bob.run_for(&mut fake, 5);
         let snapshot = FakeConsole::open(&fake, "eve").snapshot(&fake);
         assert_eq!((snapshot.driver, snapshot.driver_stopped), (DriverView::Nobody, None));

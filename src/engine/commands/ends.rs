@@ -39,7 +39,7 @@ impl Engine {
             | Command::Tuned { .. }
             | Command::Drive(_)
             | Command::StopDriving
-            | Command::GiveUpDriving { .. } => {}
+            | Command::EndDriving { .. } | Command::GiveUpDriving { .. } => {}
         }
         lines
     }

@@ -391,7 +391,9 @@ impl Engine {
                 let moves = self.goes_on(intent) != LetsGo::None;
                 self.driving_in_words(intent, nodes, limits, moves, now)
             }
-            Command::StopDriving | Command::GiveUpDriving { .. } => self.stopping_in_words(),
+            Command::StopDriving | Command::EndDriving { .. } | Command::GiveUpDriving { .. } => {
+                self.stopping_in_words()
+            }
         }
     }
 
@@ -482,6 +484,7 @@ impl Engine {
             | Command::Tuned { .. }
             | Command::Drive(_)
             | Command::StopDriving
+            | Command::EndDriving { .. }
             | Command::GiveUpDriving { .. }
             | Command::Release { .. } => false,
         };
@@ -570,6 +573,6 @@ fn title_of(command: &Command, limits: &Limits, updated: u32, selected: Option<u
         Command::Prewarm(PrewarmCommand::Retry) => "Retry pre-warming".into(),
         Command::Prewarm(PrewarmCommand::Cancel) => "Cancel pre-warming".into(),
         Command::Drive(_) => "Drive".into(),
-        Command::StopDriving | Command::GiveUpDriving { .. } => "Stop driving".into(),
+        Command::StopDriving | Command::EndDriving { .. } | Command::GiveUpDriving { .. } => "Stop driving".into(),
     }
 }

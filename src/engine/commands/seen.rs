@@ -27,7 +27,9 @@ impl Engine {
             // These do not depend on the template that is rolled out.
             Command::Release(_) | Command::Prewarm(_) => return None,
             // A driver notes the target itself.
-            Command::Drive(_) | Command::StopDriving | Command::GiveUpDriving { .. } => return None,
+            Command::Drive(_) | Command::StopDriving | Command::EndDriving { .. } | Command::GiveUpDriving { .. } => {
+                return None;
+            }
         }
         let intent = self.intent();
         let has_none = intent.target.is_none() && intent.change.is_none();

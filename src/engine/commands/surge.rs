@@ -22,6 +22,7 @@ impl Engine {
             | Command::Tune(_)
             | Command::Tuned { .. }
             | Command::StopDriving
+            | Command::EndDriving { .. }
             | Command::GiveUpDriving { .. } => false,
         };
         let mut intent = self.intent();
@@ -63,7 +64,7 @@ impl Engine {
             | Command::Tuned { .. }
             | Command::Drive(_)
             | Command::StopDriving
-            | Command::GiveUpDriving { .. } => None,
+            | Command::EndDriving { .. } | Command::GiveUpDriving { .. } => None,
         }
     }
 }

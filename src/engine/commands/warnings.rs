@@ -45,7 +45,9 @@ impl Engine {
             Command::Undo { .. } => false,
             // These begin no record, or name the settings that it is to have.
             Command::Release(_) | Command::Prewarm(_) | Command::Tune(_) | Command::Tuned { .. } => return None,
-            Command::Drive(_) | Command::StopDriving | Command::GiveUpDriving { .. } => return None,
+            Command::Drive(_) | Command::StopDriving | Command::EndDriving { .. } | Command::GiveUpDriving { .. } => {
+                return None;
+            }
         };
         let nothing = self.nothing_recorded();
         if self.is_recorded() || nothing == NothingRecorded::AtAll {

@@ -24,7 +24,10 @@ impl UnsentKind {
             Command::Adopt => Some(Self::Adoption),
             Command::Release(_) => Some(Self::Release),
             Command::Drive(command::Takeover::Ask) => Some(Self::Takeover),
-            Command::Drive(command::Takeover::IfFree) | Command::StopDriving | Command::GiveUpDriving { .. } => None,
+            Command::Drive(command::Takeover::IfFree)
+            | Command::StopDriving
+            | Command::EndDriving { .. }
+            | Command::GiveUpDriving { .. } => None,
         }
     }
 

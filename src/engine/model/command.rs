@@ -63,13 +63,15 @@ pub enum Command {
     Drive(Takeover),
     /// Stop driving: finish what is in flight, give the lease back. Others carry on where it stood.
     StopDriving,
-    /// Stop driving, for a reason that the event says by which the lease is given back.
+    /// Stop driving because this process is done with it, or is ended. The event by which the lease is given back says why.
+    EndDriving {
+        /// Why, in our words.
+        why: String,
+    },
+    /// Stop driving because this process cannot go on with it. The record says why as well, until somebody drives again.
     GiveUpDriving {
         /// Why, in our words.
         why: String,
-        /// Whether this process cannot go on with it: the record says why as well, until somebody drives again.
-        #[serde(rename = "inRecord")]
-        in_record: bool,
     },
 }
 
@@ -96,6 +98,7 @@ impl Command {
             | Self::Prewarm(_)
             | Self::Drive(_)
             | Self::StopDriving
+            | Self::EndDriving { .. }
             | Self::GiveUpDriving { .. } => Tuning::default(),
         }
     }

@@ -423,7 +423,7 @@ impl RolloutEvent {
             | RolloutEventKind::DeleteWarmSet { .. }
             | RolloutEventKind::PatchDaemonSet { .. } => self.outcome.severity(),
             RolloutEventKind::Command(command) => match command {
-                Command::GiveUpDriving { in_record: true, .. } => Severity::Warning,
+                Command::GiveUpDriving { .. } => Severity::Warning,
                 Command::Adopt
                 | Command::SetImage(_)
                 | Command::Step(_)
@@ -436,7 +436,7 @@ impl RolloutEvent {
                 | Command::Tune(_)
                 | Command::Tuned { .. }
                 | Command::Drive(_)
-                | Command::GiveUpDriving { in_record: false, .. }
+                | Command::EndDriving { .. }
                 | Command::StopDriving => self.outcome.severity(),
             },
         }

@@ -14,6 +14,7 @@ mod before;
 mod controller;
 mod earlier;
 mod images;
+pub mod order;
 mod speed;
 
 use std::collections::VecDeque;
@@ -511,11 +512,6 @@ fn is_trouble(state: NodeState) -> bool {
 }
 
 impl NodeChange {
-    /// Whether the update of the node begins with it: its old pod goes.
-    pub fn begins(&self) -> bool {
-        matches!(self, Self::State { to: NodeState::Terminating, .. })
-    }
-
     /// Whether it is bad news.
     pub fn severity(&self) -> Severity {
         let bad = match self {

@@ -90,15 +90,13 @@ impl Command {
             Self::Drive(_) => {
                 Consequences { reporting: Reporting::ByTheLease, ..of(Writes::WholeRollout, LetsGo::None) }
             }
-            Self::StopDriving | Self::GiveUpDriving { in_record: false, .. } => Consequences {
+            Self::StopDriving | Self::EndDriving { .. } => Consequences {
                 reporting: Reporting::ByTheLeaseWhereDriving,
                 works_blind: true,
                 outlives_daemonset: true,
                 ..of(Writes::Nothing, LetsGo::None)
             },
-            Self::GiveUpDriving { in_record: true, .. } => {
-                Consequences { works_blind: true, ..of(Writes::Nothing, LetsGo::None) }
-            }
+            Self::GiveUpDriving { .. } => Consequences { works_blind: true, ..of(Writes::Nothing, LetsGo::None) },
         }
     }
 

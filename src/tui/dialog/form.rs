@@ -426,7 +426,9 @@ impl Undo {
 /// Whether a command can never take a Pod down. Such a command works while read-only, and need not wait for its preview.
 pub(crate) fn is_safety(command: &Command) -> bool {
     match command {
-        Command::Pause { .. } | Command::StopDriving | Command::GiveUpDriving { .. } => true,
+        Command::Pause { .. } | Command::StopDriving | Command::EndDriving { .. } | Command::GiveUpDriving { .. } => {
+            true
+        }
         // Other pre-warm commands go on making Pods, or delete them: the application stays untouched, but the link may be loaded.
         Command::Prewarm(asked) => matches!(asked, PrewarmCommand::Pause),
         Command::Adopt

@@ -42,7 +42,7 @@ impl ConsoleLoop {
             let to = target.clone();
             let why = "its terminal took no output".to_owned();
             self.ask(target, |rollout, answers| async move {
-                let done = rollout.command(Command::GiveUpDriving { why, in_record: true }).await;
+                let done = rollout.command(Command::GiveUpDriving { why }).await;
                 // The message about the terminal reports a success.
                 if done.is_err() {
                     let _ = answers.send(Msg::Done(to, done)).await;

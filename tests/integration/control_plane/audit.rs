@@ -178,8 +178,7 @@ fn an_interrupted_driver_logs_that_it_stopped_driving() {
     // A process has written all of its Events before it ends.
     assert_eq!(reasons(&printed(&fixture)).last(), Some(&"RolloutDriverLeft"));
     let log = operator.audit();
-    let stop: Vec<_> =
-        log.iter().filter(|line| line["event"] == "giveUpDriving").map(|line| &line["outcome"]).collect();
+    let stop: Vec<_> = log.iter().filter(|line| line["event"] == "endDriving").map(|line| &line["outcome"]).collect();
     assert_eq!(stop, ["requested", "done"]);
     assert!(log.iter().any(|line| line["event"] == "leaseGivenBack"), "{log:#?}");
     let asked = log.iter().filter(|line| line["outcome"] == "requested").count();

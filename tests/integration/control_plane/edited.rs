@@ -43,7 +43,14 @@ fn nodes_that_a_changed_node_selector_takes_away_are_counted_out_and_come_back_w
     fixture.until("the pods of three nodes are gone", |fixture| fixture.sandbox.pods().len() == 3);
     let status = fixture.until_status("three are left", |status| counts(status).1 == 3);
     assert_eq!((counts(&status), &status["phase"]), ((1, 3), &json!("paused")), "{status:#}");
-    assert!(status["alarms"].to_string().contains("the template was changed by "), "{status:#}");
+    let alarms = status["alarms"].to_string();
+    println!("{alarms}\n{}", status["next"]);
+    assert!(
+        alarms.contains("the template was changed by ") && alarms.contains("nodeSelector.zone: added a"),
+        "{status:#}"
+    );
+    assert!(alarms.contains("3 nodes no longer run it: "), "{status:#}");
+    assert!(status["next"].to_string().contains("its controller makes pods on 3 nodes at once"), "{status:#}");
     let after = fixture.kubelet.running();
     assert!(after.iter().all(|(node, pod)| before.get(node) == Some(pod)), "rolldeck replaced none");
 

@@ -55,3 +55,6 @@ impl Engine {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

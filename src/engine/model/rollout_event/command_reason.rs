@@ -38,7 +38,7 @@ impl CommandReason {
             Command::Tune(_) | Command::Tuned { .. } => Self::Tuned,
             Command::Prewarm(_) => Self::Prewarmed,
             Command::Drive(_) => Self::Driven,
-            Command::StopDriving | Command::GiveUpDriving { .. } => Self::DriverLeft,
+            Command::StopDriving | Command::EndDriving { .. } | Command::GiveUpDriving { .. } => Self::DriverLeft,
         }
     }
 

@@ -284,7 +284,7 @@ impl fmt::Display for CommandWords<'_> {
             Command::Drive(Takeover::IfFree) => f.write_str("drive"),
             Command::Drive(Takeover::Ask) => f.write_str("drive, taking over"),
             Command::StopDriving => f.write_str("stop driving"),
-            Command::GiveUpDriving { why, .. } => write!(f, "stop driving ({why})"),
+            Command::EndDriving { why } | Command::GiveUpDriving { why } => write!(f, "stop driving ({why})"),
         }
     }
 }

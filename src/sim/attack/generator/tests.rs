@@ -108,11 +108,12 @@ commands! {
     "prewarm" => Command::Prewarm(_),
     "drive" => Command::Drive(_),
     "stop driving" => Command::StopDriving,
+    "end driving" => Command::EndDriving { .. },
     "give up driving" => Command::GiveUpDriving { .. },
 }
 
-/// Commands that no case gives. Setting an image also adopts, and a process gives up driving by itself.
-const NOT_GIVEN: [&str; 2] = ["adopt", "give up driving"];
+/// Commands that no case gives. Setting an image also adopts, and a process ends and gives up driving by itself.
+const NOT_GIVEN: [&str; 3] = ["adopt", "end driving", "give up driving"];
 
 fn given(act: &Act) -> Vec<&'static str> {
     match act {
