@@ -86,7 +86,10 @@ fn a_driver_that_was_suspended_ends_where_its_record_was_deleted_meanwhile() {
     let mut driver = made.drive();
     made.until("the driver has updated a node", |made| made.kubelet.count(V2) >= 2);
     driver.signal(Signal::STOP);
-    made.until("what it had begun is done", |made| made.kubelet.running().len() == 6);
+    // A deletion that was accepted reaches the kubelet a little later.
+    let none_goes =
+        |made: &PlayedNodes| made.sandbox.pods().iter().all(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+    made.until("what it had begun is done", |made| none_goes(made) && made.kubelet.running().len() == 6);
     made.sandbox.admin().delete(&made.sandbox.path("leases.coordination.k8s.io", "rolldeck-agent")).ok();
     let before = made.kubelet.running();
     std::thread::sleep(LEASE + Duration::from_secs(5));

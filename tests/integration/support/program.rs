@@ -122,7 +122,7 @@ impl Operator {
 
     /// Starts a headless driver that goes on beside the test.
     pub(crate) fn drive(&self, daemonset: &str, flags: &[&str]) -> Driving {
-        self.start(&[&["drive", daemonset, "--yes", "--timeout", "300s"], flags].concat())
+        self.start(&[&["drive", daemonset, "--yes", "--timeout", "600s"], flags].concat())
     }
 
     /// Starts a command that goes on beside the test.
