@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::engine::assess::rows::Assessment;
 use crate::engine::machine::Engine;
-use crate::engine::machine::placement::Placement;
+use crate::engine::machine::placement::{Placement, with_reason};
 use crate::engine::model::Str;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::ineligible::Ineligible;
@@ -59,17 +59,14 @@ fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// `n1, n2 and 3 more (taint m=x:NoSchedule not tolerated)`; of several reasons the first.
+/// `n1, n2 and 3 more (taint m=x:NoSchedule not tolerated)`
 fn named(nodes: &[(Str, Option<Ineligible>)]) -> String {
     let names: Vec<&str> = nodes.iter().take(NAMED).map(|(node, _)| &**node).collect();
     let mut words = names.join(", ");
     if nodes.len() > NAMED {
         words.push_str(&format!(" and {} more", nodes.len() - NAMED));
     }
-    match nodes.iter().find_map(|(_, why)| why.as_ref()) {
-        Some(why) => format!("{words} ({why})"),
-        None => words,
-    }
+    with_reason(words, nodes)
 }
 
 impl Engine {

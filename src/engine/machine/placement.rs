@@ -112,9 +112,13 @@ pub(super) fn placing_field(change: &FieldChange) -> Option<String> {
     PLACES.iter().any(places).then(|| change.within(FIELD))
 }
 
-/// `n1, n2, n3, … (node selector zone=b does not match)`; of several reasons the first.
+/// `n1, n2, n3, … (node selector zone=b does not match)`
 fn names_and_why(nodes: &[(Str, Option<Ineligible>)]) -> String {
-    let names = first_names(nodes.iter().map(|(node, _)| &**node));
+    with_reason(first_names(nodes.iter().map(|(node, _)| &**node)), nodes)
+}
+
+/// The names of these nodes, followed by the reason why the pod is not placed there, if there is one; of several reasons the first.
+pub(crate) fn with_reason(names: String, nodes: &[(Str, Option<Ineligible>)]) -> String {
     match nodes.iter().find_map(|(_, why)| why.as_ref()) {
         Some(why) => format!("{names} ({why})"),
         None => names,
