@@ -21,8 +21,8 @@ use super::fixture::SPEED;
 use crate::support::control_plane::{ControlPlane, Ledger, Options, Sandbox, Step, Witness, sandbox};
 use crate::support::modelled::{follow, ledger_of};
 
-/// The real world must reach the modelled world's end within this time.
-const SOON: Duration = Duration::from_secs(90);
+/// The real world must reach the modelled world's end within this time, on a machine that is busy with other tests.
+const SOON: Duration = Duration::from_secs(300);
 /// The model is played once with each of these seeds.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=5;
 
