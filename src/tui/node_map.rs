@@ -66,6 +66,23 @@ pub(crate) struct SiteCounts {
     pub(crate) down: u32,
 }
 
+/// The room for the cells of the map, in cells and lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct MapRoom {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    /// The height that is left in this terminal however many lines stand above the map; at most `height`.
+    pub(crate) steady_height: usize,
+}
+
+impl MapRoom {
+    /// A room whose height does not change while the terminal keeps its size.
+    pub(crate) fn of(width: u16, height: u16) -> Self {
+        let height = usize::from(height);
+        Self { width: usize::from(width), height, steady_height: height }
+    }
+}
+
 /// A movement on the map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MapMove {
@@ -155,16 +172,20 @@ impl NodeMap {
         &self.sites
     }
 
-    /// The places of the cells, in an area of this size.
-    pub(crate) fn layout(&self, width: usize, height: usize) -> MapLayout {
+    /// The places of the cells in this room. They stay as they are while lines come and go above the map, except where the map needs every line of it.
+    pub(crate) fn layout(&self, room: MapRoom) -> MapLayout {
         let sizes: Vec<usize> = self.sites.iter().map(|site| site.nodes.len()).collect();
         let longest = self.sites.iter().map(|site| super::words::width(&site.name)).max().unwrap_or(0);
-        MapLayout::of(&sizes, longest, width, height)
+        let steady = MapLayout::of(&sizes, longest, room.width, room.steady_height);
+        if steady.height <= room.height {
+            return steady;
+        }
+        MapLayout::of(&sizes, longest, room.width, room.height)
     }
 
-    /// Scrolls so that the cell of this node is visible, in an area of this size.
-    pub(crate) fn scroll_to(&mut self, name: Option<&str>, width: usize, height: usize) {
-        let layout = self.layout(width, height);
+    /// Scrolls so that the cell of this node is visible in this room.
+    pub(crate) fn scroll_to(&mut self, name: Option<&str>, room: MapRoom) {
+        let (layout, height) = (self.layout(room), room.height);
         let place = name.and_then(|name| self.place_of(name));
         let row = place.and_then(|(site, place)| Some(layout.blocks.get(site)?.position(place / layout.per_cell).1));
         self.top = layout.scrolled(self.top, row, height);

@@ -244,10 +244,9 @@ fn settle(model: &mut Model) {
             } else {
                 page.map.forget();
             }
-            let (width, lines) = (usize::from(map.width), usize::from(map.height));
             if page.map.is_open {
                 let row = page.current().map(|node| node.name.clone());
-                page.map.scroll_to(row.as_deref(), width, lines);
+                page.map.scroll_to(row.as_deref(), map);
             }
         }
     }

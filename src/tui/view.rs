@@ -49,6 +49,7 @@ pub(crate) use self::node_page::{log_layout, node_lines};
 use super::model::{
     COARSE_MILLIS, ClockReading, FINE_MILLIS, Model, Overlay, Page, RolloutPage, ShownSnapshot, Uptime,
 };
+use super::node_map::MapRoom;
 use super::terminal;
 use super::theme::{Glyph, Glyphs, ThemeRole};
 use super::words::{CELL_BYTES, fit, is_wider, width};
@@ -211,8 +212,7 @@ impl ScreenParts {
 pub(crate) struct Measures {
     /// The number of visible rows of the list.
     pub(crate) list_height: usize,
-    /// The place of the map's cells.
-    pub(crate) map: Rect,
+    pub(crate) map: MapRoom,
 }
 
 impl Measures {
@@ -220,7 +220,8 @@ impl Measures {
         if Shape::of(model) <= Shape::Sentence {
             return Self::default();
         }
-        let parts = ScreenParts::of(&RenderContext::new(model), terminal::area(model.size));
+        let screen = terminal::area(model.size);
+        let parts = ScreenParts::of(&RenderContext::new(model), screen);
         let list_height = match model.rollout() {
             Some(RolloutPage { revisions: Some(screen), .. }) => revisions::height(&parts, screen),
             Some(page) if page.prewarm.is_some() => {
@@ -228,7 +229,7 @@ impl Measures {
             }
             _ => usize::from(parts.rows().height),
         };
-        Self { list_height, map: node_map::cells_area(&parts) }
+        Self { list_height, map: node_map::room(&parts, screen) }
     }
 }
 

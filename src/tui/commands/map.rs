@@ -15,8 +15,8 @@ pub(super) fn toggle(model: &mut Model) -> Effects {
         let elsewhere = page.timeline.is_some() || page.revisions.is_some() || page.prewarm.is_some();
         page.map.is_open = elsewhere || page.node_page.is_some() || !page.map.is_open;
         (page.timeline, page.revisions, page.prewarm, page.node_page) = (None, None, None, None);
-        if page.map.is_open {
-            select_in_group(page);
+        if page.map.is_open && !select_in_group(page) {
+            keep_cursor(page);
         }
     }
     Vec::new()
@@ -30,6 +30,14 @@ pub(super) fn select_in_group(page: &mut RolloutPage) -> bool {
     page.nodes.select_node(&name);
     page.arrange();
     true
+}
+
+/// Selects the node of the current row. The list's cursor is on the first row, whichever it is, until a row is selected; on the map the same would move
+/// the cursor to another place because a node changed its state.
+fn keep_cursor(page: &mut RolloutPage) {
+    if let Some(name) = page.current().map(|node| node.name.clone()) {
+        page.nodes.select_node(&name);
+    }
 }
 
 /// Makes the values of this label the blocks of the map and the sites of the table; without a label, the values of the
@@ -102,8 +110,7 @@ pub(super) fn move_by(model: &mut Model, movement: Move) -> Effects {
 pub(super) fn go(model: &mut Model, movement: MapMove) -> Effects {
     let area = Measures::of(model).map;
     let Some(page) = model.rollout_mut() else { return Vec::new() };
-    let (width, height) = (usize::from(area.width), usize::from(area.height));
-    let layout = page.map.layout(width, height);
+    let (layout, height) = (page.map.layout(area), area.height);
     let from = page.current().map(|node| node.name.clone());
     let next = page.map.step(&layout, from.as_deref(), movement, height.max(1), page.shown_nodes());
     if let Some(name) = next {

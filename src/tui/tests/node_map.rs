@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use super::console::TestConsole;
-use super::fixtures::{failed, held, node, running, target, the_target, updated};
+use super::fixtures::{failed, held, idle, node, running, target, the_target, updated};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::hold::{Hold, ImageWait};
 use crate::engine::model::node::{Blame, NodeState};
@@ -11,6 +11,7 @@ use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::columns::nodes::sign;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::theme::{Glyph, Glyphs};
+use crate::tui::view::Measures;
 
 const SITES: [&str; 4] = ["munich", "hamburg", "wien", "brno"];
 
@@ -170,6 +171,51 @@ fn a_node_keeps_its_cell_whatever_becomes_of_it() {
     let cells = |line: &&str| line.contains("··") || line.contains("✓✓");
     let changed: Vec<_> = before.lines().filter(cells).zip(after.lines().filter(cells)).flat_map(differs).collect();
     assert_eq!(changed, ["·✗"], "{before}\n{after}");
+}
+
+/// Lines come and go above the map: cells keep their places to each other, and their number of nodes.
+#[test]
+fn cells_keep_their_places_while_lines_come_and_go_above_the_map() {
+    let layout = |console: &TestConsole| {
+        let room = Measures::of(&console.model).map;
+        (room.height, console.model.rollout().unwrap().map.layout(room))
+    };
+    for (sites, nodes) in [(4, 30), (30, 100), (60, 100), (1, 65_000)] {
+        let healthy: Vec<NodeView> = (0..sites * nodes)
+            .map(|number| {
+                let site = format!("site-{:03}", number / nodes);
+                NodeView { site: site.as_str().into(), ..updated(&format!("ipc-{number:05}"), 900) }
+            })
+            .collect();
+        let mut troubled = healthy.clone();
+        let causes = [CauseKind::CrashLoop, CauseKind::ImageNotFound, CauseKind::OutOfMemory, CauseKind::VolumeMount];
+        for (node, cause) in troubled.iter_mut().zip(causes) {
+            *node = NodeView { site: node.site.clone(), ..failed(&node.name, cause, "exit 1", 5) };
+        }
+        for (width, height) in [(80, 24), (120, 40), (200, 50)] {
+            let mut console =
+                TestConsole::on(Snapshot { nodes: healthy.clone().into(), ..idle() }, width, height).typed("m");
+            let (before, places) = layout(&console);
+            console.see(Snapshot { nodes: troubled.clone().into(), ..idle() });
+            let (after, then) = layout(&console);
+            assert!(after < before, "lines were added above {sites} sites of {nodes} nodes at {width}x{height}");
+            assert_eq!(then, places, "{sites} sites of {nodes} nodes at {width}x{height}");
+            console.see(Snapshot { nodes: healthy.clone().into(), ..idle() });
+            assert_eq!(layout(&console), (before, places), "{sites} sites of {nodes} nodes at {width}x{height}");
+        }
+    }
+}
+
+/// A node that fails elsewhere is shown above the map and by its cell; the cursor stays where it was.
+#[test]
+fn the_cursor_of_the_map_does_not_move_because_a_node_fails() {
+    let healthy: Vec<NodeView> = (0..120).map(|number| updated(&format!("ipc-{number:03}"), 900)).collect();
+    let mut troubled = healthy.clone();
+    troubled[77] = failed("ipc-077", CauseKind::CrashLoop, "exit 1", 5);
+    let mut console = TestConsole::on(Snapshot { nodes: healthy.into(), ..idle() }, 120, 40).typed("m");
+    assert_eq!(selected(&console), "ipc-000");
+    console.see(Snapshot { nodes: troubled.into(), ..idle() });
+    assert_eq!(selected(&console), "ipc-000", "{}", console.screen());
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::engine::report::snapshot::words::Why;
 use crate::tui::columns::nodes::sign;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::node_map::layout::MapLayout;
-use crate::tui::node_map::{MapSite, SiteCounts, worst};
+use crate::tui::node_map::{MapRoom, MapSite, SiteCounts, worst};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{count, fit, fit_middle, width};
 
@@ -33,8 +33,26 @@ const LONG_NAME: usize = 10;
 /// The most cells of a site's bar.
 const BAR: usize = 30;
 
+/// The room for the cells on this screen.
+pub(super) fn room(parts: &ScreenParts, screen: Rect) -> MapRoom {
+    let area = cells_area(parts);
+    let steady_height = steady_height(screen, parts.list).saturating_sub(parts.list.height - area.height);
+    MapRoom { steady_height: usize::from(steady_height), ..MapRoom::of(area.width, area.height) }
+}
+
+/// The height that the list keeps when the header has as many lines as in a rollout with trouble; more than that are rare. What is not counted of the screen
+/// are these lines, the rule below them and the footer.
+fn steady_height(screen: Rect, list: Rect) -> u16 {
+    let others = match screen.height {
+        ..16 => 5,
+        16..32 => 9,
+        32.. => 10,
+    };
+    list.height.min(screen.height.saturating_sub(others))
+}
+
 /// The part of the screen for the cells.
-pub(super) fn cells_area(parts: &ScreenParts) -> Rect {
+fn cells_area(parts: &ScreenParts) -> Rect {
     let about = if parts.side.is_some() { NAMED } else { ABOUT };
     let height = parts.list.height.saturating_sub(if parts.list.height > 2 * ABOUT { about } else { 0 });
     Rect { x: parts.list.x + 1, width: parts.list.width.saturating_sub(2), height, ..parts.list }
@@ -47,7 +65,7 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
         return;
     };
     let area = cells_area(parts);
-    let layout = page.map.layout(usize::from(area.width), usize::from(area.height));
+    let layout = page.map.layout(room(parts, buffer.area));
     put_rule(ctx, buffer, parts.rule, &heading(ctx, page, shown, &layout, usize::from(area.height)));
     draw_cells(ctx, page, shown, &layout, page.map.top, area, buffer);
     let below = Rect { y: area.bottom(), height: parts.list.bottom() - area.bottom(), ..parts.list };
@@ -68,14 +86,16 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutP
 pub(super) fn draw_beside(ctx: &RenderContext<'_>, page: &RolloutPage, area: Rect, buffer: &mut Buffer) {
     let Some(shown) = page.shown() else { return };
     // The map gets two fifths at most and the bars a fifth, so that the node keeps its lines.
-    let layout = page.map.layout(usize::from(area.width), usize::from(area.height * 2 / 5));
-    let height = u16::try_from(layout.height).unwrap_or(u16::MAX).min(area.height * 2 / 5);
+    let steady = steady_height(buffer.area, area);
+    let most = steady * 2 / 5;
+    let layout = page.map.layout(MapRoom::of(area.width, most));
+    let height = u16::try_from(layout.height).unwrap_or(u16::MAX).min(most);
     let map = Rect { height, ..area };
     let row =
         current(page).and_then(|(site, place)| Some(layout.blocks.get(site)?.position(place / layout.per_cell).1));
     let top = layout.scrolled(0, row, usize::from(height));
     draw_cells(ctx, page, shown, &layout, top, map, buffer);
-    let bars = bars(ctx, page, shown, usize::from(area.width), usize::from(area.height / 5));
+    let bars = bars(ctx, page, shown, usize::from(area.width), usize::from(steady / 5));
     let rest = Rect { y: map.bottom() + 1, height: area.bottom().saturating_sub(map.bottom() + 1), ..area };
     put_lines(buffer, rest, &bars);
     let taken = u16::try_from(bars.len()).unwrap_or(u16::MAX);
