@@ -257,6 +257,23 @@ impl FakeCluster {
         }
     }
 
+    /// Somebody deletes the ControllerRevision with this image, which is returned.
+    pub(crate) fn delete_revision(&mut self, image: &str) -> RevisionFact {
+        let at = self.revisions.iter().position(|revision| &*revision.template.images()[0] == image).unwrap();
+        let gone = self.revisions.remove(at);
+        self.log.push(Event::RevisionGone(gone.name.clone()));
+        gone
+    }
+
+    /// The controller makes a ControllerRevision anew that was deleted, because somebody sets its template for a moment, before that of the present one.
+    pub(crate) fn make_revision_anew(&mut self, gone: RevisionFact) {
+        let newest = self.revisions.iter().map(|revision| revision.number).max().unwrap_or(0);
+        self.revisions.push(RevisionFact { number: newest + 1, created_at: self.now, ..gone });
+        self.log.push(Event::Revision(Box::new(self.revisions.last().unwrap().clone())));
+        self.touch_daemonset();
+        self.reconcile();
+    }
+
     pub(crate) fn current(&self) -> RevisionFact {
         self.revisions.iter().find(|revision| revision.template == self.daemonset.template).cloned().unwrap()
     }

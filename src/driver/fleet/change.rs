@@ -2,6 +2,7 @@
 
 use super::super::handle::FleetRevision;
 use crate::cluster::{PartialDaemonSet, PartialRevision};
+use crate::engine::model::Str;
 use crate::engine::model::record::Record;
 
 /// The target revision of a DaemonSet's pods, and their revision before.
@@ -43,8 +44,12 @@ impl ListedChange {
         }
         let others = || revisions.iter().filter(|revision| !is_target(revision));
         let origin = record.and_then(|record| record.progress.origin.as_ref());
-        let recorded = origin.and_then(|origin| others().find(|revision| revision.hash == *origin));
-        let before = recorded.or_else(|| others().max_by_key(|revision| revision.number));
+        let is_target_again = |origin: &&Str| revisions.iter().filter(is_target).any(|target| target.hash == **origin);
+        let before = match origin.filter(|origin| !is_target_again(origin)) {
+            // Which number and images it had is not known if the cluster does not keep it any more.
+            Some(origin) => others().find(|revision| revision.hash == *origin),
+            None => others().max_by_key(|revision| revision.number),
+        };
         let from = Some(before.map(fleet_revision).unwrap_or_default());
         Self { to, from, template_of_others: other.is_some() }
     }
@@ -77,7 +82,13 @@ mod tests {
         let origin = record(|record| record.progress.origin = Some("a".into()));
         assert_eq!(told(daemonset(3, 20), &all, Some(&origin)), (Some(Some(13)), Some(15)), "the record knows better");
         let gone = record(|record| record.progress.origin = Some("z".into()));
-        assert_eq!(told(daemonset(3, 20), &all, Some(&gone)), (Some(Some(14)), Some(15)));
+        assert_eq!(told(daemonset(3, 20), &all, Some(&gone)), (Some(None), Some(15)), "nobody knows what it was");
+        let again = record(|record| record.progress.origin = Some("c".into()));
+        assert_eq!(
+            told(daemonset(3, 20), &all, Some(&again)),
+            (Some(Some(14)), Some(15)),
+            "it leads to where it came from"
+        );
         assert_eq!(told(daemonset(3, 20), &[], None), (Some(None), None), "revisions cannot be seen");
         let unseen = PartialDaemonSet { observed: false, ..daemonset(20, 20) };
         assert_eq!(told(unseen.clone(), &[&old, &older], None), (Some(Some(14)), None), "its revision is not made yet");

@@ -82,7 +82,12 @@ impl Engine {
             Ordering::Equal if updated > 0 => format!("; {}: it moves nothing", already()),
             Ordering::Equal | Ordering::Less => String::new(),
         };
-        let says = format!("{} of {fleet} nodes may be updated, partition keeps {}{stay}", after.allowed, after.keep);
+        let before = match after.allowed < allowed {
+            true => format!(" instead of {allowed}"),
+            false => String::new(),
+        };
+        let says =
+            format!("{} of {fleet} nodes may be updated{before}, partition keeps {}{stay}", after.allowed, after.keep);
         // Repeated steps, while the canaries still pull, would open the whole fleet to a revision of which nothing is known yet.
         let danger = match raises {
             true if self.unproven_in_words().is_some() => Danger::Serious,

@@ -169,7 +169,11 @@ impl Engine {
                 Command::Undo { .. } => {
                     let to = intent.target.as_ref().and_then(|hash| self.view.revision(hash));
                     let now = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
-                    let is_later = |to: &RevisionFact| now.is_some_and(|now| now.created_at < to.created_at);
+                    // Where the rollout came from is an earlier revision, also if it was deleted and made anew.
+                    let came_from = self.came_from(&self.intent());
+                    let is_later = |to: &RevisionFact| {
+                        came_from.as_ref() != Some(&to.hash) && now.is_some_and(|now| now.created_at < to.created_at)
+                    };
                     match to {
                         None => "Roll back".into(),
                         Some(to) if is_later(to) => {

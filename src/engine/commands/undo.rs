@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! undo --to-revision 3 ─▶ that one
-//! undo ─┬─ recorded      ─▶ where the rollout came from
+//! undo ─┬─ recorded      ─▶ where the rollout came from; refused if the cluster does not keep that: name one
 //!       ├─ not recorded  ─▶ the newest other one that has run and has not halted a rollout; else the newest other one
 //!       └─ rolled back from the newest ─▶ refused: name one
 //! ```
@@ -16,9 +16,9 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, PrewarmCommand, Refusal};
 use crate::engine::model::facts::RevisionFact;
-use crate::engine::model::record::{Change, Intent};
+use crate::engine::model::record::{Change, Direction, Intent};
 use crate::engine::model::roll_back::NoRollBack;
-use crate::engine::model::rollout_event::{ROLLED_BACK, RevisionHalt, with_earlier};
+use crate::engine::model::rollout_event::{ROLLED_BACK, RevisionHalt, last_rolled_back_to, with_earlier};
 use crate::engine::model::time::{Timestamp, UtcTime};
 
 impl Engine {
@@ -30,9 +30,16 @@ impl Engine {
             None => self.usual_roll_back().map_err(|why| match why {
                 NoRollBack::NotLoaded => Refusal::NotLoaded(why.to_string().into()),
                 NoRollBack::NoneKept => Refusal::NotNow(format!("{why}; `set-image` brings an earlier image")),
-                NoRollBack::GoesBackAlready { .. } | NoRollBack::LeadsToOrigin { .. } => {
+                NoRollBack::LeadsToOrigin { .. } => Refusal::NotNow(format!(
+                    "{why}{}; to go to another one, name its revision",
+                    self.left_to_update_in_words(&intent)
+                )),
+                NoRollBack::GoesBackAlready { .. } => {
                     Refusal::NotNow(format!("{why}; to go to another one, name its revision"))
                 }
+                NoRollBack::OriginNotKept { .. } => Refusal::NotNow(format!(
+                    "{why}; `set-image` with the images that it had makes it anew, or name another revision"
+                )),
                 NoRollBack::RolledBackFrom { .. } | NoRollBack::OnlyHalted { .. } => {
                     Refusal::NotNow(format!("{why}; to go to it again, or to another one, name its revision"))
                 }
@@ -40,10 +47,22 @@ impl Engine {
         };
         let is_target = intent.target.as_ref().is_none_or(|target| *target == chosen.hash);
         if chosen.template == daemonset.template && is_target && intent.change.is_none() {
-            return Err(Refusal::NotNow(format!("the template already is that of revision {}", chosen.number)));
+            let left = self.left_to_update_in_words(&intent);
+            return Err(Refusal::NotNow(format!("the template already is that of revision {}{left}", chosen.number)));
         }
         let says = format!("{ROLLED_BACK}{}; nodes still on it count as updated", chosen.number);
         Ok(self.resolve_change(Change::Revision(chosen.hash.clone()), says, now))
+    }
+
+    /// What brings the nodes to the target that are not at it, if it is no roll back that an operator waits for; empty if all are, or nothing is recorded.
+    fn left_to_update_in_words(&self, intent: &Intent) -> String {
+        let left = self.assessment.rows().filter(|row| row.in_fleet && !row.at_target).count();
+        if left == 0 || !self.is_recorded() || intent.direction() == Direction::Back {
+            return String::new();
+        }
+        let (nodes, them) =
+            if left == 1 { ("1 node is".to_owned(), "it") } else { (format!("{left} nodes are"), "them") };
+        format!(", and {nodes} not at it yet: `step --to 100%` lets {them} go")
     }
 
     fn numbered(&self, number: i64) -> Result<&RevisionFact, Refusal> {
@@ -82,9 +101,14 @@ impl Engine {
         }
         // The template may be that of this revision already, if somebody else put it back in the middle of the rollout. The newest
         // other revision is then the one that is given up.
-        let came_from = self.revision_before(&intent).filter(|_| self.is_recorded());
-        if let Some(came_from) = came_from.and_then(|hash| self.view.revision(&hash)) {
-            return Ok(came_from);
+        if self.view.own_revisions().next().is_none() {
+            return Err(NoRollBack::NoneKept);
+        }
+        if let Some(came_from) = self.came_from(&intent) {
+            return self.view.revision(&came_from).ok_or_else(|| {
+                let nodes = self.at_revision(&came_from);
+                NoRollBack::OriginNotKept { hash: came_from, nodes }
+            });
         }
         let is_over = !self.is_recorded() || self.progress.completed.is_some();
         if let Some(target) = intent.target.as_ref().filter(|target| self.progress.origin.as_ref() == Some(target))
@@ -107,12 +131,25 @@ impl Engine {
         usual.copied().ok_or(NoRollBack::OnlyHalted { number: newest.number })
     }
 
-    /// Whether all nodes run a revision that was made earlier than `before`, because `before` was rolled back from: a request for the
-    /// previous revision does not mean it. Never true if a rollout is recorded, because the record tells where that came from.
+    /// The revision that the recorded rollout came from.
+    pub(super) fn came_from(&self, intent: &Intent) -> Option<Str> {
+        self.revision_before(intent).filter(|_| self.is_recorded())
+    }
+
+    /// The number of nodes of the fleet whose pods are at this revision.
+    fn at_revision(&self, hash: &Str) -> u32 {
+        let pods = self.assessment.rows().filter(|row| row.in_fleet).filter_map(|row| self.view.pod(row.pod?));
+        u32::try_from(pods.filter(|pod| pod.fact.revision.as_ref() == Some(hash)).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether all nodes run their revision because `before` was rolled back from: a request for the previous revision does not mean that one. It is so
+    /// if their revision was made earlier than `before`, or if by the events that are kept the last rollout went back to their revision: who deletes a
+    /// ControllerRevision and sets its template again has it made anew. Never true if a rollout is recorded, because the record tells where that came from.
     fn came_back_from(&self, before: &RevisionFact) -> bool {
-        let current = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
-        let is_younger = current.is_some_and(|current| before.created_at > current.created_at);
-        is_younger && !self.is_recorded() && self.assessment.rows().all(|row| !row.old)
+        let Some(current) = self.view.current.as_ref().and_then(|hash| self.view.revision(hash)) else { return false };
+        let came_back = before.created_at > current.created_at
+            || last_rolled_back_to(self.event_log.kept()) == Some(current.number);
+        came_back && !self.is_recorded() && self.assessment.rows().all(|row| !row.old)
     }
 
     /// The effect of a roll back under `intent` beside that on `nodes`, whose pods are replaced at once: a sentence on the other nodes

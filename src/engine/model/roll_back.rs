@@ -20,6 +20,14 @@ pub enum NoRollBack {
         /// The revision's number, or its hash if the number is not known.
         to: Str,
     },
+    /// The cluster does not keep the revision any more that the rollout came from: somebody deleted it, or its controller did where the history is short.
+    /// Any other revision would be a guess.
+    OriginNotKept {
+        /// Its hash.
+        hash: Str,
+        /// The number of nodes whose pods are still at it.
+        nodes: u32,
+    },
     /// Every node runs an older revision than the newest other one, because that one was rolled back from.
     RolledBackFrom {
         /// Its number.
@@ -40,6 +48,7 @@ impl NoRollBack {
         match self {
             Self::GoesBackAlready { .. }
             | Self::LeadsToOrigin { .. }
+            | Self::OriginNotKept { .. }
             | Self::RolledBackFrom { .. }
             | Self::OnlyHalted { .. } => true,
             Self::NotLoaded | Self::NoneKept => false,
@@ -53,6 +62,14 @@ impl fmt::Display for NoRollBack {
             Self::NotLoaded => f.write_str("the DaemonSet is not loaded yet"),
             Self::GoesBackAlready { to } => write!(f, "it goes back to revision {to} already"),
             Self::LeadsToOrigin { to } => write!(f, "the rollout leads to where it came from, revision {to}"),
+            Self::OriginNotKept { hash, nodes } => {
+                write!(f, "the rollout came from revision {hash}, which the cluster does not keep any more")?;
+                match nodes {
+                    0 => Ok(()),
+                    1 => f.write_str(" (1 node still runs it)"),
+                    nodes => write!(f, " ({nodes} nodes still run it)"),
+                }
+            }
             Self::RolledBackFrom { number } => {
                 write!(f, "revision {number} is the one that was rolled back from")
             }

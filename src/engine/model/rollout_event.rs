@@ -28,7 +28,7 @@ use self::command_reason::CommandReason;
 use self::driver_reason::DriverReason;
 pub use self::facts::EventFacts;
 pub use self::halts::RevisionHalt;
-pub(crate) use self::halts::{completions, halts};
+pub(crate) use self::halts::{completions, halts, last_rolled_back_to};
 pub use self::renumbered::with_present_numbers;
 pub(crate) use self::renumbered::{NumberedRevision, ROLLED_BACK, earlier_numbers, template_of, with_earlier};
 use self::taken_away::TAKEN_AWAY;

@@ -121,7 +121,9 @@ impl fmt::Display for SelectionDone {
 impl fmt::Display for NoStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::GoingBack => f.write_str("rolling back ignores partition and steps; it updates every node"),
+            Self::GoingBack => {
+                f.write_str("rolling back ignores partition and steps; it updates every node: `drive` without a step carries it out")
+            }
             Self::Halted { why } => {
                 write!(f, "halted: {why}; `resume` goes on past it, `undo` goes back")
             }

@@ -154,13 +154,15 @@ impl fmt::Display for FindingEvidence {
 }
 
 impl Diagnosis {
-    /// `116 of 120 nodes updated and well, 118 serve`. The second number counts nodes with an available pod, and is left out where it is the same.
+    /// `116 of 120 nodes updated and well, 118 serve`. The second number counts nodes with a ready pod, also while it soaks, and is left out where it is the
+    /// same.
     /// Where something is wrong with updated nodes: `60 of 120 nodes updated, 59 of them well`.
     pub fn how_many(&self, snapshot: &Snapshot) -> String {
         let Self { nodes, at_goal, updated, .. } = self;
-        let serve = match snapshot.counts.available {
-            available if available == *at_goal => String::new(),
-            available => format!(", {available} serve"),
+        let serving = snapshot.nodes.iter().filter(|node| node.eligible && node.serves).count();
+        let serve = match u32::try_from(serving) {
+            Ok(serving) if serving == *at_goal => String::new(),
+            _ => format!(", {serving} serve"),
         };
         match updated == at_goal {
             true => format!("{at_goal} of {nodes} nodes updated and well{serve}"),

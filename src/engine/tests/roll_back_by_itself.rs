@@ -4,6 +4,7 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Step};
 use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::roll_back::NoRollBack;
+use crate::engine::report::snapshot::Phase;
 
 fn halted(console: &mut FakeConsole, fake: &FakeCluster) -> Vec<i64> {
     let snapshot = console.snapshot(fake);
@@ -37,9 +38,7 @@ fn it_does_not_lead_to_a_revision_at_which_a_rollout_halted() {
     assert_eq!(halted(other, &fake), [2], "the record tells of a halt that stands");
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 200);
-    assert_eq!(leads_to(&mut console, &fake), Err(NoRollBack::OnlyHalted { number: 2 }));
-    let refused = console.ask(&mut fake, Command::Undo { to: None }).unwrap_err();
-    assert!(refused.contains("halted at revision 2") && refused.contains("name its revision"), "{refused}");
+    assert_eq!(leads_to(&mut console, &fake), Err(NoRollBack::RolledBackFrom { number: 2 }));
     assert_eq!(halted(&mut console, &fake), [2]);
 
     roll_out(&mut console, &mut fake, "agent:v3");
@@ -52,6 +51,20 @@ fn it_does_not_lead_to_a_revision_at_which_a_rollout_halted() {
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 200);
     assert_eq!(fake.at("hash1"), 3);
+}
+
+/// The only other revision is one at which a rollout halted, and that was left by setting the image before it.
+#[test]
+fn it_is_refused_where_a_rollout_halted_at_every_other_revision() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    fake.broken.push("agent:v2".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    roll_out(&mut console, &mut fake, "agent:v2");
+    roll_out(&mut console, &mut fake, "agent:v1");
+    assert_eq!(console.snapshot(&fake).phase, Phase::Idle);
+    assert_eq!(leads_to(&mut console, &fake), Err(NoRollBack::OnlyHalted { number: 2 }));
+    let refused = console.ask(&mut fake, Command::Undo { to: None }).unwrap_err();
+    assert!(refused.contains("halted at revision 2") && refused.contains("name its revision"), "{refused}");
 }
 
 /// Whoever resumed past a halt and came to the end has shown that the revision works.
@@ -69,4 +82,66 @@ fn a_revision_that_was_complete_after_its_halt_has_not_failed() {
     console.run_for(&mut fake, 400);
     assert_eq!((fake.at("hash2"), console.snapshot(&fake).adopted), (3, false));
     assert_eq!((halted(&mut console, &fake), leads_to(&mut console, &fake)), (vec![], Ok(1)));
+}
+
+/// Somebody deletes the ControllerRevision that the rollout came from: any other one would be a guess, and so would be that of a template that somebody
+/// set and put back.
+#[test]
+fn it_does_not_lead_elsewhere_where_the_revision_that_the_rollout_came_from_is_gone() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    // The pod of no node is at the second revision when this rollout begins.
+    roll_out(&mut console, &mut fake, "agent:v2");
+    console.set_image(&mut fake, "agent:v3");
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(1)))).unwrap();
+    console.run_for(&mut fake, 60);
+    assert_eq!(leads_to(&mut console, &fake), Ok(2));
+    let origin = fake.delete_revision("agent:v2").hash;
+    console.run_for(&mut fake, 5);
+    assert_eq!(leads_to(&mut console, &fake), Err(NoRollBack::OriginNotKept { hash: origin.clone(), nodes: 2 }));
+    let refused = console.ask(&mut fake, Command::Undo { to: None }).unwrap_err();
+    assert!(refused.contains(&*origin) && refused.contains("2 nodes still run it"), "{refused}");
+    assert!(refused.contains("`set-image`"), "{refused}");
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.change().to_string(), "? → v3", "nobody knows what the other pods run");
+    console.ask(&mut fake, Command::Undo { to: Some(1) }).expect("a revision that is named is meant");
+}
+
+/// The ControllerRevision that a rollout came from was deleted and made anew, so that it is younger than the one that is rolled back from.
+#[test]
+fn a_revision_that_was_made_anew_is_still_the_earlier_one() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(1)))).unwrap();
+    console.run_for(&mut fake, 60);
+    let origin = fake.delete_revision("agent:v1");
+    fake.make_revision_anew(origin);
+    console.run_for(&mut fake, 5);
+    let undo = Command::Undo { to: None };
+    let preview = console.engine.preview(&undo, fake.now).unwrap();
+    assert_eq!(preview.title, "Roll back to revision 3");
+    console.ask(&mut fake, undo).unwrap();
+    console.run_for(&mut fake, 200);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((snapshot.phase, snapshot.counts.updated), (Phase::Idle, 3));
+    let refused = console.ask(&mut fake, Command::Undo { to: None }).unwrap_err();
+    assert!(refused.contains("is the one that was rolled back from"), "{refused}");
+}
+
+/// Somebody sets the earlier image again in the middle of a rollout: what is left are nodes to update.
+#[test]
+fn where_the_template_is_that_of_the_origin_again_the_step_that_brings_the_others_there_is_named() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(2)))).unwrap();
+    console.run_for(&mut fake, 60);
+    console.set_image(&mut fake, "agent:v1");
+    console.run_for(&mut fake, 20);
+    let number = fake.current().number;
+    for to in [None, Some(number)] {
+        let refused = console.ask(&mut fake, Command::Undo { to }).unwrap_err();
+        assert!(refused.contains("2 nodes are not at it yet: `step --to 100%` lets them go"), "{to:?}: {refused}");
+    }
 }

@@ -540,10 +540,13 @@ fn a_step_below_what_is_updated_says_that_it_reverts_nothing() {
     console.run_for(&mut fake, 60);
     assert_eq!(fake.at("hash2"), 3);
     let back = ", and none goes back: that is `undo`";
-    for (to, keeps, then) in [(0, 20, back), (2, 18, back), (3, 17, ": it moves nothing")] {
+    // What was allowed before is told where a step lowers it.
+    for (to, before, keeps, then) in
+        [(2, " instead of 3", 18, back), (0, " instead of 2", 20, back), (3, "", 17, ": it moves nothing")]
+    {
         let said = console.ask(&mut fake, Command::Step(Step::Updated(Int(to)))).unwrap();
         let want = format!(
-            "{to} of 20 nodes may be updated, partition keeps {keeps}; 3 nodes are updated already or on the way{then}"
+            "{to} of 20 nodes may be updated{before}, partition keeps {keeps}; 3 nodes are updated already or on the way{then}"
         );
         assert_eq!(said, want);
     }

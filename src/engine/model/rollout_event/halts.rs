@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::phrases::HALTED_AT;
 use super::{RolloutEvent, RolloutEventKind};
+use crate::engine::model::record::Direction;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::{Str, person_of};
 
@@ -64,6 +65,13 @@ pub(crate) fn completions<'a>(events: impl Iterator<Item = &'a RolloutEvent>) ->
         _ => Some((runs.filter(|_| event.reason() == "RolloutComplete")?, event.at)),
     });
     reached.collect()
+}
+
+/// The revision that every node reached last, by the number that it had then, if that was the end of a roll back. `events`: oldest first.
+pub(crate) fn last_rolled_back_to<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> Option<i64> {
+    let ends = events.map(RolloutEvent::facts).filter(|facts| facts.complete.is_some());
+    let last = ends.last().filter(|facts| facts.complete == Some(Direction::Back))?;
+    last.revisions.last().copied()
 }
 
 impl RolloutEvent {

@@ -20,14 +20,14 @@ impl fmt::Display for ChangeWords<'_> {
                 Some(revision) => write!(f, "{}", VersionWords(revision)),
                 None => f.write_str("?"),
             },
-            [change] => write_versions(f, change),
+            [change] => write_versions(f, change, self.before()),
             changes => {
                 for (nth, change) in changes.iter().enumerate() {
                     if nth > 0 {
                         f.write_str(", ")?;
                     }
                     write!(f, "{}: ", change.container)?;
-                    write_versions(f, change)?;
+                    write_versions(f, change, self.before())?;
                 }
                 Ok(())
             }
@@ -35,14 +35,24 @@ impl fmt::Display for ChangeWords<'_> {
     }
 }
 
-fn write_versions(f: &mut fmt::Formatter<'_>, change: &ImageChange) -> fmt::Result {
+impl ChangeWords<'_> {
+    /// The word for the image of a container that the revision before is not known to have: that revision may not be in the history any more.
+    fn before(&self) -> &'static str {
+        match &self.0.from {
+            Some(from) if from.images.is_empty() => "?",
+            _ => "none",
+        }
+    }
+}
+
+fn write_versions(f: &mut fmt::Formatter<'_>, change: &ImageChange, before: &str) -> fmt::Result {
     let (from, to) = (change.from.as_deref(), change.to.as_deref());
     match (from, to) {
         (Some(from), Some(to)) if hidden_by_versions(from, to) => {
             write!(f, "{from} → {to}")
         }
         (from, to) => {
-            write!(f, "{} → {}", from.map_or("none", version_of), to.map_or("none", version_of))
+            write!(f, "{} → {}", from.map_or(before, version_of), to.map_or("none", version_of))
         }
     }
 }
@@ -95,7 +105,7 @@ mod tests {
         struct Say(ImageChange);
         impl fmt::Display for Say {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write_versions(f, &self.0)
+                write_versions(f, &self.0, "none")
             }
         }
         let change = |from: Option<&str>, to: Option<&str>| {
