@@ -101,14 +101,17 @@ impl Engine {
         }
         // The template may be that of this revision already, if somebody else put it back in the middle of the rollout. The newest
         // other revision is then the one that is given up.
-        if self.view.own_revisions().next().is_none() {
-            return Err(NoRollBack::NoneKept);
-        }
+        let mut others = self.newest_first();
+        others.retain(|revision| Some(&revision.hash) != self.view.current.as_ref());
         if let Some(came_from) = self.came_from(&intent) {
-            return self.view.revision(&came_from).ok_or_else(|| {
-                let nodes = self.at_revision(&came_from);
-                NoRollBack::OriginNotKept { hash: came_from, nodes }
-            });
+            return match self.view.revision(&came_from) {
+                Some(kept) => Ok(kept),
+                None if others.is_empty() => Err(NoRollBack::NoneKept),
+                None => {
+                    let nodes = self.at_revision(&came_from);
+                    Err(NoRollBack::OriginNotKept { hash: came_from, nodes })
+                }
+            };
         }
         let is_over = !self.is_recorded() || self.progress.completed.is_some();
         if let Some(target) = intent.target.as_ref().filter(|target| self.progress.origin.as_ref() == Some(target))
@@ -117,8 +120,6 @@ impl Engine {
         {
             return Err(NoRollBack::LeadsToOrigin { to: number(target) });
         }
-        let mut others = self.newest_first();
-        others.retain(|revision| Some(&revision.hash) != self.view.current.as_ref());
         let newest = *others.first().ok_or(NoRollBack::NoneKept)?;
         if self.came_back_from(newest) {
             return Err(NoRollBack::RolledBackFrom { number: newest.number });

@@ -196,3 +196,41 @@ fn an_undo_does_not_lead_by_itself_to_a_revision_at_which_a_rollout_halted() {
     let again = operator.ok(&["set-image", DS, &missing, "--dry-run"]);
     assert!(again.contains("As an Event says, the rollout halted at revision 2"), "{again}");
 }
+
+/// Somebody deletes the ControllerRevision that the rollout came from, while most pods still run it: an undo does not guess another one, and the image that
+/// it had makes it anew with the same hash, so that no pod is replaced that runs it already.
+#[test]
+fn an_undo_does_not_guess_where_the_revision_that_the_rollout_came_from_is_deleted() {
+    let Some(fixture) = RolloutFixture::new("origin-deleted") else { return };
+    let (operator, sandbox) = (fixture.operator(), &fixture.sandbox);
+    let end = |mut driver: Driving, code: i32| assert_eq!(driver.end().code(), Some(code), "{}", driver.seen());
+    end(operator.drive(DS, &["--image", "agent=registry.test/agent:v2", "--to", "100%"]), 0);
+    end(operator.drive(DS, &["--image", "agent=registry.test/agent:v3", "--to", "1", "--until", "held"]), 3);
+    let json: Value = serde_json::from_str(&operator.ok(&["history", DS, "-o", "json"])).unwrap();
+    let origin = json["undo"].as_str().expect("a revision to go back to").to_owned();
+    let of = |number: i64| json["revisions"].as_array().unwrap().iter().find(|it| it["number"] == number).unwrap();
+    assert_eq!(of(2)["hash"], *origin, "{json:#}");
+    let names = ["get", "controllerrevisions", "-n", sandbox.namespace(), "-o", "name"];
+    let listed = sandbox.admin().kubectl_ok(names);
+    let name = listed.lines().find(|name| name.ends_with(&origin)).expect("its object is named after it");
+    sandbox.admin().kubectl_ok(["delete", name, "-n", sandbox.namespace()]);
+    let refused = eventually("it is seen to be gone", SOON, || {
+        let answer = operator.run(&["undo", DS, "--yes"]);
+        (answer.status.code() == Some(6)).then(|| text(&answer))
+    });
+    println!("{refused}");
+    assert!(refused.contains(&origin) && refused.contains("does not keep any more"), "{refused}");
+    assert!(refused.contains("`set-image`"), "{refused}");
+    let status = operator.ok(&["status", DS]);
+    println!("{status}");
+    assert!(status.contains("? → v3"), "{status}");
+    operator.ok(&["set-image", DS, "agent=registry.test/agent:v2", "--yes"]);
+    let json: Value = serde_json::from_str(&operator.ok(&["history", DS, "-o", "json"])).unwrap();
+    let again = json["revisions"].as_array().unwrap().iter().find(|it| it["hash"] == *origin);
+    assert_eq!(again.expect("made anew")["images"][0]["image"], "registry.test/agent:v2", "{json:#}");
+    let refused = text(&operator.run(&["undo", DS, "--yes"]));
+    println!("{refused}");
+    assert!(refused.contains("`step --to 100%` lets it go"), "{refused}");
+    end(operator.drive(DS, &["--to", "100%"]), 0);
+    assert!(operator.ok(&["history", DS]).lines().any(|line| line.contains("current")));
+}
