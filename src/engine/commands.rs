@@ -219,6 +219,7 @@ impl Engine {
     fn resolve_pause(&self, why: Option<&str>, now: Timestamp) -> Resolved {
         let earlier = self.intent().paused;
         let was_paused = earlier.is_some();
+        let by_rolldeck = earlier.as_ref().is_some_and(Paused::is_by_rolldeck);
         let brake = self.pause_brakes();
         let new = Paused { brakes: brake, ..Paused::new(self.actor(), now, why.map(Str::from)) };
         let paused = match earlier {
@@ -227,6 +228,8 @@ impl Engine {
         };
         let (needs, says) = if brake {
             (Needs::Braked, "OnDelete is set: its controller replaces no pod any more; paused")
+        } else if by_rolldeck {
+            (Needs::Saved, "rolldeck itself had paused it, the pause is yours now: no update starts")
         } else if was_paused && why.is_some() {
             (Needs::Saved, "it was paused already, the new reason is noted: no update starts")
         } else if was_paused {
@@ -261,27 +264,24 @@ impl Engine {
     }
 }
 
-/// A pause for which another reason is given. Author and time stay those of the first pause, and the new reason is added with its author. A
-/// pause by rolldeck becomes the pause of the operator who gives the reason. The earlier reason is always kept, because the person who
-/// paused first may still need it.
+/// A pause on top of another one. Author and time stay those of the first pause, and a new reason is added with its author. A pause by rolldeck
+/// becomes the pause of the operator, with or without a reason. The earlier reason is always kept, because the person who paused first may still
+/// need it.
 fn paused_again(earlier: Paused, again: Paused) -> Paused {
     let brakes = earlier.brakes || again.brakes;
     let earlier = Paused { brakes, ..earlier };
+    // A pause by rolldeck is lifted without a question when somebody changes the image. A pause by an operator is not.
+    if earlier.is_by_rolldeck() {
+        let before = earlier.why.map(|known| format!("before, {}: {known}", earlier.by));
+        let why = match (again.why.as_deref(), before) {
+            (Some(why), Some(before)) => Some(format!("{why}; {before}").into()),
+            (why, before) => before.map(Str::from).or_else(|| why.map(Str::from)),
+        };
+        return Paused { why, template: earlier.template, brakes, tuned: earlier.tuned, ..again };
+    }
     let Some(why) = again.why.filter(|why| !earlier.why.as_ref().is_some_and(|known| known.contains(&**why))) else {
         return earlier;
     };
-    // A pause by rolldeck is lifted without a question when somebody changes the image. A pause for which an operator gives a reason is
-    // not.
-    if earlier.is_by_rolldeck() {
-        let before = earlier.why.map(|known| format!("; before, {}: {known}", earlier.by)).unwrap_or_default();
-        return Paused {
-            why: Some(format!("{why}{before}").into()),
-            template: earlier.template,
-            brakes,
-            tuned: earlier.tuned,
-            ..again
-        };
-    }
     let added = match &earlier.why {
         None if earlier.by == again.by => why.to_string(),
         None => format!("then {}: {why}", again.by),

@@ -346,7 +346,11 @@ impl Engine {
                 let paused = self.intent().paused.map(|paused| {
                     let at = UtcTime { at: paused.at, now };
                     let known = paused.why.as_ref().map(|known| format!(": {known}")).unwrap_or_default();
-                    let added = if why.is_some() { " That is kept with the new reason." } else { "" };
+                    let added = match why {
+                        _ if paused.is_by_rolldeck() => " It becomes your pause.",
+                        Some(_) => " That is kept with the new reason.",
+                        None => "",
+                    };
                     format!("It is paused already, by {} at {at}{known}.{added}", paused.by)
                 });
                 paused.into_iter().chain([stops.to_owned()]).collect()

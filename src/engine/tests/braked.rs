@@ -195,6 +195,34 @@ fn a_second_pause_keeps_the_first_unless_it_has_a_reason_and_then_what_it_said()
     );
 }
 
+/// Anybody may lift a pause by rolldeck without a question. Who pauses on top of it wants nobody to do so.
+#[test]
+fn a_pause_on_top_of_one_by_rolldeck_is_the_operators_own_with_or_without_a_reason() {
+    for why in [None, Some("link down".to_owned())] {
+        let mut fake = FakeCluster::rolling(6, 2);
+        let mut ada = FakeConsole::open(&fake, "ada");
+        ada.set_image(&mut fake, "agent:v2");
+        ada.partition(&mut fake, 3);
+        ada.run_for(&mut fake, 60);
+        fake.set_template(template("agent:v3"));
+        fake.reconcile();
+        ada.run_for(&mut fake, 30);
+        let pause = Command::Pause { why: why.clone() };
+        let preview = ada.engine.preview(&pause, fake.now).unwrap();
+        assert!(preview.effects[0].ends_with("It becomes your pause."), "{:?}", preview.effects);
+        let said = ada.ask(&mut fake, pause).unwrap();
+        assert_eq!(said, "rolldeck itself had paused it, the pause is yours now: no update starts");
+        let Phase::Paused(paused) = ada.snapshot(&fake).phase else { panic!("not paused") };
+        let own = why.map(|why| format!("{why}; ")).unwrap_or_default();
+        let reason = format!("{own}before, rolldeck: the template was changed");
+        assert_eq!((&*paused.by, paused.why.as_deref()), ("ada@bastion", Some(&*reason)));
+        assert_eq!(paused.template.as_deref(), Some(&*fake.current().hash));
+        let mut bob = FakeConsole::open(&fake, "bob");
+        let preview = bob.engine.preview(&Command::Resume, fake.now).unwrap();
+        assert!(preview.effects[0].starts_with("Lifts the pause by ada@bastion at "), "{:?}", preview.effects);
+    }
+}
+
 /// The name and the time of a pause belong together.
 #[test]
 fn a_reason_that_somebody_adds_stands_with_their_name_and_the_pause_with_that_of_who_paused() {
