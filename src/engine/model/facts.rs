@@ -187,6 +187,11 @@ impl ContainerFact {
     }
 }
 
+/// Whether the reason of a container's end says more than its exit code does.
+pub(crate) fn says_more_than_the_code(reason: &str) -> bool {
+    !matches!(reason, "" | "Error" | "Completed")
+}
+
 /// A pod of a DaemonSet.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[cfg_attr(test, derive(Serialize))]

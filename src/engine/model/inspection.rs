@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Str;
-use super::facts::Severity;
+use super::facts::{Severity, says_more_than_the_code};
 use super::occupancy::NodeOccupancy;
 use super::time::Timestamp;
 
@@ -189,8 +189,7 @@ pub struct EndedRun {
 /// `exit 1`, `exit 137 (SIGKILL)`, `OOMKilled, exit 137 (SIGKILL)`.
 impl fmt::Display for EndedRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `Error` and `Completed` say no more than the code.
-        if !matches!(&*self.reason, "" | "Error" | "Completed") {
+        if says_more_than_the_code(&self.reason) {
             write!(f, "{}, ", self.reason)?;
         }
         write!(f, "exit {}", self.exit_code)?;

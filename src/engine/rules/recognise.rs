@@ -4,9 +4,9 @@
 //! The tests fail until a new cause is in the table, or is named there as one that is found otherwise.
 
 use crate::engine::model::cause::CauseKind;
-use crate::engine::model::facts::READINESS_GATES;
 #[cfg(test)]
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
+use crate::engine::model::facts::{READINESS_GATES, says_more_than_the_code};
 
 /// Where words are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,6 +159,18 @@ pub(crate) fn recognise(source: TextSource, reason: &str, message: &str) -> Opti
         (reasons.is_empty() || reasons.contains(&reason)) && (words.is_empty() || says(words))
     });
     found.map(|entry| entry.cause)
+}
+
+/// Whether a container that waits for this reason has its image: the trouble comes after the pull.
+pub(crate) fn waits_with_its_image(reason: &str) -> bool {
+    recognise(TextSource::Waiting, reason, "").is_some_and(|cause| !cause.is_about_the_image())
+}
+
+/// Whether a container that ended for this reason had its image. One of a pod that was evicted ended for `ContainerStatusUnknown`,
+/// which proves nothing.
+pub(crate) fn has_begun(reason: &str) -> bool {
+    let by_itself = !reason.is_empty() && !says_more_than_the_code(reason);
+    by_itself || recognise(TextSource::EndReason, reason, "").is_some()
 }
 
 #[cfg(test)]

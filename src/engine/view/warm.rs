@@ -12,20 +12,9 @@ use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::is_older;
 use crate::engine::rules::diagnose::{diagnose, diagnose_container};
+use crate::engine::rules::recognise::{has_begun, waits_with_its_image};
 use crate::engine::rules::warm_pod::{brings_an_image, names_begin};
 use crate::engine::rules::warm_set::is_set_of;
-
-/// Waiting reasons of a container whose image is on the node: the failure comes after the pull.
-const AFTER_THE_PULL: [&str; 6] = [
-    "CreateContainerError",
-    "CreateContainerConfigError",
-    "RunContainerError",
-    "PreStartHookError",
-    "PostStartHookError",
-    "CrashLoopBackOff",
-];
-/// Reasons of a container's end after its image was there.
-const ENDED_BY_ITSELF: [&str; 4] = ["Completed", "Error", "StartError", "ContainerCannotRun"];
 
 /// For how long an init container that admission added may hold up the pulls of a pod, and with them a pull slot.
 const INIT_PATIENCE: Duration = Duration::from_secs(120);
@@ -328,9 +317,8 @@ fn has_images(pod: &PodFact) -> bool {
 
 fn has_image(container: &ContainerFact) -> bool {
     let later = match &container.state {
-        ContainerState::Waiting { reason, .. } => AFTER_THE_PULL.contains(&&**reason),
-        // Of a pod that was evicted it says `ContainerStatusUnknown`, which proves nothing.
-        ContainerState::Terminated { reason, .. } => ENDED_BY_ITSELF.contains(&&**reason),
+        ContainerState::Waiting { reason, .. } => waits_with_its_image(reason),
+        ContainerState::Terminated { reason, .. } => has_begun(reason),
         ContainerState::Running { .. } => true,
     };
     container.image_present || later
@@ -340,10 +328,8 @@ fn has_image(container: &ContainerFact) -> bool {
 pub(crate) fn cannot_run(pod: &PodFact) -> Option<Str> {
     let said = |container: &ContainerFact| {
         let (reason, message) = match &container.state {
-            ContainerState::Waiting { reason, message } if AFTER_THE_PULL.contains(&&**reason) => (reason, message),
-            ContainerState::Terminated { reason, message, .. } if ENDED_BY_ITSELF.contains(&&**reason) => {
-                (reason, message)
-            }
+            ContainerState::Waiting { reason, message } if waits_with_its_image(reason) => (reason, message),
+            ContainerState::Terminated { reason, message, .. } if has_begun(reason) => (reason, message),
             _ => return None,
         };
         Some(match message {
@@ -403,6 +389,7 @@ fn keeps_images_away(pod: &PodFact, kind: CauseKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::rules::recognise::{TextSource, TextWords, all_words};
 
     #[test]
     fn a_pod_that_its_kubelet_ended_brings_no_image_whatever_the_cause() {
@@ -411,6 +398,31 @@ mod tests {
         for kind in CauseKind::ALL {
             assert!(keeps_images_away(&ended, kind), "{kind:?}");
             assert_eq!(keeps_images_away(&waits, kind), kind.is_about_the_image(), "{kind:?}");
+        }
+    }
+
+    /// What the table of causes tells of a container decides whether its image is there.
+    #[test]
+    fn a_container_has_its_image_whatever_kept_it_from_running_after_the_pull() {
+        let told = all_words().filter(|words| words.message.is_empty());
+        for TextWords { source, cause, reason, .. } in told {
+            let state = match source {
+                TextSource::Waiting => ContainerState::Waiting { reason: reason.into(), message: None },
+                TextSource::EndReason => {
+                    ContainerState::Terminated { reason: reason.into(), exit_code: 1, message: None }
+                }
+                _ => continue,
+            };
+            let container = ContainerFact { name: "warm-0".into(), ..ContainerFact::in_state(state) };
+            assert_eq!(has_image(&container), !cause.is_about_the_image(), "{reason}");
+        }
+        for (reason, is_there) in [("Completed", true), ("Error", true), ("ContainerStatusUnknown", false)] {
+            let ended = ContainerState::Terminated { reason: reason.into(), exit_code: 1, message: None };
+            assert_eq!(has_image(&ContainerFact::in_state(ended)), is_there, "{reason}");
+        }
+        for (reason, is_there) in [("ContainerCreating", false), ("PodInitializing", false)] {
+            let waits = ContainerState::Waiting { reason: reason.into(), message: None };
+            assert_eq!(has_image(&ContainerFact::in_state(waits)), is_there, "{reason}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Assessor, restarts};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
-use crate::engine::model::facts::ContainerFact;
+use crate::engine::model::facts::{ContainerFact, says_more_than_the_code};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
 use crate::engine::view::{NodeEntry, PodEntry};
@@ -74,7 +74,7 @@ impl Assessor<'_> {
 /// How a container of the pod ended last: `agent ended with exit 137 (OOMKilled)`. A container that ended with an error is preferred.
 fn last_end(pod: &PodEntry) -> Option<String> {
     let (exit, container) = ended_container(pod)?;
-    let reason = container.last_end.as_deref().filter(|reason| !matches!(*reason, "" | "Error" | "Completed"));
+    let reason = container.last_end.as_deref().filter(|reason| says_more_than_the_code(reason));
     let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
     Some(format!("{} ended with exit {exit}{reason}", container.name))
 }
