@@ -8,7 +8,7 @@ use crate::engine::model::command::Command;
 use crate::engine::model::person_of;
 use crate::engine::model::record::Intent;
 use crate::engine::model::rollout_event::RECORD_DELETED;
-use crate::engine::model::settings::{Setting, Settings};
+use crate::engine::model::settings::Setting;
 use crate::engine::model::time::UtcTime;
 
 /// What stands before the words for a lost record in an Event, by which others find them.
@@ -16,6 +16,10 @@ pub(crate) const IT_HAD: &str = "; it had ";
 
 /// What a command says that begins a record without the earlier one, before the limits that it begins with.
 pub(crate) const BEGAN_WITHOUT: &str = "began without a record: ";
+
+/// The settings that such a command tells where they are as by default, too: what is taken down at once, and when that stops.
+const TOLD_BY_DEFAULT: [Setting; 4] =
+    [Setting::MaxUnavailable, Setting::MaxPulling, Setting::Soak, Setting::FailureThreshold];
 
 impl Engine {
     /// The record that this process saw last, in words: `max-unavailable=5 soak=1m and the other defaults, led to revision 3, only nodes with
@@ -49,20 +53,20 @@ impl Engine {
     pub(crate) fn begun_without_a_record(&self, command: &Command) -> String {
         let mut intent = self.intent_to_begin_with();
         intent.tune(&command.tuning());
-        let limits = [Setting::MaxUnavailable, Setting::MaxPulling, Setting::Soak, Setting::FailureThreshold];
         let in_force = Limits::of(&self.view, &intent, &self.assessment);
-        let (settings, default) = (intent.settings(), Settings::default());
+        let settings = intent.settings();
         let shown = |setting: &Setting| {
             let name = setting.name().replace('-', " ");
-            let value = setting.value(&settings);
             match setting {
-                _ if value != setting.value(&default) => format!("{name} {value}"),
+                setting if setting.is_changed_in(&settings) => setting.in_words(&settings),
                 Setting::MaxUnavailable => format!("{name} {} (default)", in_force.max_unavailable),
                 Setting::MaxPulling => format!("{name} {} (default)", in_force.max_pulling),
-                _ => format!("{name} {value} (default)"),
+                setting => format!("{} (default)", setting.in_words(&settings)),
             }
         };
-        let limits: Vec<String> = limits.iter().map(shown).collect();
+        let changed = Setting::ALL.iter().filter(|setting| setting.is_changed_in(&settings));
+        let others = changed.filter(|setting| !TOLD_BY_DEFAULT.contains(setting));
+        let limits: Vec<String> = TOLD_BY_DEFAULT.iter().chain(others).map(shown).collect();
         let before = match self.lost_record() {
             Some(known) => known,
             None => "which limits it had is not known".to_owned(),
@@ -90,8 +94,8 @@ impl Engine {
 
 /// The limits of an intent as they would be typed: `max-unavailable=5 soak=1m and the other defaults`.
 fn limits_of(intent: &Intent) -> String {
-    let (settings, default) = (intent.settings(), Settings::default());
-    let set = Setting::ALL.iter().filter(|setting| setting.value(&settings) != setting.value(&default));
+    let settings = intent.settings();
+    let set = Setting::ALL.iter().filter(|setting| setting.is_changed_in(&settings));
     let set: Vec<String> = set.map(|setting| format!("{}={}", setting.name(), setting.value(&settings))).collect();
     if set.is_empty() { "the default limits".to_owned() } else { format!("{} and the other defaults", set.join(" ")) }
 }

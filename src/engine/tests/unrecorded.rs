@@ -9,7 +9,7 @@ use crate::engine::model::event::Watched;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy};
 use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::rollout_event::{RolloutEvent, Visibility};
-use crate::engine::model::settings::{Secs, Tuning};
+use crate::engine::model::settings::{Secs, Setting, Settings, Tuning};
 use crate::engine::report::remedies::Remedy;
 
 fn one_shot(fake: &mut FakeCluster, who: &str, command: Command) -> Result<String, String> {
@@ -248,12 +248,13 @@ fn that_limits_were_lost_is_said_until_somebody_sets_them() {
     let preview =
         FakeConsole::open_as(&fake, "ada", Role::OneShot).engine.preview(&Command::Tune(as_it_is.clone()), fake.now);
     let confirmed = one_shot(&mut fake, "ada", Command::Tune(as_it_is)).unwrap();
-    assert_eq!(
-        confirmed,
-        "confirmed as they are: max unavailable default (2), max pulling default (2), max pulling per site default, site label \
-         topology.kubernetes.io/zone, pace fixed, strict false, failure threshold 1, progress deadline 10m, max restarts 2, soak 10s, \
-         suspect grace 5m, require image false, on failure halt, steps 1,10%,50%,100%, prewarm off, on drift report, order name, finish release"
-    );
+    let defaults = Settings::default();
+    let each = Setting::ALL.iter().map(|setting| match setting {
+        Setting::MaxUnavailable | Setting::MaxPulling => format!("{} (2)", setting.in_words(&defaults)),
+        setting => setting.in_words(&defaults),
+    });
+    let each: Vec<String> = each.collect();
+    assert_eq!(confirmed, format!("confirmed as they are: {}", each.join(", ")));
     let values = confirmed.strip_prefix("confirmed as they are: ").unwrap();
     assert!(preview.unwrap().effects.iter().any(|line| line.contains(values)));
     eve.hear(&fake);
@@ -275,6 +276,14 @@ fn who_sets_one_limit_is_told_which_others_are_confirmed_with_it() {
     );
     assert!(!said.contains(", soak ") && said.ends_with("finish release"), "{said}");
     assert_eq!(one_shot(&mut fake, "ada", Command::Tune(soak)).unwrap(), "nothing to change: it is so already");
+}
+
+#[test]
+fn whoever_begins_anew_is_told_every_setting_that_is_not_as_by_default() {
+    let (mut fake, _) = without_record();
+    let restarts = Tuning { max_restarts: Some(7), ..Tuning::default() };
+    let said = one_shot(&mut fake, "bob", Command::Step(Step::Updated(Int(4))).under(restarts)).unwrap();
+    assert!(said.contains(", soak 10s (default), failure threshold 1 (default), max restarts 7; "), "{said}");
 }
 
 #[test]

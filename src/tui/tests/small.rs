@@ -13,6 +13,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, DownBy, NodeState, RestartsView};
 use crate::engine::model::record::{Direction, Paused};
+use crate::engine::model::settings::Setting;
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::{Counts, ImageChange, NodeView, Phase, PodRevision, Snapshot};
 use crate::tui::message::{ConsoleEffect, Msg};
@@ -52,11 +53,12 @@ fn what_the_chosen_limit_comes_to_is_not_cut_where_cells_are_few() {
         "{screen}"
     );
     // Three of them at least, and how many there are.
-    assert!(screen.contains("┌ Limits, 1 of 18 ─"), "{screen}");
+    let settings = Setting::ALL.len();
+    assert!(screen.contains(&format!("┌ Limits, 1 of {settings} ─")), "{screen}");
     assert!(screen.contains("  max-pulling          default") && screen.contains("  max-pulling-per-site"), "{screen}");
     console.type_keys("<down>");
     let screen = console.screen();
-    assert!(screen.contains("┌ Limits, 2 of 18 ─"), "{screen}");
+    assert!(screen.contains(&format!("┌ Limits, 2 of {settings} ─")), "{screen}");
     assert!(
         screen.contains("> max-pulling          default") && screen.contains("as many as may be down "),
         "{screen}"
@@ -64,7 +66,7 @@ fn what_the_chosen_limit_comes_to_is_not_cut_where_cells_are_few() {
     // A value that is cut on the left says so.
     let label = |screen: &str| screen.lines().find(|line| line.contains("  site-label")).map(str::to_owned);
     let mut said = None;
-    for _ in 0..18 {
+    for _ in 0..settings {
         console.type_keys("<down>");
         said = said.or(label(&console.screen()));
     }
