@@ -1,5 +1,5 @@
 //! Every check of the attack can fail: these tests break each rule of the engine in a copy of the source, and the attack must find it within the
-//! 20,000 rollouts that CI runs. `README.md` beside this file has the results.
+//! 20,000 rollouts that CI runs. `mutations.toml` beside this file has the rules and what was found of each.
 //!
 //! Each rule compiles the pure half once, so the test runs only on request: `cargo test --test attack -- --ignored --nocapture every_broken_rule`;
 //! `ROLLDECK_RULE=budget` picks the rules whose name contains `budget`.
@@ -11,7 +11,7 @@ use rolldeck::engine::model::settings::Setting;
 use serde::Deserialize;
 
 /// How many rollouts CI runs.
-const RUNS: &str = "20000";
+const RUNS: u32 = 20_000;
 /// A seed far from those that were used while the rules were written.
 const SEED: &str = "1000000";
 
@@ -25,6 +25,9 @@ struct Rules {
 #[serde(deny_unknown_fields)]
 struct Rule {
     name: String,
+    found_after: u32,
+    breaks: String,
+    seen: String,
     #[serde(default)]
     settings: Vec<String>,
     file: PathBuf,
@@ -68,16 +71,15 @@ fn every_rule_is_in_the_source() {
     }
 }
 
-/// The table of `README.md` has a row for each rule, and no other.
+/// Each rule says what was found of it, within the rollouts that CI runs.
 #[test]
-fn every_rule_is_in_the_table() {
-    let text = std::fs::read_to_string(root().join("tests/attack/README.md")).unwrap();
-    let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
-    let mut listed: Vec<String> = rows.skip(1).map(|name| name.replace('`', "")).collect();
-    let mut named: Vec<String> = rules().into_iter().map(|rule| rule.name).collect();
-    listed.sort();
-    named.sort();
-    assert_eq!(listed, named);
+fn every_rule_says_how_it_was_found() {
+    for Rule { name, found_after, breaks, seen, .. } in rules() {
+        assert!((1..=RUNS).contains(&found_after), "{name}: found after {found_after}");
+        let promise = breaks.strip_prefix('P').and_then(|number| number.parse::<u32>().ok());
+        assert!(promise.is_some_and(|number| (1..=10).contains(&number)), "{name}: {breaks} is no promise");
+        assert!(!seen.is_empty(), "{name}: what was seen?");
+    }
 }
 
 /// The reason why no rule of a setting is broken; `None`: one is.
@@ -123,7 +125,8 @@ fn every_broken_rule_is_found() {
             std::fs::write(tree.join(file), text.replacen(from, to, 1)).unwrap();
         }
         let found = attack(&tree);
-        println!("{:55} {}", rule.name, found.as_deref().unwrap_or("NOT FOUND"));
+        let known = format!("{}, {:>6} rollouts: {}: {}", rule.name, rule.found_after, rule.breaks, rule.seen);
+        println!("{known}\n    now {}", found.as_deref().unwrap_or("NOT FOUND"));
         missed.extend(found.is_none().then_some(rule.name));
     }
     assert!(missed.is_empty(), "not found within {RUNS} rollouts: {missed:?}");
@@ -166,7 +169,7 @@ fn attack(tree: &Path) -> Option<String> {
         .args(["--", "--nocapture"])
         .current_dir(tree)
         .env("CARGO_TARGET_DIR", tree.join("target"))
-        .env("ROLLDECK_RUNS", RUNS)
+        .env("ROLLDECK_RUNS", RUNS.to_string())
         .env("ROLLDECK_SEED", SEED)
         .env("ROLLDECK_UNTIL_BROKEN", "1")
         .output()
