@@ -10,7 +10,6 @@ pub(crate) mod distance;
 pub mod eligibility;
 pub(super) mod estimates;
 pub mod fleet_state;
-pub(super) mod halting_gates;
 pub mod holder;
 pub(super) mod holds;
 pub(crate) mod injected;

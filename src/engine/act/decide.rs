@@ -113,7 +113,7 @@ impl Engine {
             return;
         }
         self.call_off_release(&intent);
-        self.note_who_drives();
+        self.note_who_drives(now);
         self.notice_adoption(&intent, now);
         self.follow_template(&intent, now);
         if self.config().role == Role::Driver {

@@ -14,6 +14,7 @@ impl Engine {
     /// Halts the rollout, or goes back, if a gate has a reason to.
     pub(super) fn halt_on_failure(&mut self, intent: &Intent, now: Timestamp) {
         self.go_on_past_halt(intent, now);
+        self.keep_time_of_gates(intent, now);
         if !Self::may_halt(intent) {
             return;
         }

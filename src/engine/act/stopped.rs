@@ -51,8 +51,11 @@ impl Engine {
 
     /// Names this process in the record, and removes the reason why the last driver stopped, once this process drives. A one-shot command that holds
     /// the lease for its own write does not drive.
-    pub(super) fn note_who_drives(&mut self) {
+    pub(super) fn note_who_drives(&mut self, now: Timestamp) {
         if self.config().role == Role::Driver && self.lock.want != Want::No {
+            if self.progress.driver.as_ref() != Some(&self.config().identity) {
+                self.tell_gates_of_the_driver(now);
+            }
             (self.progress.driver_stopped, self.lock.leaves_because) = (None, None);
             self.progress.driver = Some(self.config().identity.clone());
         }

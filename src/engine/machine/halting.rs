@@ -1,5 +1,5 @@
 //! The gates that halt a rollout: what each is asked, and when. Each gate has a file of its own in `halting/`; what follows from its halt
-//! beside that is its row in `rules/halting_gates.rs`. `act/halt.rs` carries a halt out; `report` shows the reason where no driver is there to halt.
+//! beside that is its row in `model/halting_gate.rs`. `act/halt.rs` carries a halt out; `report` shows the reason where no driver is there to halt.
 //!
 //! A driver that acts asks them with every decision ([`super::super::act::decide`]), by what it saw last: also while the rollout is paused, held, between
 //! two steps or halted already. It does not ask them while the rollout is released or the DaemonSet is being deleted, nor where [`Engine::may_halt`]
@@ -14,11 +14,11 @@ use super::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::halting_gate::NothingElseHelps;
 use crate::engine::model::record::size::clipped;
 use crate::engine::model::record::{Direction, Halt, HaltingGate, Intent};
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::halting_gates::NothingElseHelps;
 
 /// Why the rollout halts.
 pub(crate) struct HaltReason {
@@ -38,8 +38,15 @@ trait HaltingRule {
     fn reason(&self, engine: &Engine, intent: &Intent) -> Option<HaltReason>;
 
     /// Accepts what it halted for, after an operator resumed past a halt of this or another gate. It is called with every decision of the driver
-    /// from then on, until the next halt, so that it must accept only once what there is to accept.
+    /// from then on, until the next halt, so a second call must change nothing.
     fn accept(&self, engine: &mut Engine, intent: &Intent, now: Timestamp);
+
+    /// Starts and stops the gate's clock in `GateMarks`. It is called with every decision of the driver, before the gates are asked: also while none is
+    /// asked, because [`Engine::may_halt`] denies it or the gate is off.
+    fn keep_time(&self, engine: &mut Engine, intent: &Intent, now: Timestamp);
+
+    /// Begins anew what the gate counts by process. It is called where this process drives and the record still names another one, or none.
+    fn driver_changes(&self, engine: &mut Engine, now: Timestamp);
 
     /// The line of a preview that changes the gate's setting and leaves it on: whether it halts the rollout at once under the intent `after`, which
     /// the words `at_once` say, and otherwise at what it does.
@@ -110,6 +117,16 @@ impl Engine {
     /// Accepts what this gate halted for, after an operator resumed past a halt.
     pub(crate) fn accept_halt_of(&mut self, gate: HaltingGate, intent: &Intent, now: Timestamp) {
         rule(gate).accept(self, intent, now);
+    }
+
+    /// Starts and stops the clocks of all gates.
+    pub(crate) fn keep_time_of_gates(&mut self, intent: &Intent, now: Timestamp) {
+        HaltingGate::ALL.map(rule).into_iter().for_each(|rule| rule.keep_time(self, intent, now));
+    }
+
+    /// Tells all gates that this process drives now in place of the one that the record names.
+    pub(crate) fn tell_gates_of_the_driver(&mut self, now: Timestamp) {
+        HaltingGate::ALL.map(rule).into_iter().for_each(|rule| rule.driver_changes(self, now));
     }
 
     /// Whether a gate that is on halts the rollout at once under the settings of `after`, and otherwise at which value it does.

@@ -32,7 +32,7 @@ pub use self::halt::Halt;
 pub use self::paused::{Paused, TunedSince};
 pub use self::size::{ACCEPTED_LIMIT, EXCEPTIONS_LIMIT};
 pub use self::unknown::UnknownFields;
-pub use super::halting_gate::HaltingGate;
+pub use super::settings::HaltingGate;
 
 /// Annotation of the DaemonSet: the `updateStrategy` that it had before rolldeck took over, as JSON.
 pub const ORIGINAL_STRATEGY: &str = "rolldeck.io/original-update-strategy";

@@ -19,13 +19,13 @@ mod steps;
 mod tuning;
 pub mod value;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use self::value::{SettingKind, SettingValue};
 use super::danger::Danger;
-use super::halting_gate::HaltingGate;
 use super::quantity::{IntOrPercent, Rounding};
 use super::site::SiteLabel;
+use super::with_all::with_all;
 
 pub use self::steps::Steps;
 pub use self::value::{Finish, Limit, NodeOrder, OnDrift, OnFailure, Pace, PrewarmAhead, Secs};
@@ -193,7 +193,7 @@ settings! {
             role: SettingRole::Holds,
         };
 
-        /// What reaching the failure threshold does
+        /// What a failed rollout does, such as one that reached its failure threshold
         OnFailure => on_failure: OnFailure = OnFailure::Halt, About {
             flag: "on-failure",
             meaning: Meaning::Choices(&["start nothing more", "go back to where it came from"]),
@@ -316,6 +316,32 @@ pub enum SettingRole {
     Delays,
     /// What is done by itself, and how.
     Decides,
+}
+
+with_all! {
+/// A gate that halts the rollout. Where two have a reason at once, the one that stands first here halts it; the other does once an
+/// operator resumed, unless it is grave and the first is not (`HaltingGate::is_grave`). While there is one gate only, no test can show
+/// that: `of_two_gates_that_halt_at_once_the_first_is_told` (`engine/tests/gates.rs`) asks for it with the second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HaltingGate {
+    /// Too many nodes failed. Records that were written before there were other gates do not name this one, and must not.
+    #[default]
+    FailureThreshold,
+}
+}
+
+impl HaltingGate {
+    /// Whether a record leaves this gate out.
+    pub(super) fn goes_without_saying(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// A gate that this version does not know is read as the first one, and stays in the record (see `record/unknown.rs`).
+    pub(super) fn read<'de, D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(text)?;
+        Ok(serde_json::from_value(value).unwrap_or_default())
+    }
 }
 
 /// What a value comes to.

@@ -1,18 +1,7 @@
 //! An independent observer in the world, which checks that rolldeck keeps its promises. It does not use the engine's state: it sees the
 //! writes that the API server accepted, the record at that time, and the true state of the machines.
 //!
-//! | promise | how it is checked |
-//! |---|---|
-//! | P1 | at every deletion: the nodes that served when rolldeck deleted their pod, and have not served for `minReadySeconds` and the soak time since, are no more than the budget; no node of a DaemonSet that surges is taken down unless an operator set a budget |
-//! | P2 | at every deletion going forward: the node matches the selector, and no fewer old pods are left than the partition keeps; a roll back leads only to the requested revision |
-//! | P3 | at every deletion: a rollout is recorded and not paused; after a pause, no deletion arrives later than its console showed at that time plus the delay of its message; when a `pause` is reported as done: the strategy is `OnDelete`; while somebody drives: the record says that the strategy was set back, and if drifts are to be reported, it is not set again silently; no write of rolldeck except a release sets the strategy back; a refused change leaves the rollout paused |
-//! | P4 | at every deletion of a serving pod going forward: fewer nodes than the threshold are known to fail at the target; with the strictest threshold no node is in image trouble or in a crash loop; no other node's pod is refused or missing for long; no pod at the target restarted twice lately after it had been ready; the rollout does not roll back by itself if only containers that no template names fail |
-//! | P5 | at every deletion: the node is Ready; nodes that became NotReady after rolldeck gave them the new pod are charged to the budget, and count as failing for P4 once they stay down past the grace, go down again, or go down where no other node does |
-//! | P6 | at every deletion: the nodes that must pull since their pod was deleted are no more than the pull limit |
-//! | P7 | at every deletion: the record already names the node as in progress, so that the next driver knows of it; a pause stays until an operator resumes, and a record until it is released; the record requests an image no more often than operators did; a step or a selector that is written late does not take back a later setting of somebody else, and allows no node to go to a template that came after it; a process after which another one has driven deletes nothing more unless it is asked to |
-//! | P8 | every five seconds: no node and no rollout waits without a reason, no step is offered that moves no node, and a node that is next is updated in time; a driver says within 10 s what the next node waits for; after the calm: the rollout ends |
-//! | P9 | whenever rolldeck saves or restores the strategy: it saves the strategy that was there and restores it exactly; after a release nothing of rolldeck is left, and the pre-warming that ran ends; a release that no operator requested costs no serving pod |
-//! | P10 | every five seconds, for consoles that say their view is live: nodes, pods, revisions and readiness are as shown, and a shown pause, partition and selector are in the record; for all consoles: facts that were shown and are still true are not forgotten, and `Engine::wake_at` announces every change that only time makes |
+//! `observer/judge.rs` says how each promise is checked.
 //!
 //! News takes time to travel, and no promise covers facts that no console could know yet. So every judgement allows for `slack`: the
 //! longest delay of a message plus the time for which a proof of the record is valid (1 s, or 3.5 s from far away). The observer also

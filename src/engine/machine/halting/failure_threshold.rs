@@ -6,11 +6,11 @@ use super::{HaltReason, HaltingRule};
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
+use crate::engine::model::halting_gate::NothingElseHelps;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{EXCEPTIONS_LIMIT, Halt, HaltingGate, Intent};
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::halting_gates::NothingElseHelps;
 
 pub(super) struct FailureThreshold;
 
@@ -52,6 +52,11 @@ impl HaltingRule for FailureThreshold {
         engine.progress.suspects.retain(|name, _| !accepted.contains(name));
         engine.progress.acknowledged_failures.extend(accepted);
     }
+
+    // It has no clock: nodes that have failed count whenever that was and whoever drove, so that these two have nothing to keep.
+    fn keep_time(&self, _: &mut Engine, _: &Intent, _: Timestamp) {}
+
+    fn driver_changes(&self, _: &mut Engine, _: Timestamp) {}
 
     fn halts_when(&self, engine: &Engine, after: &Intent, at_once: &str) -> String {
         let threshold = engine.failures_to_halt(after);

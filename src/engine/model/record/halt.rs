@@ -1,9 +1,9 @@
-//! Why a rollout halted, and by which gate. The consequences of each gate are in `rules/halting_gates.rs`.
+//! Why a rollout halted, and by which gate. The consequences of each gate are in `model/halting_gate.rs`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::engine::model::Str;
-use crate::engine::model::halting_gate::HaltingGate;
+use crate::engine::model::settings::HaltingGate;
 use crate::engine::model::time::Timestamp;
 
 /// Why and where a rollout halted.

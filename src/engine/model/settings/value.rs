@@ -277,7 +277,7 @@ choices! {
         Auto = "auto",
     }
 
-    /// What reaching the failure threshold does.
+    /// What a failed rollout does, such as one that reached its failure threshold.
     pub enum OnFailure {
         /// Start nothing more; the operator decides.
         #[default]
