@@ -1,4 +1,4 @@
-//! Every file that the documents name exists, and every name of the code in `ARCHITECTURE.md`.
+//! Every file that the documents and the comments of the code name exists, and every name of the code in `ARCHITECTURE.md`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::root;
 /// The documents that name files.
 const DOCUMENTS: &[&str] = &["ARCHITECTURE.md", "README.md", "docs/kubernetes.md", "tests/attack/README.md"];
 /// The folders of the files that the documents name.
-const FOLDERS: &[&str] = &["src", "tests", "benches", "docs", "deploy", ".ci"];
+const FOLDERS: &[&str] = &["src", "tests", "benches", "docs", "deploy", ".ci", ".cargo"];
 
 #[test]
 fn files_that_documents_name_are_there() {
@@ -30,6 +30,40 @@ fn files_that_documents_name_are_there() {
     }
 }
 
+/// Paths in comments that are no files of this repository: of a user's machine, or an example.
+const NOT_OF_HERE: [&str; 4] = [
+    "/home/ada/.config/rolldeck/config.toml",
+    "~/.config/rolldeck/config.toml",
+    "scenarios/x.toml",
+    "src/engine/plan.rs",
+];
+
+/// A path is what has a folder: a name without one may be of any file.
+#[test]
+fn files_that_comments_name_are_there() {
+    let files = files();
+    let is_source = |file: &&PathBuf| file.extension().is_some_and(|extension| extension == "rs");
+    let mut gone = Vec::new();
+    let mut seen = 0;
+    for file in files.iter().filter(is_source) {
+        let text = std::fs::read_to_string(file).unwrap();
+        let comments = text.lines().filter_map(|line| line.trim_start().strip_prefix("//"));
+        let named = comments.flat_map(|comment| comment.split(|c: char| !is_part_of_path(c)));
+        let paths = named.map(|word| word.trim_start_matches('/').trim_end_matches('.')).filter(|word| {
+            let ending = Path::new(word).extension().and_then(|extension| extension.to_str());
+            word.contains('/') && matches!(ending, Some("rs" | "toml"))
+        });
+        for path in paths.filter(|path| !NOT_OF_HERE.iter().any(|other| other.ends_with(path))) {
+            seen += 1;
+            if !files.iter().any(|file| file.ends_with(path)) {
+                gone.push(format!("{}: {path}", file.strip_prefix(root()).unwrap().display()));
+            }
+        }
+    }
+    assert!(seen > 50, "comments name {seen} paths only");
+    assert!(gone.is_empty(), "comments name files that are not there: {gone:#?}");
+}
+
 #[test]
 fn names_of_the_code_in_the_architecture_are_in_the_code() {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
@@ -37,7 +71,7 @@ fn names_of_the_code_in_the_architecture_are_in_the_code() {
     let code: Vec<String> =
         files().iter().filter(|file| is_code(file)).map(|file| std::fs::read_to_string(file).unwrap()).collect();
     let words: BTreeSet<&str> = code.iter().flat_map(|text| text.split(|c: char| !is_part_of_word(c))).collect();
-    let named: BTreeSet<&str> = in_backticks(&text).filter_map(name_of_code).collect();
+    let named: BTreeSet<&str> = in_backticks(&text).flat_map(names_of_code).collect();
     assert!(named.len() > 100, "only {} names: {named:?}", named.len());
     let gone: Vec<&&str> = named.iter().filter(|name| !words.contains(**name)).collect();
     assert!(gone.is_empty(), "ARCHITECTURE.md names what the code does not have: {gone:?}");
@@ -71,12 +105,16 @@ fn is_path(name: &str) -> bool {
     ends && name.chars().all(letters) && !name.starts_with('.')
 }
 
-/// The last word of a name of the code, such as `PodFact`, `ARROWS`, `Engine::decide` or `wake_at`; `None` for other text.
-fn name_of_code(text: &str) -> Option<&str> {
+/// The words of a name of the code, such as `PodFact`, `ARROWS`, `Engine::decide` or `wake_at`; none of other text.
+fn names_of_code(text: &str) -> impl Iterator<Item = &str> {
     let path = text.trim_end_matches("()");
     let is_code = path.contains(|c: char| c == '_' || c.is_ascii_uppercase()) || path.contains("::");
     let is_name = path.split("::").all(|part| !part.is_empty() && part.chars().all(is_part_of_word));
-    (is_code && is_name).then(|| path.rsplit("::").next()).flatten()
+    path.split("::").filter(move |_| is_code && is_name)
+}
+
+fn is_part_of_path(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "._-/~".contains(c)
 }
 
 fn is_part_of_word(c: char) -> bool {

@@ -1,4 +1,4 @@
-//! Plays every method on a plant that is small enough for a unit test. `tests/integration/compare.rs` plays the factory.
+//! Plays every method on a plant that is small enough for a unit test. `tests/attack/compare.rs` plays the factory.
 
 use super::*;
 
