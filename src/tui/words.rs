@@ -215,11 +215,6 @@ pub(crate) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>,
     near.into_iter().take(most).map(|(_, name)| name).collect()
 }
 
-/// `1 node`, `2 nodes`.
-pub(crate) fn count(number: u32, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}
-
 /// The domain in which all `names` end (`.eu-west-1.compute.internal`), which a list may leave out; empty if there is none.
 pub(crate) fn common_domain<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut names = names.into_iter();

@@ -17,15 +17,18 @@ use crate::engine::model::command::{Refusal, Step};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::labels::Selector;
-use crate::engine::model::quantity::{IntOrPercent, Rounding};
+use crate::engine::model::quantity::{IntOrPercent, Rounding, counted};
 use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::writes::pending::Needs;
 
+/// Said of a rollout that is paused or halted. A preview says it once: of who becomes the driver it is left out where a step or a selector says it.
+pub(super) const UNTIL_RESUMED: &str = "nothing moves until it is resumed";
+
 /// How many nodes are updated after a step: `2 nodes`, `10%`.
 fn updated_in_total(step: &IntOrPercent) -> String {
     match step {
-        IntOrPercent::Int(nodes) => counted(*nodes as usize),
+        IntOrPercent::Int(nodes) => counted(*nodes as usize, "node"),
         IntOrPercent::Percent(_) => step.to_string(),
     }
 }
@@ -223,7 +226,11 @@ impl Engine {
                 counted_are(nodes)
             )],
             0 => vec![format!("No node is updated by it yet; {} may be updated in total then, {pace}.", after.allowed)],
-            _ => vec![format!("{} more may be updated ({} in total), {pace}.", counted(frees as usize), after.allowed)],
+            _ => vec![format!(
+                "{} more may be updated ({} in total), {pace}.",
+                counted(frees as usize, "node"),
+                after.allowed
+            )],
         };
         if frees > 0 && self.plan.in_line > 0 {
             lines.push(format!("Besides, {} in line already.", counted_are(self.plan.in_line as usize)));
@@ -237,14 +244,17 @@ impl Engine {
                     "Of the nodes of this step only these match {selector}; the others wait until it is lifted."
                 ));
             } else if settled && later > 0 {
-                lines.push(format!("When {selector} is lifted, {} more may go at once.", counted(later as usize)));
+                lines.push(format!(
+                    "When {selector} is lifted, {} more may go at once.",
+                    counted(later as usize, "node")
+                ));
             }
         }
         if frees > 0 {
             lines.extend(self.steps_left_out(step, before.allowed, after.allowed));
         }
         if intent.paused.is_some() {
-            lines.push("It is paused: nothing moves until it is resumed.".to_owned());
+            lines.push(format!("It is paused: {UNTIL_RESUMED}."));
         }
         lines.push("You can pause at any time. Stepping back reverts no node: undo does.".to_owned());
         lines
@@ -298,7 +308,7 @@ impl Engine {
             Some(selector) => format!("Moves nothing now: {}.", self.selection_done(selector, intent)),
             None => format!(
                 "Moves nothing now: of the {} left none can go, they are down or cordoned.",
-                counted(left as usize)
+                counted(left as usize, "node")
             ),
         }
     }
@@ -311,7 +321,7 @@ impl Engine {
                 "Moves nothing now: {} may be updated, {} already or on their way. The next step lets {} of the selection go.",
                 after.allowed,
                 counted_updated(self.updated_or_on_the_way()),
-                counted(frees as usize)
+                counted(frees as usize, "node")
             ),
             Some(0) | None => format!("Moves nothing now: {}.", self.selection_done(selector, &intent)),
         }
@@ -344,7 +354,7 @@ impl Engine {
         } else if frees > 0 {
             lines.push(format!(
                 "Frees {} at once: {} of {} may be updated in total (partition {}), {pace}.",
-                counted(frees as usize),
+                counted(frees as usize, "node"),
                 after.allowed,
                 self.assessment.fleet,
                 after.keep
@@ -359,7 +369,10 @@ impl Engine {
             let next = self.next_step(&Intent { selector: None, ..intent.clone() });
             let frees = next.ok().and_then(|ahead| ahead.frees).unwrap_or(0);
             let keeps = format!("the partition keeps {} at the old revision", after.keep);
-            lines.push(format!("Frees no node by itself: {keeps}; the next step lets {} go.", counted(frees as usize)));
+            lines.push(format!(
+                "Frees no node by itself: {keeps}; the next step lets {} go.",
+                counted(frees as usize, "node")
+            ));
         } else if let Some(selector) = selector.filter(|_| nodes == 0) {
             lines.push(self.why_a_selection_moves_nothing(selector, after));
         } else {
@@ -377,17 +390,12 @@ impl Engine {
             )),
         }
         if intent.paused.is_some() {
-            lines.push("It is paused: nothing moves until it is resumed.".to_owned());
+            lines.push(format!("It is paused: {UNTIL_RESUMED}."));
         } else if self.is_halted(&intent) {
-            lines.push(format!("It is halted ({}): nothing moves until it is resumed.", self.halt_why()));
+            lines.push(format!("It is halted ({}): {UNTIL_RESUMED}.", self.halt_why()));
         }
         lines
     }
-}
-
-/// `1 node`, `12 nodes`.
-pub(crate) fn counted(nodes: usize) -> String {
-    if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") }
 }
 
 /// `1 node is updated`, `12 nodes are updated`.

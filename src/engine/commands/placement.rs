@@ -12,6 +12,7 @@ use crate::engine::model::Str;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::node::NodeState;
+use crate::engine::model::quantity::counted;
 use crate::engine::model::record::{Change, Intent};
 use crate::engine::model::template::Template;
 use crate::engine::rules::eligibility::eligibility;
@@ -52,11 +53,6 @@ impl Placement {
         }
         lines
     }
-}
-
-/// `1 pod`, `3 pods`.
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// `n1, n2 and 3 more (taint m=x:NoSchedule not tolerated)`

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::allowance::{counted, counted_are};
+use super::allowance::{UNTIL_RESUMED, counted_are};
 use super::resolved::Resolved;
 use crate::engine::assess::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold};
 use crate::engine::assess::rows::Assessment;
@@ -18,6 +18,7 @@ use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger, StrategyOwn
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::PrewarmMethod;
+use crate::engine::model::quantity::counted;
 use crate::engine::model::record::{Change, Direction, Intent, lease_name};
 use crate::engine::model::settings::Limit;
 use crate::engine::model::template::diff::{self, FieldChange};
@@ -29,9 +30,6 @@ use crate::engine::writes::pending::Needs;
 /// Shown wherever pods are deleted.
 const PASSES_DISRUPTION_BUDGETS: &str =
     "Pods are deleted, not evicted: PodDisruptionBudgets are bypassed, as its own controller does.";
-
-/// Shown for a rollout that is paused or halted.
-const UNTIL_RESUMED: &str = "nothing moves until it is resumed";
 
 impl Engine {
     /// The preview of a command.
@@ -558,7 +556,7 @@ fn title_of(command: &Command, limits: &Limits, updated: u32, selected: Option<u
         Command::Adopt => "Adopt".into(),
         Command::SetImage(_) => "Set image".into(),
         Command::Step(_) => {
-            let allowed = counted(limits.allowed as usize);
+            let allowed = counted(limits.allowed as usize, "node");
             match updated > limits.allowed {
                 true => format!("Step: {allowed} may be updated, {updated} are already"),
                 false if let Some(selected) = selected => {

@@ -1,9 +1,14 @@
-//! Kubernetes' `IntOrString` where it means "a count, or a percentage of something".
+//! Counts in words, and Kubernetes' `IntOrString` where it means "a count, or a percentage of something".
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// `1 node`, `2 nodes`.
+pub fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
 
 /// A count, or a percentage of a total that is resolved later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]

@@ -3,7 +3,6 @@
 //! Source: `pkg/controller/daemon/daemon_controller.go` `NodeShouldRunDaemonPod` and the tolerations that
 //! `pkg/controller/daemon/util` adds to every pod.
 
-use crate::engine::model::Str;
 use crate::engine::model::facts::{NodeFact, Taint};
 use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::labels::{Labels, Operator, Requirement};
@@ -27,7 +26,7 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 const NETWORK_UNAVAILABLE: &str = "node.kubernetes.io/network-unavailable";
 /// Taints that every DaemonSet pod tolerates.
-const TOLERATED: [(&str, TaintEffect); 6] = [
+pub(super) const TOLERATED: [(&str, TaintEffect); 6] = [
     (NOT_READY, TaintEffect::NoExecute),
     (UNREACHABLE, TaintEffect::NoExecute),
     ("node.kubernetes.io/disk-pressure", TaintEffect::NoSchedule),
@@ -112,18 +111,6 @@ fn toleration_covers(toleration: &Toleration, taint: &Taint) -> bool {
         TolerationOperator::Unknown => false,
     };
     key && value && toleration.effect.is_none_or(|effect| effect == taint.effect)
-}
-
-/// The node that a pod is for, from the first required affinity term on `metadata.name` (docs/kubernetes.md, *Which pods
-/// belong to a DaemonSet*); used while the scheduler has not bound it.
-pub fn node_of_affinity(affinity: Option<&[NodeTerm]>) -> Option<Str> {
-    affinity?.iter().flat_map(|term| &term.fields).find_map(|field| match &field.operator {
-        Operator::In(names) if &*field.key == "metadata.name" => match names.as_slice() {
-            [name] => Some(name.clone()),
-            _ => None,
-        },
-        _ => None,
-    })
 }
 
 #[cfg(test)]

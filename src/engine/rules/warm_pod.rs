@@ -10,10 +10,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::eligibility::TOLERATED;
 use crate::engine::model::Str;
 use crate::engine::model::prewarm::{PREWARM, PREWARM_ATTEMPT, PREWARM_IMAGES, Prewarm};
 use crate::engine::model::record::MANAGED_BY;
-use crate::engine::model::template::{ImageUse, NeededImage, Template};
+use crate::engine::model::template::{ImageUse, NeededImage, TaintEffect, Template};
 
 /// The most characters of the DaemonSet's name in the name of such a pod: with the rest it stays below 253. Longer names are cut.
 const NAME_LENGTH: usize = 230;
@@ -32,16 +33,6 @@ const NO_SIDECAR_ANNOTATIONS: [(&str, &str); 3] = [
 ];
 /// The user `nobody`, who is not root and whom no image is likely to use.
 const NOBODY: u32 = 65534;
-/// Key and effect of the taints that every pod of a DaemonSet tolerates.
-const TOLERATED: [(&str, &str); 6] = [
-    ("node.kubernetes.io/not-ready", "NoExecute"),
-    ("node.kubernetes.io/unreachable", "NoExecute"),
-    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
-    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
-    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
-    ("node.kubernetes.io/unschedulable", "NoSchedule"),
-];
-
 /// Identifies a set of images, in whatever order: 16 hexadecimal digits, the same in every version of rolldeck (FNV-1a).
 pub fn images_key(images: &[Str]) -> Str {
     let mut sorted: Vec<&Str> = images.iter().collect();
@@ -102,8 +93,8 @@ pub struct WarmPodOwner<'a> {
 /// The pod that brings the images of `template` to `node`, at this attempt ([`attempt_key`]).
 ///
 /// It is pinned by `spec.nodeName`, as the node was judged by the DaemonSet's own rules before. As it has no label of the template,
-/// no controller takes it for its own, and no Service sends it anything. The owner reference, by which it goes with the
-/// DaemonSet, is added by whoever sends it: only that knows the kind of the workload.
+/// no controller takes it for its own, and no Service sends it anything. The sender adds the owner reference, because
+/// only the sender knows the workload's kind. The garbage collector then deletes the pod with the DaemonSet.
 pub fn warm_pod(owner: &WarmPodOwner<'_>, node: &str, template: &Template, attempt: &str) -> Value {
     let key = images_key(&template.images());
     let mut spec = warm_spec(template, &TOLERATED);
@@ -119,7 +110,7 @@ pub fn warm_pod(owner: &WarmPodOwner<'_>, node: &str, template: &Template, attem
 }
 
 /// The spec of a pod that brings the images of `template`, without its placement and its restart policy.
-pub(super) fn warm_spec(template: &Template, tolerated: &[(&str, &str)]) -> Map<String, Value> {
+pub(super) fn warm_spec(template: &Template, tolerated: &[(&str, TaintEffect)]) -> Map<String, Value> {
     let images = template.images();
     let spec = &template.json()["spec"];
     let needed = |image: &str, holds: fn(&NeededImage) -> bool| {
@@ -182,10 +173,11 @@ fn container(nth: usize, image: &str, policy: &str, volumes: usize) -> Value {
 
 /// The template's tolerations, and of those that the DaemonSet controller adds to each pod, these. Without those of nodes that are
 /// down, admission would add ones that end after five minutes.
-fn tolerations(spec: &Value, tolerated: &[(&str, &str)]) -> Value {
+fn tolerations(spec: &Value, tolerated: &[(&str, TaintEffect)]) -> Value {
     let mut tolerations = spec["tolerations"].as_array().cloned().unwrap_or_default();
     for (key, effect) in tolerated {
-        let there = |toleration: &Value| toleration["key"] == *key && toleration["effect"] == *effect;
+        let effect = json!(effect);
+        let there = |toleration: &Value| toleration["key"] == *key && toleration["effect"] == effect;
         if !tolerations.iter().any(there) {
             tolerations.push(json!({"key": key, "operator": "Exists", "effect": effect}));
         }

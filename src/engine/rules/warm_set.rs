@@ -10,6 +10,7 @@
 
 use serde_json::{Value, json};
 
+use super::eligibility::TOLERATED;
 use super::warm_pod::{WarmPodOwner, fnv, images_key, warm_spec, without_sidecars};
 use crate::engine::model::Str;
 use crate::engine::model::prewarm::{PREWARM, PREWARM_IMAGES, PREWARM_REQUEST, PREWARM_SET, Prewarm};
@@ -21,14 +22,6 @@ use crate::engine::model::template::Template;
 const NAME_LENGTH: usize = 30;
 /// Digits at the end of the name.
 const DIGITS: usize = 10;
-
-/// Key and effect of the taints that its pods tolerate besides those that the template names. A kubelet under pressure would reject the pod, and the
-/// controller would make it anew, for ever; without a toleration the taint makes the scheduler take another node.
-const TOLERATED: [(&str, &str); 3] = [
-    ("node.kubernetes.io/not-ready", "NoExecute"),
-    ("node.kubernetes.io/unreachable", "NoExecute"),
-    ("node.kubernetes.io/unschedulable", "NoSchedule"),
-];
 
 /// The beginning of the names of all StatefulSets for the pre-warming of a DaemonSet.
 pub fn set_names_begin(daemonset: &str) -> String {
@@ -63,7 +56,10 @@ pub fn warm_set(owner: &WarmPodOwner<'_>, nodes: &[Str], template: &Template, re
         [owner.uid, &key, request].into_iter().chain(nodes.iter().map(|node| &**node)).flat_map(|part| [part, "\n"]);
     let which = fnv(parts) & 0xff_ffff_ffff;
     let name = Str::from(format!("{}{which:0DIGITS$x}", set_names_begin(owner.name)));
-    let mut spec = warm_spec(template, &TOLERATED);
+    // A kubelet under pressure would reject the pod, and the controller would make it anew, for ever: without a toleration the taint makes the
+    // scheduler take another node.
+    let tolerated = TOLERATED.into_iter().filter(|(key, _)| !key.ends_with("-pressure"));
+    let mut spec = warm_spec(template, &tolerated.collect::<Vec<_>>());
     if let Some(selector) = template.json()["spec"].get("nodeSelector").filter(|selector| !selector.is_null()) {
         spec.insert("nodeSelector".into(), selector.clone());
     }

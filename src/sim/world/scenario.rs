@@ -375,14 +375,6 @@ impl Scenario {
         self
     }
 
-    /// The scenario with this fault, `at` after the beginning.
-    #[must_use]
-    pub fn with_fault(mut self, at: Duration, fault: impl Into<Fault>) -> Self {
-        self.faults.push((at, fault.into()));
-        self.faults.sort_by_key(|(at, _)| *at);
-        self
-    }
-
     /// Reads a scenario; `file` names it in errors.
     ///
     /// # Errors

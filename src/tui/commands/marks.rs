@@ -1,9 +1,9 @@
 //! Marks: nodes that the user wants to find again. They are kept for as long as the DaemonSet is open, and change nothing in the cluster.
 
 use super::effects::{Effects, refuse};
+use crate::engine::model::quantity::counted;
 use crate::tui::model::Model;
 use crate::tui::status::StatusSeverity;
-use crate::tui::words::count;
 
 /// Marks the node of the current row, or removes its mark.
 pub(super) fn toggle(model: &mut Model) -> Effects {
@@ -19,11 +19,11 @@ pub(super) fn toggle(model: &mut Model) -> Effects {
     if !page.marked.remove(&name) {
         page.marked.insert(name.clone());
     }
-    let text = match u32::try_from(page.marked.len()).unwrap_or(u32::MAX) {
+    let text = match page.marked.len() {
         0 => "no node is marked any more".to_owned(),
         number => format!(
             "{} marked: /@marked shows them, `:copy marked` copies their names, :unmark takes the marks away",
-            count(number, "node")
+            counted(number, "node")
         ),
     };
     model.filter_by_new_marks();
@@ -34,11 +34,11 @@ pub(super) fn toggle(model: &mut Model) -> Effects {
 /// Removes all marks.
 pub(super) fn clear(model: &mut Model) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
-    let number = u32::try_from(page.marked.len()).unwrap_or(u32::MAX);
+    let number = page.marked.len();
     page.marked.clear();
     let text = match number {
         0 => "no node is marked".to_owned(),
-        _ => format!("{} not marked any more", count(number, "node")),
+        _ => format!("{} not marked any more", counted(number, "node")),
     };
     model.filter_by_new_marks();
     model.say(StatusSeverity::Plain, text);

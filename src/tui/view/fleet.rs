@@ -16,13 +16,14 @@ use super::table::{Table, select};
 use super::{RenderContext, ScreenParts, header, put, put_lines, put_rule};
 use crate::driver::FleetRow;
 use crate::engine::model::event::WatchHealth;
+use crate::engine::model::quantity::counted;
 use crate::engine::model::time::ShortDuration;
 use crate::tui::columns::fleet::{BAR, FLEET_COLUMNS, FleetCell, FleetSort, progress_words, sign, standing};
 use crate::tui::columns::{Column, widths};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::{FleetPage, Page};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{count, fit, fit_middle, width};
+use crate::tui::words::{fit, fit_middle, width};
 
 /// The lines above the list.
 pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> {
@@ -51,7 +52,7 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
         Some(namespace) => format!("namespace {namespace}"),
         None => "all namespaces".to_owned(),
     };
-    let number = count(u32::try_from(page.fleet.rows.len()).unwrap_or(u32::MAX), "daemonset");
+    let number = counted(page.fleet.rows.len(), "daemonset");
     let (full, short) = match &banner {
         Some(_) => (format!("{scope} {dot} {number}"), page.namespace.as_deref().unwrap_or("all")),
         None => (format!("{}   {scope} {dot} {number}", ctx.model.context), &*ctx.model.context),

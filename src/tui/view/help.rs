@@ -16,6 +16,7 @@ use super::node_page::marked;
 use super::overlay_frame::OverlayFrame;
 use super::{RenderContext, footer, put, put_lines};
 use crate::engine::model::node::NodeState;
+use crate::engine::model::quantity::counted;
 use crate::tui::action::{ACTIONS, Action, ActionId, Group, bound, keys_of};
 use crate::tui::columns::Column;
 use crate::tui::columns::fleet::FLEET_COLUMNS;
@@ -26,7 +27,7 @@ use crate::tui::log_pane::contains;
 use crate::tui::model::{HelpFind, Model, Page};
 use crate::tui::terminal;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{count, width, wrap};
+use crate::tui::words::{width, wrap};
 
 /// The width of the names of the actions; a longer name has a line of its own.
 const NAMES: usize = 24;
@@ -65,7 +66,7 @@ pub(super) fn draw(
             Some(prompt) => cursor = Some(footer::draw_prompt(buffer, line, "/", prompt)),
             None => {
                 let number = lines.iter().filter(|line| contains(&line.to_string(), &find.text)).count();
-                let number = count(u32::try_from(number).unwrap_or(u32::MAX), "line");
+                let number = counted(number, "line");
                 let words = format!("`{}` is in {number}; n the next, N the one before, esc ends", find.text);
                 put(buffer, line.x, line.y, &words, usize::from(line.width), ctx.style(ThemeRole::Muted));
             }

@@ -19,6 +19,7 @@ use super::{RenderContext, ScreenParts, knows_no_node, put, put_rule, shows_node
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::presence::Presence;
+use crate::engine::model::quantity::counted;
 use crate::engine::report::snapshot::pull_words::PullEstimate;
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
@@ -28,7 +29,7 @@ use crate::tui::columns::{MARGIN, needed, widths};
 use crate::tui::model::{COARSE_MILLIS, RolloutPage, ShownSnapshot};
 use crate::tui::node_list::{GroupKey, NodeGroup, NodeRow, PartCounts};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{count, fit, width};
+use crate::tui::words::{fit, width};
 
 /// Draws the rule above the list, the list, and the rule between its parts.
 pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutPage, buffer: &mut Buffer) {
@@ -158,7 +159,7 @@ fn draw_group(
     let Some(first) = nodes.clone().next() else { return };
     let glyph = if group.is_open { Glyph::Unfolded } else { Glyph::Folded };
     put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(role));
-    let number = count(u32::try_from(group.nodes.len()).unwrap_or(u32::MAX), "node");
+    let number = counted(group.nodes.len(), "node");
     let heading = format!("{}: {number}", group_words(group.key, first));
     let room = usize::from(area.width).saturating_sub(MARGIN + 1);
     let x = area.x + u16::try_from(MARGIN).unwrap_or(0);
@@ -201,7 +202,7 @@ fn joined<const N: usize>(ctx: &RenderContext<'_>, words: [String; N]) -> String
     words.join(&format!(" {} ", ctx.glyph(Glyph::Dot)))
 }
 
-fn counted(ctx: &RenderContext<'_>, counts: &[(&str, usize)]) -> String {
+fn counts_in_words(ctx: &RenderContext<'_>, counts: &[(&str, usize)]) -> String {
     let some = counts.iter().filter(|(_, nodes)| *nodes > 0);
     some.map(|(name, nodes)| format!("{name} {nodes}"))
         .collect::<Vec<_>>()
@@ -213,7 +214,7 @@ fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -
     let PartCounts { trouble, not_ready, down, moving, just_done, .. } = page.nodes.counts();
     let words = match page.nodes.pinned() {
         0 => "nothing in trouble, nothing moves".to_owned(),
-        _ => counted(
+        _ => counts_in_words(
             ctx,
             &[
                 ("trouble", trouble),
@@ -231,7 +232,7 @@ fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -
 /// The counts of the part below the pinned one; empty if the list is flat.
 fn counts_of_rest(ctx: &RenderContext<'_>, page: &RolloutPage) -> String {
     let PartCounts { waiting, updated, ineligible, .. } = page.nodes.counts();
-    counted(ctx, &[("waiting", waiting), ("updated", updated), ("not eligible", ineligible)])
+    counts_in_words(ctx, &[("waiting", waiting), ("updated", updated), ("not eligible", ineligible)])
 }
 
 /// The visible rows of the rest if not all are visible, and the filter.
@@ -280,7 +281,7 @@ fn empty_list(page: &RolloutPage) -> String {
         (Presence::Absent, ..) => String::new(),
         (Presence::Loading, ..) | (_, _, Phase::Loading) => match snapshot.counts.nodes {
             0 => "loading …".to_owned(),
-            nodes => format!("loading … {} so far", count(nodes, "node")),
+            nodes => format!("loading … {} so far", counted(nodes as usize, "node")),
         },
         (Presence::Present, false, _) => "no node passes the filter: esc clears it".to_owned(),
         (Presence::Present, true, _) => "no node should run this DaemonSet's pods".to_owned(),

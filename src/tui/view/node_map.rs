@@ -14,6 +14,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{RenderContext, ScreenParts, node, node_list, put, put_line, put_lines, put_rule, why};
+use crate::engine::model::quantity::counted;
 use crate::engine::model::site::site_name;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::words::Why;
@@ -22,7 +23,7 @@ use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::node_map::layout::MapLayout;
 use crate::tui::node_map::{MapRoom, MapSite, SiteCounts, worst};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{count, fit, fit_middle, width};
+use crate::tui::words::{fit, fit_middle, width};
 
 /// The number of rows below the map about the selected node, the rule above them included.
 const ABOUT: u16 = 3;
@@ -118,7 +119,7 @@ fn heading(
     height: usize,
 ) -> String {
     let dot = ctx.glyph(Glyph::Dot);
-    let nodes = count(u32::try_from(shown.snapshot.nodes.len()).unwrap_or(u32::MAX), "node");
+    let nodes = counted(shown.snapshot.nodes.len(), "node");
     let label = page.map.label().unwrap_or_else(|| shown.snapshot.site_label.key());
     let mut words = format!("map of {nodes} by {label}");
     if layout.per_cell > 1 {

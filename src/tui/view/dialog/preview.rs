@@ -14,11 +14,12 @@ use ratatui::text::Line;
 use super::super::revisions::{field, field_path};
 use super::{DialogBody, NARROW};
 use crate::engine::model::command::Preview;
+use crate::engine::model::quantity::counted;
 use crate::engine::model::template::diff::FieldChange;
 use crate::tui::action::in_keys;
 use crate::tui::dialog::{Dialog, Form};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{count, fit, fit_middle, is_wider, width, wrap};
+use crate::tui::words::{fit, fit_middle, is_wider, width, wrap};
 
 /// The most nodes that are named; the count is shown beside them.
 const NAMED: usize = 200;
@@ -44,7 +45,7 @@ pub(super) fn fill_preview(body: &mut DialogBody<'_>, preview: &Preview, dialog:
         let shown: Vec<_> = preview.nodes.iter().take(FIRST_NODES).map(|node| fit_middle(node, cells)).collect();
         let shown = shown.join(" ");
         let more = if preview.nodes.len() > FIRST_NODES { " …" } else { "" };
-        let nodes = count(count_of(dialog), "node");
+        let nodes = counted(dialog.nodes().len(), "node");
         let order = if preview.nodes.len() > 1 { " in this order" } else { "" };
         body.say(&format!("{nodes}{order}: {shown}{more}"), ThemeRole::Text);
     }
@@ -93,10 +94,6 @@ fn fill_changes(body: &mut DialogBody<'_>, changes: &[FieldChange], scrolls: boo
         let more = format!("  and {} more", changes.len() - shown);
         body.lines.push(Line::from(body.ctx.span(more, ThemeRole::Muted)));
     }
-}
-
-fn count_of(dialog: &Dialog) -> u32 {
-    u32::try_from(dialog.nodes().len()).unwrap_or(u32::MAX)
 }
 
 /// Names nodes in columns; of very many only the first, with the number of the others.

@@ -9,6 +9,7 @@ use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::image::{repository_of, version_of, without_user};
 use crate::engine::model::person_of;
+use crate::engine::model::quantity::counted;
 use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
@@ -16,7 +17,7 @@ use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{count, fit, fit_middle, repository_change, width};
+use crate::tui::words::{fit, fit_middle, repository_change, width};
 
 /// The least length of the bar while the estimate stands beside it.
 const ESTIMATE_BAR: usize = 16;
@@ -384,7 +385,7 @@ pub(super) fn budget(
         }
         // A rollout back ignores the selector.
         if let Some(selector) = snapshot.plan.selector.as_ref().filter(|_| snapshot.direction == Direction::Forward) {
-            let nodes = count(snapshot.plan.selected, "node");
+            let nodes = counted(snapshot.plan.selected as usize, "node");
             let text = format!("only {} ({nodes})", fit(&selector.to_string(), cells / 2));
             words.push(vec![ctx.span(text, ThemeRole::Title)]);
         }
