@@ -71,10 +71,10 @@ impl Task for PrewarmTask<'_> {
         let (rollout, snapshot) = foreground.open(Role::Driver).await?;
         let command = self.command(&snapshot)?;
         // A refusal comes before any other output.
-        let asked = Command::Prewarm(command.clone());
+        let previewed = Command::Prewarm(command.clone());
         let preview = match self.args.dry_run {
-            true => rollout.preview_once_seen(&asked, SEEN_WITHIN).await?,
-            false => one_shot::preview(&rollout, &asked).await?,
+            true => rollout.preview_once_seen(&previewed, SEEN_WITHIN).await?,
+            false => one_shot::preview(&rollout, &previewed).await?,
         };
         if command == PrewarmCommand::Cancel && !preview.nodes.is_empty() {
             drop(rollout);
@@ -192,13 +192,13 @@ impl PrewarmTask<'_> {
 fn leave_it(
     foreground: &mut Foreground<'_>,
     snapshot: &Snapshot,
-    asked: &PrewarmCommand,
+    command: &PrewarmCommand,
     in_line: usize,
 ) -> Result<Exit, CliError> {
     let target = CommandTarget::new(foreground.place(), snapshot);
     let (pause, drive) = (target.named("pause"), target.named("drive"));
     let nodes = if in_line == 1 { "1 node is".to_owned() } else { format!("{in_line} nodes are") };
-    let (next, only) = match asked {
+    let (next, only) = match command {
         PrewarmCommand::Cancel => ("its pods are deleted by whoever drives next", "deletes them"),
         _ => ("nobody drives, and whoever drives next carries it on", "pre-warms"),
     };
@@ -215,7 +215,7 @@ fn leave_it(
 async fn follow(
     foreground: &mut Foreground<'_>,
     rollout: &Rollout,
-    asked: &PrewarmCommand,
+    command: &PrewarmCommand,
     carries_on: bool,
 ) -> Result<Exit, CliError> {
     let mut snapshots = rollout.snapshots.clone();
@@ -231,7 +231,7 @@ async fn follow(
         cancelled = ends.and_then(|prewarm| prewarm.request.why_it_ends()).or(cancelled);
         let has_all = |prewarm: &PrewarmView| prewarm.request.complete.is_some() || prewarm.has_all();
         arrived |= snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.error.is_none() && has_all(prewarm));
-        match course(&snapshot, asked) {
+        match course(&snapshot, command) {
             // Pre-warming by StatefulSets ends by itself, and may be over before the last node was seen with the images.
             PrewarmEnd::Replaced(_) if snapshot.prewarm.is_none() && (arrived || was_completed(&snapshot, began)) => {
                 return Ok(Exit::Done);
@@ -275,7 +275,7 @@ async fn follow(
                 let preview = rollout.preview(Command::Drive(Takeover::IfFree)).await;
                 let in_line = preview.map_or(0, |preview| preview.nodes.len());
                 if in_line > 0 && !carries_on {
-                    return leave_it(foreground, &snapshot, asked, in_line);
+                    return leave_it(foreground, &snapshot, command, in_line);
                 }
                 take_the_lease(foreground, rollout).await?;
                 vacant_since = None;
@@ -350,24 +350,24 @@ fn course(snapshot: &Snapshot, command: &PrewarmCommand) -> PrewarmEnd {
             _ => PrewarmEnd::Over(Ok(Exit::Done)),
         };
     };
-    let asked = &prewarm.request;
+    let request = &prewarm.request;
     let same = match command {
         PrewarmCommand::Start { source, nodes, limits: _, method } => {
-            (&asked.source, &asked.nodes, &asked.method) == (source, nodes, method)
+            (&request.source, &request.nodes, &request.method) == (source, nodes, method)
         }
-        _ => asked.cancelled.is_some(),
+        _ => request.cancelled.is_some(),
     };
-    if !same && *command == PrewarmCommand::Cancel && asked.by.is_rolldeck() {
+    if !same && *command == PrewarmCommand::Cancel && request.by.is_rolldeck() {
         return PrewarmEnd::BegunAnew;
     }
     if !same {
-        return PrewarmEnd::Replaced(format!("{} asked for something else meanwhile", person_of(&asked.by.by)));
+        return PrewarmEnd::Replaced(format!("{} asked for something else meanwhile", person_of(&request.by.by)));
     }
     match &prewarm.error {
         Some(why) => PrewarmEnd::Over(Err(CliError::failed(format!("pre-warming is not possible: {why}")))),
-        None if asked.cancelled.is_some() || !prewarm.is_done() => PrewarmEnd::GoesOn,
+        None if request.cancelled.is_some() || !prewarm.is_done() => PrewarmEnd::GoesOn,
         // The StatefulSets' leftovers are deleted first.
-        None if asked.method == PrewarmMethod::StatefulSet && prewarm.has_all() => PrewarmEnd::GoesOn,
+        None if request.method == PrewarmMethod::StatefulSet && prewarm.has_all() => PrewarmEnd::GoesOn,
         None if !prewarm.stuck.is_empty() => PrewarmEnd::Over(Ok(Exit::Halted)),
         None if prewarm.counts.failed > 0 => PrewarmEnd::Over(Ok(Exit::Halted)),
         None => PrewarmEnd::Over(Ok(Exit::Done)),

@@ -15,11 +15,12 @@ use crate::engine::report::snapshot::{Alarm, RevisionView, Snapshot};
 use crate::engine::report::words::VersionWords;
 
 /// The longest time between a new ControllerRevision and the report of its change: the controller makes the revision a moment later.
-const TOLD_WITHIN_MILLIS: i64 = 15_000;
+const CHANGE_REPORTED_WITHIN_MILLIS: i64 = 15_000;
 
 /// New templates since `known_from` that `told` does not report.
 pub(super) fn template_changes(snapshot: &Snapshot, told: &[StoryLine], known_from: Timestamp) -> Vec<StoryLine> {
-    let near = |line: &&StoryLine, at: Timestamp| (line.at.millis() - at.millis()).abs() <= TOLD_WITHIN_MILLIS;
+    let near =
+        |line: &&StoryLine, at: Timestamp| (line.at.millis() - at.millis()).abs() <= CHANGE_REPORTED_WITHIN_MILLIS;
     let is_told = |at| told.iter().filter(|line| near(line, at)).any(|line| line.facts.template_changed);
     let line = |revision: &RevisionView| {
         let at = revision.created_at.filter(|at| *at > known_from && !is_told(*at))?;

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::allowance::counted;
 use super::resolved::Resolved;
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
@@ -24,7 +23,7 @@ use crate::engine::model::prewarm::{
     PrewarmWait,
 };
 use crate::engine::model::pull::{ImagePull, PullState};
-use crate::engine::model::quantity::Rounding;
+use crate::engine::model::quantity::{Rounding, counted};
 use crate::engine::model::record::By;
 use crate::engine::model::settings::{Limit, Pace};
 use crate::engine::model::site::SiteLabel;
@@ -49,16 +48,16 @@ impl Engine {
         Err(Refusal::NotNow(why))
     }
 
-    pub(super) fn resolve_prewarm(&self, asked: &PrewarmCommand, by: By) -> Result<Resolved, Refusal> {
+    pub(super) fn resolve_prewarm(&self, command: &PrewarmCommand, by: By) -> Result<Resolved, Refusal> {
         let nothing = || Refusal::NotNow("nothing is being pre-warmed; `prewarm` begins it".into());
         let left_over = self.left_over().filter(|_| self.recorded_prewarm().is_none());
-        match asked {
+        match command {
             PrewarmCommand::Start { .. } => self.check_not_handed_back()?,
             PrewarmCommand::Cancel if left_over.is_some() => {}
             _ if self.recorded_prewarm().is_none() => return Err(nothing()),
             _ => {}
         }
-        let (edit, says, drive) = match asked {
+        let (edit, says, drive) = match command {
             PrewarmCommand::Start { source, nodes, limits, method } => {
                 let template = self.template_to_prewarm(source).map_err(|why| Refusal::Invalid(why.to_string()))?;
                 self.check_prewarm_nodes(nodes)?;
@@ -93,7 +92,7 @@ impl Engine {
                 let says = format!(
                     "pre-warming {} on {}, at most {most} pulling",
                     first_names(template.images().iter().map(|image| &**image)),
-                    counted(self.meant(nodes).count())
+                    counted(self.meant(nodes).count(), "node")
                 );
                 (PrewarmEdit::Start(Box::new(prewarm)), says, true)
             }
@@ -180,7 +179,7 @@ impl Engine {
 
     /// Whether the present pre-warming is by StatefulSets.
     fn warms_by_sets(&self) -> bool {
-        self.recorded_prewarm().is_some_and(|asked| asked.method == PrewarmMethod::StatefulSet)
+        self.recorded_prewarm().is_some_and(|request| request.method == PrewarmMethod::StatefulSet)
     }
 
     fn check_prewarm_method(
@@ -268,8 +267,8 @@ impl Engine {
             || !self.stuck_sets(job).is_empty()
     }
 
-    pub(super) fn prewarming_in_words(&self, asked: &PrewarmCommand, rollouts: &Limits) -> Vec<String> {
-        match asked {
+    pub(super) fn prewarming_in_words(&self, command: &PrewarmCommand, rollouts: &Limits) -> Vec<String> {
+        match command {
             PrewarmCommand::Start { source, nodes, limits, method } => {
                 let images: Vec<Str> = self.template_to_prewarm(source).map(|it| it.images()).unwrap_or_default();
                 let mut lines: Vec<String> = images.iter().map(|image| format!("pulls {image}")).collect();
@@ -330,11 +329,11 @@ impl Engine {
     }
 
     /// How many nodes may pull at once, and whose limit that is.
-    fn pulls_at_once_in_words(&self, asked: &PrewarmLimits, rollouts: &Limits) -> String {
+    fn pulls_at_once_in_words(&self, limits: &PrewarmLimits, rollouts: &Limits) -> String {
         let of = |limit: Limit| limit.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
         let recorded = self.assessed_intent().map(|intent| intent.budgets.max_pulling).unwrap_or_default();
-        let (own, given) = (of(asked.max_pulling), of(recorded));
-        let most = self.prewarm_limit_of(asked.max_pulling, PrewarmMethod::Pods, rollouts);
+        let (own, given) = (of(limits.max_pulling), of(recorded));
+        let most = self.prewarm_limit_of(limits.max_pulling, PrewarmMethod::Pods, rollouts);
         let whose = match (own, given) {
             (Some(own), Some(given)) if given < own => format!(" (the rollout's limit; {own} are asked for)"),
             (Some(_), _) => String::new(),
@@ -346,7 +345,7 @@ impl Engine {
             }
             (None, None) => " (as many as may be down)".to_owned(),
         };
-        let of_site: Vec<String> = [asked.max_pulling_per_site, rollouts.max_pulling_per_site]
+        let of_site: Vec<String> = [limits.max_pulling_per_site, rollouts.max_pulling_per_site]
             .into_iter()
             .filter_map(Limit::at)
             .map(|limit| format!(", of each site at most {limit}"))
@@ -355,7 +354,7 @@ impl Engine {
         let of_site = if of_site.iter().all(|limit| *limit == of_site[0]) { of_site.get(..1) } else { Some(&*of_site) };
         let of_site = of_site.unwrap_or_default().concat();
         let nodes = if most == 1 { "1 node pulls".to_owned() } else { format!("{most} nodes pull") };
-        let by_pace = match (asked.pace, rollouts.pace) {
+        let by_pace = match (limits.pace, rollouts.pace) {
             (Pace::Fixed, Pace::Fixed) => "",
             (Pace::Auto, _) | (_, Pace::Auto) => {
                 " Each site begins with one, and gets as many as its link bears (pace auto)."
@@ -365,8 +364,8 @@ impl Engine {
     }
 
     /// Says that no pod is made at first, because the rollout holds all pull slots.
-    fn waits_for_slots(&self, asked: &PrewarmLimits, rollouts: &Limits) -> Option<String> {
-        let most = self.prewarm_limit_of(asked.max_pulling, PrewarmMethod::Pods, rollouts);
+    fn waits_for_slots(&self, limits: &PrewarmLimits, rollouts: &Limits) -> Option<String> {
+        let most = self.prewarm_limit_of(limits.max_pulling, PrewarmMethod::Pods, rollouts);
         if most == 0 || self.budget.pulling_of_rollout() < most {
             return None;
         }
@@ -458,19 +457,19 @@ impl Engine {
     /// The calls about pods and StatefulSets that the driver then makes.
     pub(super) fn prewarming_calls(
         &self,
-        asked: &PrewarmCommand,
+        command: &PrewarmCommand,
         edits: &[Edit],
         limits: &Limits,
         now: Timestamp,
     ) -> Vec<String> {
         let mut then = self.recorded_prewarm();
         edits.iter().for_each(|edit| edit.apply_to_prewarm(&mut then));
-        let Some(then) = then.filter(|_| *asked != PrewarmCommand::Pause).map(Cow::into_owned) else {
+        let Some(then) = then.filter(|_| *command != PrewarmCommand::Pause).map(Cow::into_owned) else {
             return Vec::new();
         };
         let template = self.template_to_prewarm(&then.source);
         let job = self.job_of(then, template, limits);
-        let renews = matches!(asked, PrewarmCommand::Start { .. } | PrewarmCommand::Retry);
+        let renews = matches!(command, PrewarmCommand::Start { .. } | PrewarmCommand::Retry);
         let mut calls = Vec::new();
         if self.health(Watched::WarmPods) != WatchHealth::Live {
             calls
@@ -486,7 +485,7 @@ impl Engine {
             calls.push("GET statefulsets; DELETE those that are not needed then, and their pods with them".to_owned());
         }
         // A retry without a failure makes no pod.
-        let idle = *asked == PrewarmCommand::Retry && !self.prewarming_has_failed(&job);
+        let idle = *command == PrewarmCommand::Retry && !self.prewarming_has_failed(&job);
         let made = if idle { 0 } else { self.pods_to_make(&job, renews) };
         if job.request.method == PrewarmMethod::StatefulSet {
             calls.extend(sets_to_make(job.sets_at_once(), made));
@@ -575,7 +574,9 @@ fn pods_for(nodes: usize) -> Option<String> {
     match nodes {
         0 => None,
         1 => Some("POST pods, one on 1 node; DELETE it once its node is updated".to_owned()),
-        nodes => Some(format!("POST pods, one on each of {}; DELETE each once its node is updated", counted(nodes))),
+        nodes => {
+            Some(format!("POST pods, one on each of {}; DELETE each once its node is updated", counted(nodes, "node")))
+        }
     }
 }
 
@@ -583,9 +584,11 @@ fn pods_for(nodes: usize) -> Option<String> {
 fn sets_to_make(at_once: u32, nodes: usize) -> Option<String> {
     match usize::try_from(at_once).unwrap_or(usize::MAX).min(nodes) {
         0 => None,
-        1 => Some(format!("POST 1 StatefulSet for {}; DELETE it once every node has the images", counted(nodes))),
+        1 => {
+            Some(format!("POST 1 StatefulSet for {}; DELETE it once every node has the images", counted(nodes, "node")))
+        }
         sets => {
-            let nodes = counted(nodes);
+            let nodes = counted(nodes, "node");
             Some(format!("POST {sets} StatefulSets for {nodes}; DELETE them once every node has the images"))
         }
     }

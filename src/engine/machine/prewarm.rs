@@ -117,9 +117,9 @@ impl Engine {
     pub(crate) fn assess_prewarming(&mut self, limits: &Limits) {
         let recorded = self.recorded_prewarm().map(Cow::into_owned);
         let job = match recorded {
-            Some(asked) => {
-                let template = self.template_to_prewarm(&asked.source);
-                Some(self.job_of(asked, template, limits))
+            Some(request) => {
+                let template = self.template_to_prewarm(&request.source);
+                Some(self.job_of(request, template, limits))
             }
             None => self.left_over().map(|left| self.job_of(left, Err(LEFT_OVER.into()), limits)),
         };
@@ -127,17 +127,17 @@ impl Engine {
         self.tell_of_absent_images();
     }
 
-    /// How far pre-warming is with the request `asked`, whether that is recorded or only considered.
-    pub(crate) fn job_of(&self, asked: Prewarm, template: Result<Template, Str>, limits: &Limits) -> PrewarmJob {
+    /// How far pre-warming is with `request`, whether that is recorded or only considered.
+    pub(crate) fn job_of(&self, request: Prewarm, template: Result<Template, Str>, limits: &Limits) -> PrewarmJob {
         let images = template.as_ref().map(Template::images).unwrap_or_default();
         let key = images_key(&images);
         let mut job = PrewarmJob {
-            slots: self.slots(&asked, limits),
+            slots: self.slots(&request, limits),
             states: vec![None; self.view.nodes.len()],
             next: Vec::new(),
             unobtainable: None,
             for_sets: Vec::new(),
-            request: asked,
+            request,
             template,
             key,
         };
@@ -169,24 +169,24 @@ impl Engine {
 
     /// Whether pre-warming is cancelled, so that pods that pull for it are deleted next.
     pub(crate) fn warm_pods_go(&self) -> bool {
-        self.recorded_prewarm().is_some_and(|asked| asked.cancelled.is_some())
+        self.recorded_prewarm().is_some_and(|request| request.cancelled.is_some())
     }
 
     /// Whether a pod for pre-warming is no longer needed (see [`Self::is_needed`]), or no pre-warming is asked for any more.
     pub(crate) fn is_left_over(&self, warm: &WarmPod) -> bool {
-        let (Some(job), Some(asked)) = (&self.warming.job, self.recorded_prewarm()) else { return true };
+        let (Some(job), Some(request)) = (&self.warming.job, self.recorded_prewarm()) else { return true };
         let needed = || warm.fact.pod.node.as_ref().is_some_and(|node| self.is_needed(warm, node, job));
-        asked.cancelled.is_some() || !needed()
+        request.cancelled.is_some() || !needed()
     }
 
     /// Whether the pull of this pod failed, and an operator has asked for it again since, so that the pod is made anew. The pod tells for which attempt
     /// it was made; where it does not, only a process that saw the operator ask knows.
-    pub(crate) fn is_tried_again(&self, warm: &WarmPod, asked: &Prewarm) -> bool {
-        let stands = asked.paused.is_some() || asked.cancelled.is_some() || asked.complete.is_some();
+    pub(crate) fn is_tried_again(&self, warm: &WarmPod, request: &Prewarm) -> bool {
+        let stands = request.paused.is_some() || request.cancelled.is_some() || request.complete.is_some();
         let since = match &warm.fact.attempt {
             Some(attempt) => {
-                let before = || self.warming.writes.may_have_failed_before(&warm.fact.pod.uid, asked);
-                warm.failing.is_some() && *attempt != attempt_key(asked) && before()
+                let before = || self.warming.writes.may_have_failed_before(&warm.fact.pod.uid, request);
+                warm.failing.is_some() && *attempt != attempt_key(request) && before()
             }
             None => self.warming.writes.is_renewed(&warm.fact.pod.uid),
         };
@@ -338,21 +338,21 @@ impl Engine {
     }
 
     /// The reason why pre-warming as a whole stands still, if it does.
-    fn prewarming_stands(&self, asked: &Prewarm) -> Option<PrewarmWait> {
-        if asked.complete.is_some() {
+    fn prewarming_stands(&self, request: &Prewarm) -> Option<PrewarmWait> {
+        if request.complete.is_some() {
             return Some(PrewarmWait::Complete);
         }
-        if asked.cancelled.is_some() {
+        if request.cancelled.is_some() {
             return Some(PrewarmWait::Cancelled);
         }
-        if asked.paused.is_some() {
+        if request.paused.is_some() {
             return Some(PrewarmWait::Paused);
         }
-        let needed: &[Right] = match asked.method {
+        let needed: &[Right] = match request.method {
             PrewarmMethod::Pods => &[Right::CreatePods],
             PrewarmMethod::StatefulSet => &[Right::ListStatefulSets, Right::CreateStatefulSets],
         };
-        let goes_on = asked.method == PrewarmMethod::StatefulSet && self.view.warm.has_those_of_sets();
+        let goes_on = request.method == PrewarmMethod::StatefulSet && self.view.warm.has_those_of_sets();
         let denied = needed.iter().find(|right| self.view.permission(**right) == Permission::Denied);
         if let Some(right) = denied.filter(|_| !goes_on) {
             return Some(PrewarmWait::Refused(format!("not permitted: {right}").into()));

@@ -13,7 +13,7 @@ use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEve
 use crate::engine::model::time::{Timestamp, UtcTime};
 
 /// How long after a roll back is complete the command that asked for it may be told as done.
-const TOLD_WITHIN: Duration = Duration::from_secs(10);
+const UNDO_REPORTED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The last rollout: `last rollout complete`, `last rollout rolled back`, `last rollout released early`, `last rollout released without its
 /// record, how far it was is not known`.
@@ -72,7 +72,8 @@ impl Snapshot {
                 (under_way, is_lost) = (false, false);
                 continue;
             }
-            let is_told = |last: LastRollout| last.ended == RolloutEnd::RolledBack && event.at <= last.at + TOLD_WITHIN;
+            let is_told =
+                |last: LastRollout| last.ended == RolloutEnd::RolledBack && event.at <= last.at + UNDO_REPORTED_WITHIN;
             match event.reason() {
                 "RolloutRecordDeleted" => is_lost = true,
                 // Where no node was updated yet, the roll back is complete before the process that was asked for it knows that it was made.
@@ -127,7 +128,7 @@ impl Snapshot {
     pub fn last_rolled_back_by(&self) -> Option<String> {
         let last = self.last_rollout().filter(|last| last.ended == RolloutEnd::RolledBack)?;
         // The command may be told as done only after that.
-        self.rolled_back_by(last.at + TOLD_WITHIN)
+        self.rolled_back_by(last.at + UNDO_REPORTED_WITHIN)
     }
 }
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! It works for rollouts that others drive as well. The time before the first snapshot is read off the pods that exist now (`story/before.rs`); pods
-//! that are gone tell nothing.
+//! that are gone tell nothing. `story/words.rs` has the words.
 
 mod before;
 mod controller;
@@ -16,9 +16,9 @@ mod earlier;
 mod images;
 pub mod order;
 mod speed;
+mod words;
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -27,7 +27,6 @@ use self::controller::LastController;
 pub use self::controller::{ControllerChange, ControllerMoment};
 pub use self::earlier::EarlierStory;
 pub use self::speed::UpdateSpeed;
-use super::node_story::clock_time;
 use super::snapshot::{Counterparts, NodeView, Phase, Snapshot, WatchView};
 use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
@@ -36,7 +35,7 @@ use crate::engine::model::facts::Severity;
 use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::presence::Presence;
-use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::time::Timestamp;
 
 /// How many moments are kept; the oldest are dropped first.
 const MOMENTS: usize = 4_096;
@@ -174,7 +173,7 @@ struct LastNode {
     state: NodeState,
     cause: Option<CauseKind>,
     /// The last cause that was reported of this pod: a cause that goes and comes back is reported once.
-    told: Option<CauseKind>,
+    reported: Option<CauseKind>,
     restarts: u32,
     since: Timestamp,
     down_since: Option<Timestamp>,
@@ -196,7 +195,7 @@ impl LastNode {
             name: node.name.clone(),
             state: node.state,
             cause: node.cause.as_ref().map(|cause| cause.kind),
-            told: node.cause.as_ref().map(|cause| cause.kind),
+            reported: node.cause.as_ref().map(|cause| cause.kind),
             restarts: node.restarts,
             since,
             down_since: node.blame.map(|_| since),
@@ -215,18 +214,18 @@ impl LastNode {
 }
 
 impl Story {
-    /// A story that begins with the time before `snapshot`, as the pods in it tell it. `taken` gives the time at which the old pod of a node was
-    /// deleted, if known from elsewhere: the pods do not tell it.
-    pub fn reconstructed(snapshot: &Snapshot, taken: impl Fn(&str) -> Option<Timestamp>) -> Self {
+    /// A story that begins with the time before `snapshot`, as the pods in it tell it. `deleted_at` gives the time at which the old pod of a node
+    /// was deleted, if known from elsewhere: the pods do not tell it.
+    pub fn reconstructed(snapshot: &Snapshot, deleted_at: impl Fn(&str) -> Option<Timestamp>) -> Self {
         let mut story = Self::default();
         if is_loaded(snapshot) {
-            story.begin(snapshot, taken);
+            story.begin(snapshot, deleted_at);
         }
         story
     }
 
-    fn begin(&mut self, snapshot: &Snapshot, taken: impl Fn(&str) -> Option<Timestamp>) {
-        let (moments, progress) = before::reconstruct(snapshot, taken);
+    fn begin(&mut self, snapshot: &Snapshot, deleted_at: impl Fn(&str) -> Option<Timestamp>) {
+        let (moments, progress) = before::reconstruct(snapshot, deleted_at);
         let told_until = self.take_earlier(snapshot);
         let is_untold = |moment: &NodeMoment| {
             told_until.as_ref().is_none_or(|(until, told)| moment.at > *until && !told.contains(&moment.node))
@@ -284,7 +283,7 @@ impl Story {
                 matches!(change, NodeChange::State { why: Some(_), .. } | NodeChange::Trouble { .. })
             };
             if !changes.iter().any(says_why) {
-                next.told = was.told.filter(|_| was.pod == next.pod);
+                next.reported = was.reported.filter(|_| was.pod == next.pod);
             }
             // The arrival of the image is reported once it is known.
             if changes.is_empty() && was.pod == next.pod && images::may_have_pulled(was.state, next.state) {
@@ -483,7 +482,7 @@ fn new_trouble(was: &LastNode, trouble: Option<CauseKind>, node: &NodeView) -> O
 
 /// Whether the trouble was not reported of this pod before.
 fn is_news(was: &LastNode, trouble: Option<CauseKind>) -> bool {
-    trouble.is_some_and(|kind| Some(kind) != was.cause && Some(kind) != was.told)
+    trouble.is_some_and(|kind| Some(kind) != was.cause && Some(kind) != was.reported)
 }
 
 /// Whether its pod is one that serves, at whichever revision.
@@ -533,73 +532,5 @@ impl NodeChange {
             Self::ReadySince | Self::Trouble { .. } | Self::Restarted { .. } | Self::Gone => false,
         };
         recovers || self.severity() == Severity::Warning
-    }
-}
-
-impl fmt::Display for NodeChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (from, to, after, down, why, recovers) = match self {
-            Self::State { from, to, after, down, why, recovers } => {
-                (*from, *to, *after, *down, why.as_deref(), *recovers)
-            }
-            Self::ReadySince => return f.write_str("its pod is ready"),
-            Self::Trouble { why } => return f.write_str(why),
-            Self::Readiness { ready: false } => return f.write_str("is not ready any more"),
-            Self::Readiness { ready: true } => return f.write_str("well again: its pod is ready"),
-            Self::Restarted { times, exit } => {
-                write!(f, "restarted (restart {times})")?;
-                return exit.map_or(Ok(()), |exit| write!(f, ", exit {exit}"));
-            }
-            Self::Gone => return f.write_str("gone from the list: it should not run the pod any more"),
-        };
-        let after = after.map(ShortDuration);
-        if from == Some(NodeState::NodeDown) && to != NodeState::NodeDown {
-            f.write_str("node is Ready again, ")?;
-        } else if recovers {
-            f.write_str("well again, ")?;
-        }
-        match (to, from, after) {
-            (NodeState::Terminating, ..) => f.write_str("its pod is going"),
-            (NodeState::Creating, Some(NodeState::Terminating), Some(after)) => {
-                write!(f, "its old pod is gone after {after}, a new one is made")
-            }
-            // The Events of the pod tell of the pull before the status of its containers does.
-            (NodeState::Creating | NodeState::Starting, Some(NodeState::Pulling), Some(after)) => {
-                write!(f, "pulled in {after}")
-            }
-            (NodeState::Creating | NodeState::Starting, Some(NodeState::PullFailed), _) => {
-                f.write_str("pulled after all")
-            }
-            (NodeState::Creating, ..) => f.write_str("its new pod is made"),
-            (NodeState::PullFailed, ..) => f.write_str("pull failed"),
-            (NodeState::Pulling, ..) => f.write_str("pulls the image"),
-            (NodeState::Starting, Some(NodeState::Updated | NodeState::Soaking), _) => {
-                f.write_str("is not ready any more")
-            }
-            (NodeState::Starting, Some(NodeState::NodeDown), _) => f.write_str("its pod is not ready yet"),
-            (NodeState::Starting, ..) => f.write_str("starts"),
-            (NodeState::Soaking, Some(NodeState::Pulling), Some(after)) => {
-                write!(f, "pulled and ready after {after}, soaks")
-            }
-            (NodeState::Updated, Some(NodeState::Pulling), Some(after)) => {
-                write!(f, "updated, pulled and ready after {after}")
-            }
-            (NodeState::Soaking, Some(NodeState::Starting), Some(after)) => write!(f, "ready after {after}, soaks"),
-            (NodeState::Soaking, ..) => f.write_str("ready, soaks"),
-            (NodeState::Updated, Some(NodeState::NodeDown), _) => f.write_str("its pod is ready"),
-            (NodeState::Updated, ..) => f.write_str("updated"),
-            (NodeState::Failed, ..) => f.write_str("failed"),
-            (NodeState::NodeDown, ..) => f.write_str("node is not Ready"),
-            (NodeState::Outdated, ..) => f.write_str("outdated: its pod is not at the target"),
-            (NodeState::Ineligible, ..) => f.write_str("should not run the pod any more"),
-        }?;
-        why.map_or(Ok(()), |why| write!(f, ": {why}"))?;
-        down.map_or(Ok(()), |down| write!(f, ", {} after it went down", ShortDuration(down)))
-    }
-}
-
-impl fmt::Display for NodeMoment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", clock_time(self.at), self.node, self.change)
     }
 }

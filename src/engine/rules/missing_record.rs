@@ -1,4 +1,4 @@
-//! Whether a record that is not there is missing: a release drops it, too.
+//! Tells a record that was lost from one that a release has dropped.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::engine::model::time::Timestamp;
 
 /// A release restores the strategy before it drops the record. Two watches show these changes, and the watch of the DaemonSet may be late by this
 /// much.
-const TOLD_WITHIN: Duration = Duration::from_secs(5);
+const RELEASE_SEEN_WITHIN: Duration = Duration::from_secs(5);
 
 /// Whether the rollout of this record is to end, so that the record may be dropped.
 pub fn ends(record: &Record) -> bool {
@@ -16,5 +16,5 @@ pub fn ends(record: &Record) -> bool {
 
 /// From when on the record of an adopted DaemonSet counts as missing, if the record of a rollout that was to end was dropped at this time.
 pub fn missed_at(dropped_at: Timestamp) -> Timestamp {
-    dropped_at + TOLD_WITHIN
+    dropped_at + RELEASE_SEEN_WITHIN
 }

@@ -24,7 +24,7 @@ fn began(snapshot: &Snapshot) -> Option<Timestamp> {
 /// The moments before `snapshot`, oldest first, and the progress over that time.
 pub(super) fn reconstruct(
     snapshot: &Snapshot,
-    taken: impl Fn(&str) -> Option<Timestamp>,
+    deleted_at: impl Fn(&str) -> Option<Timestamp>,
 ) -> (Vec<NodeMoment>, Vec<ProgressPoint>) {
     let Some(began) = began(snapshot) else { return Default::default() };
     let mut moments = Vec::new();
@@ -38,12 +38,12 @@ pub(super) fn reconstruct(
             continue;
         };
         let made = made.max(began);
-        let known = taken(&node.name).filter(|taken| (began..made + SECOND).contains(taken));
-        let made = known.map_or(made, |taken| made.max(taken));
+        let known = deleted_at(&node.name).filter(|at| (began..made + SECOND).contains(at));
+        let made = known.map_or(made, |at| made.max(at));
         let mut say = |at, change| moments.push(NodeMoment { at, node: node.name.clone(), change });
         let state = |from, to, why| NodeChange::State { from, to, after: None, down: None, why, recovers: false };
-        if let Some(taken) = known {
-            say(taken, state(Some(NodeState::Outdated), NodeState::Terminating, None));
+        if let Some(at) = known {
+            say(at, state(Some(NodeState::Outdated), NodeState::Terminating, None));
         }
         say(made, state(None, NodeState::Creating, None));
         let Some(since) = node.since.filter(|since| *since + SECOND >= made && *since <= snapshot.at) else { continue };

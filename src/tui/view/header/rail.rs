@@ -29,11 +29,11 @@ pub(super) fn rail(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Vec<S
     }
     let (updated, nodes) = (snapshot.counts.updated, snapshot.counts.nodes);
     let mut spans = Vec::new();
-    for (nth, RailStop { name, total, taken, current }) in stops(plan, nodes).into_iter().enumerate() {
+    for (nth, RailStop { name, total, reached, current }) in stops(plan, nodes).into_iter().enumerate() {
         let moving = current && updated < plan.allowed;
         // A step is not done if it was passed before its nodes were updated, or if a selector leaves out some of its nodes.
         let is_done = updated >= total;
-        let (glyph, role) = match (taken, moving, &snapshot.phase) {
+        let (glyph, role) = match (reached, moving, &snapshot.phase) {
             (false, ..) => (Glyph::Outdated, ThemeRole::Muted),
             (true, false, _) if !is_done => (Glyph::Outdated, ThemeRole::Text),
             (true, false, _) => (Glyph::Updated, ThemeRole::Ok),
@@ -61,9 +61,9 @@ struct RailStop {
     name: String,
     /// The total number of nodes that may be updated after the step.
     total: u32,
-    /// The step was taken: its number of nodes may be updated.
-    taken: bool,
-    /// The step was taken last.
+    /// The rollout has reached the step: its number of nodes may be updated.
+    reached: bool,
+    /// The step was reached last.
     current: bool,
 }
 
@@ -78,7 +78,7 @@ fn stops(plan: &PlanView, nodes: u32) -> Vec<RailStop> {
     let stop = |(nth, (step, total)): (usize, (&IntOrPercent, &u32))| RailStop {
         name: step.to_string(),
         total: *total,
-        taken: match by_hand {
+        reached: match by_hand {
             Some(_) => *total < plan.allowed,
             None => plan.step.is_some_and(|last| nth <= last),
         },
@@ -87,7 +87,7 @@ fn stops(plan: &PlanView, nodes: u32) -> Vec<RailStop> {
     let mut stops: Vec<RailStop> = plan.steps.iter().zip(&totals).enumerate().map(stop).collect();
     if let Some(name) = &by_hand {
         let at = totals.iter().position(|total| *total > plan.allowed).unwrap_or(stops.len());
-        stops.insert(at, RailStop { name: name.clone(), total: plan.allowed, taken: true, current: true });
+        stops.insert(at, RailStop { name: name.clone(), total: plan.allowed, reached: true, current: true });
     }
     stops
 }
