@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// A list after a lost watch may give the later one first.
+    /// After a watch is lost, the new listing may return a later event before an earlier one.
     #[test]
     fn events_of_the_same_time_stand_in_the_order_in_which_they_were_written_however_they_arrive() {
         let names = ["agent.0000001001a", "agent.0000001002b", "agent.0000001003c"];

@@ -17,7 +17,7 @@ use crate::engine::writes::pending::Needs;
 
 /// The most nodes that are named.
 const NAMED: usize = 5;
-/// How many of `count` nodes are named: no line says that there is one more where that one could stand.
+/// How many of `count` nodes are named: all, if only one would be left out, because its name needs no more room than `and 1 more`.
 fn named_of(count: usize) -> usize {
     if count == NAMED + 1 { count } else { count.min(NAMED) }
 }

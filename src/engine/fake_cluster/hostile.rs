@@ -15,7 +15,7 @@ use crate::engine::report::snapshot::Snapshot;
 /// How often the text stands in what one of the snapshots shows at once, at most.
 pub(crate) const PLACES: usize = 30;
 
-/// What two consoles show of it: that of its driver, and that of somebody who sees that a holder with such a name drives.
+/// Snapshots of the driver and of an observer, to whom the lease holder's name is hostile, too.
 pub(crate) fn hostile_snapshots(text: &str) -> [Snapshot; 2] {
     let text = &Str::from(text);
     let mut fake = FakeCluster::rolling(8, 3);

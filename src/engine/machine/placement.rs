@@ -32,7 +32,7 @@ pub(crate) struct Placement {
 }
 
 impl Engine {
-    /// What putting the template of this revision in place of the present one makes the controller do at once.
+    /// What the controller does at once if this template replaces the present one.
     pub(crate) fn placement_put_back(&self, template: &Template) -> Placement {
         let mut placement = Placement::default();
         for (node, fact) in self.nodes_in_natural_order() {

@@ -93,7 +93,7 @@ impl Advice {
         })
     }
 
-    /// Its words, with what `how` says of an act in parentheses behind those that ask for it. Where it says nothing the words stay as they are.
+    /// The advice as text. After each part that asks for an act, `how(act)` follows in parentheses, if it returns something.
     pub fn with_acts(&self, how: impl Fn(RemedyAct) -> Option<String>) -> String {
         let part = |part: &AdvicePart| match part {
             AdvicePart::Asks(words, act) => match how(*act) {

@@ -56,9 +56,9 @@ impl View {
         self.candidate().map(|_| since + REVISION_PATIENCE)
     }
 
-    /// When time alone changes what is concluded from what was told: that guess, and that the controller is idle because it
-    /// has left the spec unobserved. Missing pods are covered by their rows; when a watch begins to lag depends on our writes,
-    /// too.
+    /// The instants at which the view changes without an event: the current revision is guessed, the controller counts as idle because it has left
+    /// the spec unobserved, or a pod for pre-warming is given up. Missing pods are covered by their rows; when a watch begins to lag depends on our
+    /// writes, too.
     pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
         let idle = self.creation.unobserved_since().map(|since| since + IDLE_AFTER);
         [self.guesses_current_at(), idle, self.warm_pods_change_at()].into_iter().flatten()

@@ -477,7 +477,7 @@ pub(super) fn argo_cd() -> GitOpsOwner {
     }
 }
 
-/// A rollout of which it can be told when it will be done, and how long pulls and starts take.
+/// A rollout with a known estimate and measured times of pulls and starts.
 pub(super) fn estimated() -> Snapshot {
     let estimate = RolloutEstimate::Known {
         step: Some(minutes(12, 18)),

@@ -206,7 +206,7 @@ pub(super) fn draw(
     if inside.is_empty() {
         return None;
     }
-    // Beside as many lines as there are, else at the end of the room.
+    // The name field stands below the text. If the text is too long, the field stands on the last lines of the dialog.
     let rows = u16::try_from(body.lines.len()).unwrap_or(u16::MAX);
     let text = Rect { height: rows.min(height_of_text(&body, inside, &refusal)), ..inside };
     let name = Rect { y: text.bottom(), height: lines_of(&body.name), ..inside };

@@ -226,7 +226,7 @@ fn folded(
     };
     let reason = reason(ctx, page, shown).filter(|_| !told_below);
     let (rest, role) = reason.unwrap_or_else(|| (changed(), ThemeRole::Text));
-    // A word or less tells nothing.
+    // Text that has to be cut is left out where fewer cells than `LEAST_WORDS` are free.
     if room >= LEAST_WORDS || width(&rest) <= room {
         spans.push(Span::raw(" "));
         spans.push(ctx.span(fit(&rest, room), role));

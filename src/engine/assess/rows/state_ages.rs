@@ -1,8 +1,8 @@
 //! Since when nodes have been in their states, for the states whose beginning the facts do not tell.
 //!
 //! The facts tell since when a pod is in trouble, and a node in trouble goes through several states: it starts, it fails, and between two crashes it
-//! is ready for a moment. When it came from one of them into the next is what an observer sees. Who begins to look later knows the beginning of the
-//! trouble only, and tells that.
+//! is ready for a moment. Only a process that watched knows when a node changed between these states. Any other process shows since when the trouble
+//! lasts.
 
 use super::Row;
 use crate::engine::model::node::{NodeIx, NodeState};

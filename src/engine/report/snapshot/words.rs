@@ -156,8 +156,7 @@ impl fmt::Display for Hold {
 }
 
 impl Hold {
-    /// The words for nodes that it holds for the same reason, whatever else differs between them: that the pull of an image failed on some of them
-    /// and is not tried on the others is one reason.
+    /// The words for the hold without the details of single nodes: a failed pull gets the same words whether it is retried or not tried at all.
     pub fn in_common(&self) -> String {
         match self {
             Self::ImageAbsent(wait) if let Some(cause) = wait.failure() => format!("image not on the node: {cause}"),

@@ -1,4 +1,4 @@
-//! The images of a node: what is told of those that could not be brought there before its update, of which its pod, which serves, tells nothing.
+//! Changes of images that could not be pre-warmed on a node. Its serving pod does not show them.
 
 use super::NodeChange;
 use crate::engine::model::cause::CauseKind;
