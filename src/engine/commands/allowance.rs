@@ -22,7 +22,21 @@ use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::writes::pending::Needs;
 
-/// Said of a rollout that is paused or halted. A preview says it once: of who becomes the driver it is left out where a step or a selector says it.
+/// What a preview says that a step or a selector does, one sentence per line.
+pub(super) struct PreviewWords {
+    pub(super) lines: Vec<String>,
+    /// They say that nothing moves until the rollout is resumed.
+    pub(super) until_resumed: bool,
+}
+
+impl PreviewWords {
+    /// These lines, which say nothing of a pause or a halt.
+    fn of(lines: Vec<String>) -> Self {
+        Self { lines, until_resumed: false }
+    }
+}
+
+/// Said of a rollout that is paused or halted.
 pub(super) const UNTIL_RESUMED: &str = "nothing moves until it is resumed";
 
 /// How many nodes are updated after a step: `2 nodes`, `10%`.
@@ -185,18 +199,18 @@ impl Engine {
     }
 
     /// The effect of a step, one sentence per line; `in_line` are the nodes that may go at once then.
-    pub(super) fn step_in_words(&self, step: Step, in_line: &[Str], after: &Limits) -> Vec<String> {
+    pub(super) fn step_in_words(&self, step: Step, in_line: &[Str], after: &Limits) -> PreviewWords {
         let nodes = in_line.len();
         let intent = self.intent();
         let before = Limits::of(&self.view, &intent, &self.assessment);
         let all_updated = self.is_ready_to_update(&intent) && self.count_rows(|row| !row.committed) == 0;
         if all_updated || self.has_nothing_to_roll(&intent) {
-            return vec![
+            return PreviewWords::of(vec![
                 "Moves nothing: every node is updated, or on its way.".to_owned(),
                 "`set-image` begins with every node kept, whatever is set here. So does a template that is deployed in another way, once it is \
                  resumed."
                     .to_owned(),
-            ];
+            ]);
         }
         if after.allowed <= before.allowed {
             let first = match after.allowed == before.allowed {
@@ -210,10 +224,8 @@ impl Engine {
                 None if nodes == 1 => "1 node is in line still, and goes: a pause stops that.".to_owned(),
                 None => format!("{} in line still, and go: a pause stops that.", counted_are(nodes)),
             });
-            return [Some(first), goes_on, Some("Reverts no node: undo does.".to_owned())]
-                .into_iter()
-                .flatten()
-                .collect();
+            let lines = [Some(first), goes_on, Some("Reverts no node: undo does.".to_owned())];
+            return PreviewWords::of(lines.into_iter().flatten().collect());
         }
         let pace = self.pace_in_words(after, in_line);
         let frees = u32::try_from(nodes).unwrap_or(u32::MAX).saturating_sub(self.plan.in_line);
@@ -253,11 +265,12 @@ impl Engine {
         if frees > 0 {
             lines.extend(self.steps_left_out(step, before.allowed, after.allowed));
         }
-        if intent.paused.is_some() {
+        let until_resumed = intent.paused.is_some();
+        if until_resumed {
             lines.push(format!("It is paused: {UNTIL_RESUMED}."));
         }
         lines.push("You can pause at any time. Stepping back reverts no node: undo does.".to_owned());
-        lines
+        PreviewWords { lines, until_resumed }
     }
 
     /// The steps of the plan that this one leaves out: those between `before` and `after` nodes that may be updated.
@@ -328,13 +341,13 @@ impl Engine {
     }
 
     /// The effect of a selector, one sentence per line; `nodes` is how many nodes may go at once then.
-    pub(super) fn select_in_words(&self, selector: Option<&Selector>, nodes: usize, after: &Limits) -> Vec<String> {
+    pub(super) fn select_in_words(&self, selector: Option<&Selector>, nodes: usize, after: &Limits) -> PreviewWords {
         let pace = self.pace_of_updates(after);
         let intent = self.intent();
         let frees = self.freed_by(&selector.cloned());
         let mut lines = Vec::new();
         if selector.is_none() && intent.selector.is_none() && intent.direction() == Direction::Forward {
-            return vec!["No selector is set: nothing changes.".to_owned()];
+            return PreviewWords::of(vec!["No selector is set: nothing changes.".to_owned()]);
         }
         let matching = selector.map_or(0, |selector| self.matching(selector));
         if let Some(selector) = selector.filter(|_| matching > 0) {
@@ -342,7 +355,7 @@ impl Engine {
             lines.push(format!("{matching} of {fleet} nodes {is} {selector}."));
             if self.is_recorded() && intent.selector.as_ref() == Some(selector) {
                 lines.push("It is selected already: nothing changes.".to_owned());
-                return lines;
+                return PreviewWords::of(lines);
             }
         }
         if let Some(selector) = selector.filter(|_| matching == 0) {
@@ -389,12 +402,13 @@ impl Engine {
                 "{beside} nodes that do not match are updated already or on the way: none goes back, and steps count them."
             )),
         }
-        if intent.paused.is_some() {
+        let (is_paused, is_halted) = (intent.paused.is_some(), self.is_halted(&intent));
+        if is_paused {
             lines.push(format!("It is paused: {UNTIL_RESUMED}."));
-        } else if self.is_halted(&intent) {
+        } else if is_halted {
             lines.push(format!("It is halted ({}): {UNTIL_RESUMED}.", self.halt_why()));
         }
-        lines
+        PreviewWords { lines, until_resumed: is_paused || is_halted }
     }
 }
 

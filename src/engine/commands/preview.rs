@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::allowance::{UNTIL_RESUMED, counted_are};
+use super::allowance::{PreviewWords, UNTIL_RESUMED, counted_are};
 use super::resolved::Resolved;
 use crate::engine::assess::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold};
 use crate::engine::assess::rows::Assessment;
@@ -64,7 +64,8 @@ impl Engine {
             _ => self.would_go(if carries_on { by_driving } else { by_command }, &intent),
         };
         let limits = Limits::of(&self.view, &intent, &self.assessment);
-        let mut effects = self.effects_in_words(command, &intent, &nodes, &limits, now);
+        let PreviewWords { lines: mut effects, until_resumed } =
+            self.effects_in_words(command, &intent, &nodes, &limits, now);
         // Nobody who gives another command expects this.
         let carries_on_besides = carries_on && !takes_over && !nodes.is_empty();
         if carries_on_besides {
@@ -110,9 +111,7 @@ impl Engine {
                 _ if prewarms && !self.is_recorded() => {
                     "This process becomes the driver, and pre-warms while it runs.".into()
                 }
-                _ if effects.iter().any(|line| line.contains(UNTIL_RESUMED)) => {
-                    "This process becomes the driver.".into()
-                }
+                _ if until_resumed => "This process becomes the driver.".into(),
                 _ if intent.releasing.is_none() && intent.paused.is_some() => {
                     format!("This process becomes the driver. The rollout is paused: {UNTIL_RESUMED}.")
                 }
@@ -284,9 +283,10 @@ impl Engine {
         nodes: &[Str],
         limits: &Limits,
         now: Timestamp,
-    ) -> Vec<String> {
+    ) -> PreviewWords {
         let count = nodes.len();
-        match command {
+        let mut until_resumed = false;
+        let lines = match command {
             Command::Adopt if self.takes_back(command) => {
                 vec!["Sets OnDelete again at once: its controller stops replacing pods. Nothing else changes.".into()]
             }
@@ -319,7 +319,9 @@ impl Engine {
                 let fails = self.halt_without_driver(&self.intent(), now);
                 lines.extend(fails.map(|reason| format!("{}: whoever drives halts it at once.", reason.why)));
                 let caution = lines.len() + 1;
-                lines.extend(self.step_in_words(*step, nodes, limits));
+                let step = self.step_in_words(*step, nodes, limits);
+                until_resumed = step.until_resumed;
+                lines.extend(step.lines);
                 if count > 0 {
                     lines.splice(caution..caution, self.ready_lately_in_words(now));
                     lines.splice(caution..caution, self.unready_in_words(nodes));
@@ -327,7 +329,9 @@ impl Engine {
                 lines
             }
             Command::Select(selector) => {
-                let mut lines = self.select_in_words(selector.as_ref(), count, limits);
+                let select = self.select_in_words(selector.as_ref(), count, limits);
+                until_resumed = select.until_resumed;
+                let mut lines = select.lines;
                 lines.extend(self.unready_in_words(nodes));
                 lines
             }
@@ -400,7 +404,8 @@ impl Engine {
             Command::StopDriving | Command::EndDriving { .. } | Command::GiveUpDriving { .. } => {
                 self.stopping_in_words()
             }
-        }
+        };
+        PreviewWords { lines, until_resumed }
     }
 
     /// What moves once the rollout is resumed, or is driven; `nodes` are in line then.

@@ -395,6 +395,25 @@ fn driving_a_paused_rollout_lets_no_node_go() {
     assert!(preview.effects.iter().any(|line| line == paused), "{:?}", preview.effects);
 }
 
+/// A step or a selector that says it already leaves it out of the words for who becomes the driver.
+#[test]
+fn a_preview_says_once_that_nothing_moves_until_it_is_resumed() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run_for(&mut fake, 20);
+    let mut other = FakeConsole::open(&fake, "late");
+    let canary = Command::Select(Some("zone=canary".parse().unwrap()));
+    for command in [Command::Step(Step::Updated(Int(2))), canary, Command::Drive(Takeover::Ask)] {
+        let effects = other.engine.preview(&command, fake.now).unwrap().effects;
+        let says = effects.iter().filter(|line| line.contains("nothing moves until it is resumed")).count();
+        let drives = effects.iter().any(|line| line.starts_with("This process becomes the driver."));
+        assert_eq!((says, drives), (1, true), "{command:?}: {effects:#?}");
+    }
+}
+
 /// A node that was updated and is down goes back later; one that never left the revision is not spoken of.
 #[test]
 fn a_roll_back_counts_nodes_that_are_down_and_no_node_that_stays() {
