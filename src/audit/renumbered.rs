@@ -69,7 +69,7 @@ impl LogLine {
         let named =
             |number: Option<i64>| EventFacts { revisions: number.into_iter().collect(), ..EventFacts::default() };
         match self.text("event").filter(|_| is_done) {
-            Some("recordDeleted") => EventFacts { record_deleted: true, ..EventFacts::default() },
+            Some("recordDeleted" | "recordRemoved") => EventFacts { record_deleted: true, ..EventFacts::default() },
             Some("setImage") => EventFacts { template_changed: true, ..EventFacts::default() },
             Some("halted") => named(args["revision"].as_i64()),
             Some("complete") => named(args["revision"].as_i64().filter(|_| args["back"] == true)),

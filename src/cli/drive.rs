@@ -72,6 +72,11 @@ impl Task for Drive<'_> {
         let (rollout, snapshot) = foreground.open(if edits_first { Role::OneShot } else { Role::Driver }).await?;
         foreground.about_to_drive(true);
         foreground.tell(&snapshot)?;
+        if let Some(why) = snapshot.unreadable_record() {
+            let refusal = Refusal::RecordUnreadable { why: why.clone() };
+            let drive = Command::Drive(self.takeover());
+            return one_shot::recorded(&rollout, &drive, Err(refusal.into())).await;
+        }
         let snapshot = if self.args.take_over { snapshot } else { proof_of_life(foreground, &rollout).await? };
         if let (DriverView::Other { holder, .. }, false) = (&snapshot.driver, self.args.take_over) {
             let drive = Command::Drive(Takeover::IfFree);

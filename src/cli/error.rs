@@ -268,6 +268,9 @@ impl From<AccessError> for CliError {
     }
 }
 
+/// What helps where the record of a rollout cannot be read.
+pub(crate) const UNREADABLE_RECORD: &str = "`rolldeck adopt` begins a record anew in its place, with the limits that its flags name; `rolldeck release` drops it and hands the DaemonSet back; a newer rolldeck may be able to read it";
+
 impl From<Refusal> for CliError {
     fn from(refusal: Refusal) -> Self {
         let message = refusal.to_string();
@@ -276,6 +279,7 @@ impl From<Refusal> for CliError {
             Refusal::NotPermitted(_) => Self::new(CliErrorKind::Failed, message),
             Refusal::DrivenBy { .. } => Self::new(CliErrorKind::DrivenByOther, message)
                 .hinted("`rolldeck drive --take-over` asks them to hand over, and takes the lease once it has run out"),
+            Refusal::RecordUnreadable { .. } => Self::new(CliErrorKind::Refused, message).hinted(UNREADABLE_RECORD),
             Refusal::NotThere(_) => Self::new(CliErrorKind::NotFound, message),
             Refusal::NotNow(_) | Refusal::Invalid(_) => Self::new(CliErrorKind::Refused, message),
         }

@@ -105,6 +105,7 @@ async fn carry_out(
         accept_the_halt(&command, &before, &preview, how.yes)?;
         accept_no_match(&command, &before, how.yes)?;
         accept_no_record(&command, &before, how.yes)?;
+        accept_losing_the_record(&command, &before, how.yes)?;
         confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await?;
         accept_going_back(&command, &before, &preview, how.yes)?;
         accept_halted_before(&command, &preview, how.yes)
@@ -418,6 +419,18 @@ fn accept_no_record(command: &Command, snapshot: &Snapshot, yes: bool) -> Result
     let refused = "no record is left of the rollout, which may have been paused or halted, and nobody can be asked (no terminal); nothing was changed";
     Err(CliError::new(CliErrorKind::Refused, refused)
         .hinted("`rolldeck adopt` records it anew, with the limits that its flags name; `--yes` says that the defaults are meant"))
+}
+
+/// Refuses to drop a record that cannot be read, if there is nobody to ask and `--yes` is not given: nothing brings it back.
+fn accept_losing_the_record(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
+    let drops = matches!(command.inner(), Command::Adopt | Command::Release(_));
+    if !drops || snapshot.unreadable_record().is_none() || yes || somebody_to_ask() {
+        return Ok(());
+    }
+    let refused = "this drops the record that cannot be read, with its limits, its steps, a pause or a halt and what another driver has in progress, \
+                   and nobody can be asked (no terminal); nothing was changed";
+    Err(CliError::new(CliErrorKind::Refused, refused)
+        .hinted("`--yes` confirms it; `--dry-run` says what is known of it; a newer rolldeck may be able to read it"))
 }
 
 /// Refuses a roll back that names no revision if no rollout is under way, nobody can be asked and `--yes` is not given. Such a roll back moves every

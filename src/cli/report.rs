@@ -23,7 +23,7 @@ use crate::process::printable::Printable;
 const BEFORE: Duration = Duration::from_secs(600);
 
 /// The events of the audit log that are bad news whatever their outcome, as in `RolloutEvent::severity`.
-const BAD_NEWS: [&str; 10] = [
+const BAD_NEWS: [&str; 12] = [
     "halted",
     "rollingBack",
     "templateChangedByOthers",
@@ -31,6 +31,8 @@ const BAD_NEWS: [&str; 10] = [
     "strategyDrifted",
     "leaseLost",
     "recordDeleted",
+    "recordRemoved",
+    "recordUnreadable",
     "podTakenAway",
     "driverSilent",
     "giveUpDriving",

@@ -50,7 +50,7 @@ use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::pull_words::PullRate;
 use crate::engine::report::snapshot::words::Why;
-use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::report::trouble::starts_in_time;
 
 /// The default time limit of a look.
@@ -264,7 +264,7 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     }
     if snapshot.has_plan() {
         // If the record is gone, the settings of the rollout are not known.
-        let is_missing = snapshot.alarms.contains(&Alarm::RecordMissing);
+        let is_missing = snapshot.lacks_its_record();
         let as_it_begins = if is_missing { "a new record begins with: " } else { "" };
         say("plan", format!("{as_it_begins}{}", snapshot.plan_in_words()));
         say("gates", format!("{as_it_begins}{}", snapshot.gating()));

@@ -206,6 +206,9 @@ fn asks_first(remedy: Remedy, snapshot: &Snapshot) -> bool {
             is_paused || (snapshot.started_at.is_none() && snapshot.phase == Phase::Idle)
         }
         Remedy::BackToTarget { .. } => is_paused,
+        // The record is lost with it.
+        Remedy::DropUnreadableRecord => true,
+        Remedy::RecordAnew => snapshot.unreadable_record().is_some(),
         Remedy::ReleaseEarly => true,
         Remedy::PrewarmTarget { .. } => begins_to_drive(snapshot),
         _ => false,

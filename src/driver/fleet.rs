@@ -238,7 +238,8 @@ impl KnownFleet {
         let of_target = |report: &FailingNodes| record.is_some_and(|it| report.is_about(it.intent.target.as_ref()));
         let report = lease.and_then(|lease| lease.failing(now)).cloned().filter(of_target);
         let lacks_images = report.as_ref().is_some_and(|report| report.lacks_images);
-        let known = Brief { failed_pulls, record_is_missing, lacks_images, ..brief(daemonset) };
+        let record_is_unreadable = lease.is_some_and(|lease| lease.fact.record.is_err());
+        let known = Brief { failed_pulls, record_is_missing, record_is_unreadable, lacks_images, ..brief(daemonset) };
         let state = fleet_state(&known, record, driven);
         let ListedChange { to, from, template_of_others } = ListedChange::of(daemonset, revisions, record);
         let state = match state {
@@ -299,6 +300,7 @@ fn brief(daemonset: &PartialDaemonSet) -> Brief {
         adopted: *adopted,
         observed: *observed,
         record_is_missing: false,
+        record_is_unreadable: false,
         failed_pulls: 0,
         lacks_images: false,
     }

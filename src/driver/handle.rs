@@ -394,7 +394,7 @@ impl FleetRow {
         let unavailable = Some(down).filter(|down| *down > failing_nodes).map(|down| format!("{down} unavailable"));
         let state = Some(self.doing());
         let parts = match &self.state {
-            FleetState::Held | FleetState::RecordMissing => {
+            FleetState::Held | FleetState::RecordMissing | FleetState::RecordUnreadable => {
                 vec![state, failing, failed, unavailable, last, prewarm, pulls]
             }
             FleetState::Undriven | FleetState::Paused(_) => {

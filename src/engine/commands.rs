@@ -62,6 +62,10 @@ impl Engine {
         if !resolved.edits.is_empty() {
             resolved.edits.extend(self.first_target(command));
         }
+        if let Some(why) = self.replaces_unreadable(command) {
+            resolved.danger = resolved.danger.max(Danger::Serious);
+            resolved.edits.insert(0, Edit::ReplaceUnreadable(why.clone()));
+        }
         Ok(resolved)
     }
 
@@ -79,7 +83,7 @@ impl Engine {
         let begun = || By { by: self.actor(), at: now };
         let limits_set = !command.tuning().is_empty();
         let before = || self.lost_record().map(|known| clipped(&known));
-        (self.nothing_recorded() == NothingRecorded::AnyMore).then(|| BegunAnew {
+        matches!(self.nothing_recorded(), NothingRecorded::AnyMore | NothingRecorded::Readable).then(|| BegunAnew {
             begun: begun(),
             limits_set,
             before: before(),
@@ -210,13 +214,18 @@ impl Engine {
 
     /// Whether a pause also sets `OnDelete`: it does if the controller replaces pods, or if the controller may do so because the DaemonSet
     /// cannot be seen at present. In the second case it does not if we lack the right: then the pause is only recorded.
-    fn pause_brakes(&self) -> bool {
+    pub(crate) fn pause_brakes(&self) -> bool {
         let blind = self.view.daemonset.is_some() && !self.sees_daemonset();
         let may = self.view.permission(Right::PatchDaemonSet) != Permission::Denied;
         self.strategy() == StrategyKind::RollingUpdate || (blind && may)
     }
 
     fn resolve_pause(&self, why: Option<&str>, now: Timestamp) -> Resolved {
+        if self.lock.record_error().is_some() {
+            let says = "OnDelete is set: its controller replaces no pod any more; no pause is recorded, as the record cannot be read";
+            let resolved = Resolved::new(Vec::new(), Needs::Braked, says.to_owned(), Danger::None);
+            return Resolved { brake: true, drive: false, ..resolved };
+        }
         let earlier = self.intent().paused;
         let was_paused = earlier.is_some();
         let by_rolldeck = earlier.as_ref().is_some_and(Paused::is_by_rolldeck);

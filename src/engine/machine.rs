@@ -24,6 +24,7 @@ mod strategy_drift;
 pub(super) mod surge;
 pub(super) mod suspects;
 mod taken_away;
+mod unreadable_record;
 mod unrecorded;
 pub(super) mod unsent;
 

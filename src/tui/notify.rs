@@ -61,17 +61,18 @@ fn last_about_the_lease(snapshot: &Snapshot) -> Option<&RolloutEvent> {
                 | RolloutEventKind::LeaseAcquired
                 | RolloutEventKind::LeaseTakenOver { .. }
                 | RolloutEventKind::RecordDeleted
+                | RolloutEventKind::RecordRemoved
+                | RolloutEventKind::RecordUnreadable { .. }
         )
     })
 }
 
-/// When somebody deleted the Lease by which this console drove, as long as there is no other record and nobody drives.
-pub(crate) fn lease_deleted(snapshot: &Snapshot) -> Option<Timestamp> {
+/// How this console lost the record by which it drove, as long as there is no other record and nobody drives.
+pub(crate) fn record_lost(snapshot: &Snapshot) -> Option<&RolloutEvent> {
     // A record that was begun anew has no driver yet who dates its beginning.
     let is_recorded = snapshot.started_at.is_some() || snapshot.begun_anew.is_some();
     let nobody = snapshot.driver == DriverView::Nobody && !is_recorded;
-    let last = last_about_the_lease(snapshot).filter(|_| nobody)?;
-    (last.kind == RolloutEventKind::RecordDeleted).then_some(last.at)
+    last_about_the_lease(snapshot).filter(|last| nobody && last.loses_the_record())
 }
 
 /// The properties of a rollout whose change is worth a call.

@@ -338,6 +338,9 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<ConsoleEffect> {
 fn in_words(error: &CommandError) -> String {
     match error {
         CommandError::Refused(refusal @ Refusal::DrivenBy { .. }) => format!("{refusal} (D)"),
+        CommandError::Refused(refusal @ Refusal::RecordUnreadable { .. }) => {
+            format!("{refusal}; {} begins a new one, {} releases", ActionId::Tune.key(), ActionId::Release.key())
+        }
         other => in_keys(&other.to_string()),
     }
 }

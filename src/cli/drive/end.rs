@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::cli::args::DriveUntil;
-use crate::cli::error::{CliError, CliErrorKind, Exit};
+use crate::cli::error::{CliError, CliErrorKind, Exit, UNREADABLE_RECORD};
 use crate::cli::status::deleted;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
@@ -66,6 +66,11 @@ impl DriveEnd {
         }
         // When the namespace is deleted, the Lease may go before the DaemonSet. The drive is over when the DaemonSet is gone.
         let is_told = snapshot.timeline.iter().any(|event| event.kind == RolloutEventKind::RecordDeleted);
+        let on_lease = || snapshot.timeline.iter().rev().find(|event| event.loses_the_record());
+        // With a namespace the whole Lease goes, and not only its record.
+        if let Some(error) = on_lease().filter(|_| self.drove).and_then(|lost| record_lost(&lost.kind)) {
+            return Some(Err(error));
+        }
         // A process that stood still meanwhile was not there to see the Lease go.
         let is_gone = is_told || snapshot.alarms.contains(&Alarm::RecordMissing);
         if snapshot.alarms.contains(&Alarm::BeingDeleted) {
@@ -182,9 +187,29 @@ pub(super) fn at_rest(snapshot: &Snapshot) -> bool {
     !snapshot.nodes.iter().any(|node| node.state.is_moving())
 }
 
+const RECORDED_ANEW: &str = "`rolldeck status` says where it stands; `rolldeck adopt` records it anew, with the limits that its flags name: --max-unavailable, --soak and the others";
+
 fn record_deleted() -> CliError {
-    CliError::failed("the Lease of the rollout was deleted, and with it what was asked for; nothing more is started from here")
-        .hinted("`rolldeck status` says where it stands; `rolldeck adopt` records it anew, with the limits that its flags name: --max-unavailable, --soak and the others")
+    CliError::failed(
+        "the Lease of the rollout was deleted, and with it what was asked for; nothing more is started from here",
+    )
+    .hinted(RECORDED_ANEW)
+}
+
+/// The error of a record that is lost while its Lease is there.
+fn record_lost(kind: &RolloutEventKind) -> Option<CliError> {
+    let (why, hint) = match kind {
+        RolloutEventKind::RecordRemoved => (
+            "the record of the rollout was taken off its Lease, and with it what was asked for; nothing more is started from here".to_owned(),
+            RECORDED_ANEW,
+        ),
+        RolloutEventKind::RecordUnreadable { why } => (
+            format!("the rollout's record cannot be read any more, so nothing more is started from here: {why}"),
+            UNREADABLE_RECORD,
+        ),
+        _ => return None,
+    };
+    Some(CliError::failed(why).hinted(hint))
 }
 
 /// Who received the Lease on request, after this process had it last.

@@ -538,6 +538,55 @@ async fn a_drive_whose_lease_is_deleted_ends_with_what_was_deleted() {
     }
 }
 
+/// The Lease is there, and its record is not, or cannot be read: there is nothing to wait for.
+#[tokio::test(start_paused = true)]
+async fn a_drive_whose_record_is_lost_ends_at_once_with_what_helps() {
+    let why = || "annotation: key must be a string".into();
+    let lost = [
+        (RolloutEventKind::RecordRemoved, "was taken off its Lease", Alarm::RecordMissing),
+        (
+            RolloutEventKind::RecordUnreadable { why: why() },
+            "cannot be read any more",
+            Alarm::RecordUnreadable { why: why() },
+        ),
+    ];
+    for (kind, said, alarm) in lost {
+        let event = RolloutEvent {
+            at: script::driving().at,
+            by: None,
+            kind,
+            outcome: EventOutcome::Done,
+            command: None,
+            said: None,
+            visibility: Visibility::Cluster,
+        };
+        let without = Snapshot {
+            driver: DriverView::Nobody,
+            started_at: None,
+            timeline: vec![event].into(),
+            alarms: vec![alarm],
+            ..script::held_by_nobody()
+        };
+        let began = Instant::now();
+        let output =
+            Script::of(script::held_by_nobody()).then(script::driving()).then(without).run("drive ds/agent").await;
+        assert_eq!(output.code, 1, "{}", output.error);
+        assert!(output.error.contains(said) && output.error.contains("`rolldeck adopt`"), "{}", output.error);
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    }
+}
+
+/// A lease that is not given back is not waited for.
+#[tokio::test(start_paused = true)]
+async fn a_drive_is_refused_at_once_where_the_record_cannot_be_read() {
+    let alarms = vec![Alarm::RecordUnreadable { why: "annotation: key must be a string".into() }];
+    let driver = DriverView::Unconfirmed { holder: "bob@bastion/1".into(), renewed_at: None };
+    let script = Script::of(Snapshot { alarms, driver, ..script::held_by_nobody() });
+    let output = script.run("drive ds/agent").await;
+    assert_eq!(output.code, 6, "{}", output.error);
+    assert!(output.error.contains("Hint: `rolldeck adopt` begins a record anew"), "{}", output.error);
+}
+
 /// What a process that drove asks for at its end.
 fn ended(why: &str) -> Command {
     Command::EndDriving { why: why.to_owned() }

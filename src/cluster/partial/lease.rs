@@ -52,6 +52,7 @@ pub(crate) fn lease_object(mut object: Value, write: &LeaseWrite) -> Result<Valu
     for (key, text) in [(RECORD, record), (PREWARM, prewarm), (PACE, pace), (FAILING, failing)] {
         match text {
             Some(text) => object["metadata"]["annotations"][key] = text.into(),
+            None if write.keeps_unreadable && [RECORD, PREWARM].contains(&key) => {}
             None => {
                 if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
                     annotations.remove(key);
@@ -112,6 +113,7 @@ mod tests {
             record: Some(Record { version: 1, ..Record::default() }),
             prewarm: None,
             pace: Default::default(),
+            keeps_unreadable: false,
             failing: None,
         }
     }

@@ -47,6 +47,7 @@ fn lease_write() -> LeaseWrite {
         prewarm: None,
         pace: Default::default(),
         failing: None,
+        keeps_unreadable: false,
     }
 }
 

@@ -78,13 +78,14 @@ impl Engine {
     /// The patch that adopts the DaemonSet. It saves the present strategy as the original one. If this rollout has already saved a
     /// strategy, the saved one stays the original, whichever process drives or brakes by now. If the record is gone and the present
     /// strategy is a rolling one, an annotation that the earlier rollout left behind is overwritten, because somebody may have set another
-    /// strategy since. While the Lease has not been seen or cannot be watched, a saved strategy is kept, because nobody knows then whether
+    /// strategy since. While the Lease has not been seen, its record cannot be read, or it cannot be watched, a saved strategy is kept, because nobody knows then whether
     /// a record exists. If somebody removed the annotation and left `OnDelete`, the annotation is written again from the record.
     fn adoption(&self) -> DaemonSetPatch {
         let daemonset = self.view.daemonset.as_ref();
         let began = |progress: &Progress| progress.adopted || progress.drifted;
-        let recorded =
-            self.lock.known == KnownLease::Nothing || self.lock.record().is_some_and(|it| began(&it.progress));
+        let recorded = self.lock.known == KnownLease::Nothing
+            || self.lock.has_unreadable_record()
+            || self.lock.record().is_some_and(|it| began(&it.progress));
         let unseen = self.health(Watched::Lease) != WatchHealth::Live;
         let ours = recorded || unseen || began(&self.progress) || self.strategy() == StrategyKind::OnDelete;
         let saved = daemonset.filter(|_| ours).and_then(|daemonset| daemonset.annotations.get(ORIGINAL_STRATEGY));

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::engine::lease::edit::Edit;
 use crate::engine::lease::lock::Want;
 use crate::engine::machine::Engine;
-use crate::engine::model::command::{Command, Unsettled};
+use crate::engine::model::command::{Command, Refusal, Unsettled};
 use crate::engine::model::config::Role;
 use crate::engine::model::effect::{Effect, EffectId};
 use crate::engine::model::facts::StrategyKind;
@@ -18,12 +18,13 @@ use crate::engine::writes::pending::Needs;
 impl Engine {
     pub(crate) fn decide_now(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let mut effects = Vec::new();
-        self.stop_where_the_record_is_deleted();
+        self.stop_where_the_record_is_lost();
         self.stop_where_another_drove(now);
         self.watch_the_lease(now);
         self.brake_for_pauses();
         let unsaved = self.edits.iter().count();
         self.drop_stale_answers();
+        self.give_up_for_an_unreadable_record(now);
         self.refuse_overtaken();
         if self.edits.iter().count() < unsaved {
             // The assessment was made as if the dropped edits held: with their partition, their selector and their limits.
@@ -78,6 +79,41 @@ impl Engine {
             self.edits.drop_those_of(command);
             for pending in self.pending.take_where(|pending| pending.id == command) {
                 self.settled(pending, Err(Unsettled::Overtaken(why.clone())));
+            }
+        }
+    }
+
+    /// Gives up the commands that cannot be carried out because the record has become unreadable since they were asked for, or is another one than
+    /// the unreadable one that their operators agreed to lose. While a write of ours is on its way, no command is given up.
+    fn give_up_for_an_unreadable_record(&mut self, now: Timestamp) {
+        if self.lock.in_flight.is_some() {
+            return;
+        }
+        let error = self.lock.record_error().cloned();
+        for pending in self.pending.take() {
+            let replaced = self.edits.replaced_unreadable(pending.id);
+            let why = match (&error, replaced) {
+                (None, None) => None,
+                (Some(error), Some(replaced)) if error == replaced => self.record_of_a_living_holder(now),
+                (_, Some(_)) => {
+                    Some("the record is another one since this was asked for: look, and ask again".to_owned())
+                }
+                // Both do without a record. The pause is not recorded then.
+                (Some(_), None) if matches!(pending.needs, Needs::Braked | Needs::DriverStopped) => {
+                    self.edits.drop_those_of(pending.id);
+                    None
+                }
+                (Some(error), None) => {
+                    let unreadable = Refusal::RecordUnreadable { why: error.clone() };
+                    Some(format!("{unreadable}; it could be read when this was asked for"))
+                }
+            };
+            match why {
+                None => self.pending.add(pending),
+                Some(why) => {
+                    self.edits.drop_those_of(pending.id);
+                    self.settled(pending, Err(Unsettled::Overtaken(why)));
+                }
             }
         }
     }

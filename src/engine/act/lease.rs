@@ -1,7 +1,8 @@
 //! Writes the Lease: one write at a time, which carries the lock, all edits and the progress.
 
-use crate::engine::lease::lock::{InFlight, Want};
+use crate::engine::lease::lock::{InFlight, LeaseContents, Want};
 use crate::engine::machine::Engine;
+use crate::engine::model::Str;
 use crate::engine::model::config::Role;
 use crate::engine::model::effect::{Effect, EffectId};
 use crate::engine::model::time::Timestamp;
@@ -9,10 +10,14 @@ use crate::engine::model::time::Timestamp;
 impl Engine {
     /// The next write of the Lease, if one is due and may be sent now.
     pub(crate) fn write_lease(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
-        if !self.lock.can_write(now) || self.lock.record_error().is_some() {
+        if !self.lock.can_write(now) {
             return None;
         }
-        let write = if self.lock.holds() {
+        let write = if self.lock.record_error().is_some_and(|why| !self.may_replace_unreadable(why, now)) {
+            // What cannot be read may be of a newer version: it stays as it is, and whoever decides on it needs the lease.
+            let leaves = self.lock.holds() && self.lock.want == Want::No && self.writes_nothing_else();
+            leaves.then(|| self.lock.give_back(LeaseContents::default()))?
+        } else if self.lock.holds() {
             self.holders_write(now)?
         } else if self.lock.want != Want::No && self.lock.is_free(now) && self.has_work() {
             let mut kept = self.kept();
@@ -44,11 +49,21 @@ impl Engine {
         Some((id, Effect::WriteLease { resource_version, lease: Box::new(write) }))
     }
 
+    /// Whether an operator has agreed to lose what cannot be read on the Lease for this reason, and nobody else holds it who may be able to read it.
+    fn may_replace_unreadable(&self, why: &Str, now: Timestamp) -> bool {
+        self.edits.replace_unreadable(why) && self.lock.living_other(now).is_none()
+    }
+
+    /// Whether no write but those of the Lease is on its way.
+    fn writes_nothing_else(&self) -> bool {
+        !self.effects.has_deletion() && !self.daemonset.is_patching()
+    }
+
     fn holders_write(&self, now: Timestamp) -> Option<crate::engine::model::effect::LeaseWrite> {
         let intent = self.recorded_intent();
         let prewarm = self.recorded_prewarm();
         let over = intent.is_none() && prewarm.is_none();
-        if (self.lock.want == Want::No || over) && !self.effects.has_deletion() && !self.daemonset.is_patching() {
+        if (self.lock.want == Want::No || over) && self.writes_nothing_else() {
             return Some(self.lock.give_back(self.kept_with_foreign()));
         }
         let news = match (self.lock.record(), intent) {

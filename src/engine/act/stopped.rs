@@ -19,10 +19,11 @@ impl Engine {
         }
     }
 
-    /// Stops driving if somebody deleted the Lease that we held: everything that was asked for is gone with it, and this process starts
-    /// nothing more until somebody asks for it. A record that others make meanwhile is theirs, with the limits of a new rollout.
-    pub(super) fn stop_where_the_record_is_deleted(&mut self) {
-        if self.config().role == Role::Driver && self.pending.is_empty() && self.record_is_deleted() {
+    /// Stops driving if somebody deleted the Lease that we held, took the record off it or made that unreadable: what was asked for is gone with
+    /// it, and this process starts nothing more until somebody asks for it. A record that others make meanwhile is theirs, with the limits of a
+    /// new rollout.
+    pub(super) fn stop_where_the_record_is_lost(&mut self) {
+        if self.config().role == Role::Driver && self.pending.is_empty() && self.has_lost_its_record() {
             self.lock.want = Want::No;
         }
     }

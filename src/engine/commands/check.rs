@@ -33,11 +33,9 @@ impl Engine {
             }
             Presence::Present => {}
         }
+        self.check_readable(command, now)?;
         if command.works_blind() {
             return Ok(());
-        }
-        if let Some(why) = self.lock.record_error() {
-            return Err(Refusal::NotNow(format!("the rollout's record cannot be read: {why}")));
         }
         if self.is_being_deleted() {
             let why =

@@ -18,7 +18,10 @@ impl Engine {
     pub(super) fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
         let saved = self.view.daemonset.as_ref().is_some_and(Self::has_saved_strategy);
         if self.release_only_drops_a_record() {
-            let says = "the record of the earlier DaemonSet is dropped".to_owned();
+            let says = match self.lock.has_unreadable_record() {
+                true => "the record that could not be read is dropped".to_owned(),
+                false => "the record of the earlier DaemonSet is dropped".to_owned(),
+            };
             return Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, Danger::None));
         }
         if !saved && !self.is_recorded() {
@@ -54,11 +57,12 @@ impl Engine {
         Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, danger))
     }
 
-    /// Whether all that a release does is to drop the record of an earlier DaemonSet of the same name: this one is not adopted, so that it
-    /// has no other update strategy to restore.
+    /// Whether all that a release does is to drop a record that cannot be read, or that of an earlier DaemonSet of the same name: this one is not
+    /// adopted, so that it has no other update strategy to restore.
     pub(super) fn release_only_drops_a_record(&self) -> bool {
         let saved = self.view.daemonset.as_ref().is_some_and(Self::has_saved_strategy);
-        !saved && !self.is_recorded() && self.lock.foreign_record().is_some()
+        let drops = self.lock.foreign_record().is_some() || self.lock.has_unreadable_record();
+        !saved && !self.is_recorded() && drops
     }
 
     /// For how long a process drives that carries out a release.
@@ -100,7 +104,10 @@ impl Engine {
                 StrategyKind::RollingUpdate => "RollingUpdate",
                 StrategyKind::OnDelete => "OnDelete",
             };
-            lines.push("Drops the record of the earlier DaemonSet of this name.".to_owned());
+            lines.push(match self.lock.has_unreadable_record() {
+                true => "Drops the record that cannot be read.".to_owned(),
+                false => "Drops the record of the earlier DaemonSet of this name.".to_owned(),
+            });
             lines.push(format!(
                 "This DaemonSet is not changed: its update strategy stays {strategy}, and no pod is replaced for it."
             ));

@@ -113,7 +113,7 @@ impl Engine {
         let mut lines = tuning.changes_with_meaning(&before, self.assessment.fleet);
         if lines.is_empty() {
             let line = match (self.nothing_recorded(), self.is_recorded()) {
-                (NothingRecorded::AnyMore | NothingRecorded::OfThisDaemonSet, false) => {
+                (NothingRecorded::AnyMore | NothingRecorded::Readable | NothingRecorded::OfThisDaemonSet, false) => {
                     "Records the rollout anew with the settings that are shown."
                 }
                 _ if intent.has_lost_limits() => "No value changes.",

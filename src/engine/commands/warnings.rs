@@ -28,6 +28,7 @@ impl Engine {
         let unrecorded = self.begins_unrecorded(command);
         unrecorded
             .into_iter()
+            .chain(self.lost_with_the_unreadable(command))
             .chain(self.never_halts(&command.tuning()))
             .chain(self.label_of_no_node(command))
             .chain(early)
@@ -58,11 +59,16 @@ impl Engine {
         let down = Limits::of(&self.view, &intent, &self.assessment).max_unavailable;
         let soak = Duration::from_secs(intent.soak_secs().into());
         let soak = if soaks { format!(", a soak time of {}", ShortDuration(soak)) } else { String::new() };
-        let known = self.lost_record().filter(|_| nothing == NothingRecorded::AnyMore);
+        let known = self.lost_record().filter(|_| nothing != NothingRecorded::OfThisDaemonSet);
         let nothing = match (nothing, known) {
             (NothingRecorded::OfThisDaemonSet, _) => {
                 "The rollout that is recorded was of an earlier DaemonSet of this name: its limits do not count."
                     .to_owned()
+            }
+            (NothingRecorded::Readable, known) => {
+                let known =
+                    known.unwrap_or_else(|| "its limits, its selector, a pause and a halt are not known".to_owned());
+                format!("The rollout's record cannot be read; {known}.")
             }
             (_, Some(known)) => {
                 format!(

@@ -140,6 +140,8 @@ impl FakeCluster {
         assert!(size <= RECORD_LIMIT, "a record of {size} bytes");
         self.largest_record = self.largest_record.max(size);
         self.version += 1;
+        let known = self.lease.take().filter(|_| write.keeps_unreadable);
+        let (kept, kept_prewarm) = known.map_or((Ok(None), Ok(None)), |known| (known.record, known.prewarm));
         let fact = LeaseFact {
             uid: "lease".into(),
             resource_version: self.version.to_string().into(),
@@ -148,8 +150,8 @@ impl FakeCluster {
             acquired_at: write.acquired_at,
             renewed_at: write.renewed_at,
             transitions: write.transitions,
-            record: Ok(write.record),
-            prewarm: Ok(write.prewarm),
+            record: write.record.map_or(kept, |record| Ok(Some(record))),
+            prewarm: write.prewarm.map_or(kept_prewarm, |prewarm| Ok(Some(prewarm))),
             pace: write.pace,
             failing: write.failing,
         };

@@ -25,6 +25,8 @@ pub(crate) enum Edit {
     /// Make sure that a rollout is recorded. A rollout that begins now gets these settings, and notes who began it if an earlier record was
     /// lost.
     BeginWith { settings: Tuning, anew: Option<BegunAnew> },
+    /// Replace a record, or a request for pre-warming, that cannot be read for this reason. The operator has agreed to lose it.
+    ReplaceUnreadable(Str),
     /// Ask for another template. No node is updated until the template is made; with a new image everything is held again.
     Change { change: Change, id: Str },
     /// By itself: make this revision the one that nodes are to have, because the change that was asked for is `made`, or because none was
@@ -99,6 +101,7 @@ impl Edit {
         match self {
             Self::Begin
             | Self::BeginWith { .. }
+            | Self::ReplaceUnreadable(_)
             | Self::Change { .. }
             | Self::Target { .. }
             | Self::FirstTarget(_)
@@ -148,7 +151,7 @@ impl Edit {
                     intent.to_mut().prewarm = PrewarmAhead::Off;
                 }
             }
-            Self::Prewarm(_) => {}
+            Self::Prewarm(_) | Self::ReplaceUnreadable(_) => {}
             edit => edit.apply_to(intent.get_or_insert_default().to_mut()),
         }
     }
@@ -190,7 +193,7 @@ impl Edit {
 
     fn apply_to(&self, intent: &mut Intent) {
         match self {
-            Self::Begin | Self::BeginWith { .. } | Self::End | Self::Prewarm(_) => {}
+            Self::Begin | Self::BeginWith { .. } | Self::ReplaceUnreadable(_) | Self::End | Self::Prewarm(_) => {}
             Self::Change { change, id } => {
                 // If the record has this edit already, its partition is the one that the edit set: the earlier `partition_before` stays.
                 let replaced = intent.requested_change.take().and_then(|asked| asked.partition_before);

@@ -1,6 +1,7 @@
 //! Edits of the record that are not saved yet. The next write of the Lease carries all of them.
 
 use super::edit::Edit;
+use crate::engine::model::Str;
 use crate::engine::model::command::CommandId;
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
@@ -79,6 +80,19 @@ impl Edits {
     /// Whether an edit of this command is not saved yet.
     pub(crate) fn has_any_of(&self, command: CommandId) -> bool {
         self.unsaved.iter().any(|unsaved| unsaved.command == Some(command))
+    }
+
+    /// Why the record that this command replaces cannot be read, as its operator knew it; `None` if the command replaces none, or is saved.
+    pub(crate) fn replaced_unreadable(&self, command: CommandId) -> Option<&Str> {
+        self.unsaved.iter().filter(|unsaved| unsaved.command == Some(command)).find_map(|unsaved| match &unsaved.edit {
+            Edit::ReplaceUnreadable(why) => Some(why),
+            _ => None,
+        })
+    }
+
+    /// Whether an edit replaces a record that cannot be read for this reason.
+    pub(crate) fn replace_unreadable(&self, why: &Str) -> bool {
+        self.unsaved.iter().any(|unsaved| matches!(&unsaved.edit, Edit::ReplaceUnreadable(known) if known == why))
     }
 
     /// When each edit becomes late, if it is not saved by then.

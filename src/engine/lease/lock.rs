@@ -285,6 +285,11 @@ impl Lock {
         }
     }
 
+    /// Whether there is a record that cannot be read.
+    pub(crate) fn has_unreadable_record(&self) -> bool {
+        matches!(&self.known, KnownLease::Present(fact) if fact.record.is_err())
+    }
+
     /// Who the lease names as its holder, alive or not.
     pub(crate) fn holder(&self) -> Option<&Str> {
         match &self.known {
@@ -372,6 +377,7 @@ impl Lock {
                 prewarm,
                 pace,
                 failing,
+                keeps_unreadable: false,
             },
             KnownLease::Nothing | KnownLease::Absent => LeaseWrite {
                 holder: None,
@@ -383,6 +389,7 @@ impl Lock {
                 prewarm,
                 pace,
                 failing,
+                keeps_unreadable: false,
             },
         }
     }
@@ -404,7 +411,8 @@ impl Lock {
 
     /// The write that gives the Lease back. The report of failing nodes stays as the last one.
     pub(crate) fn give_back(&self, kept: LeaseContents) -> LeaseWrite {
-        LeaseWrite { holder: None, duration_secs: 1, pace: Arc::default(), ..self.keep_holder(kept) }
+        let keeps_unreadable = self.record_error().is_some();
+        LeaseWrite { holder: None, duration_secs: 1, pace: Arc::default(), keeps_unreadable, ..self.keep_holder(kept) }
     }
 
     /// The resource version to write against; `None` if the write is to create the Lease.

@@ -90,6 +90,7 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
         | Edit::Handover(_)
         | Edit::Begin
         | Edit::BeginWith { .. }
+        | Edit::ReplaceUnreadable(_)
         | Edit::Target { .. }
         | Edit::FirstTarget(_)
         | Edit::Refuse { .. }

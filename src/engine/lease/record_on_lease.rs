@@ -46,9 +46,10 @@ impl Lock {
         }
     }
 
-    /// The intent of a record that was seen and is gone, although its rollout was not to end; `None` if there is a record, or if none was seen.
+    /// The intent of a record that was seen and is gone or cannot be read any more, although its rollout was not to end; `None` if there is a record
+    /// that can be read, or if none was seen.
     pub(crate) fn lost_intent(&self) -> Option<&Intent> {
-        self.last_intent.as_deref().filter(|_| self.shows_no_record())
+        self.last_intent.as_deref().filter(|_| self.shows_no_record() || self.has_unreadable_record())
     }
 
     /// Since when the record of a rollout that was to end is not there any more.

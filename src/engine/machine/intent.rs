@@ -62,12 +62,14 @@ impl Engine {
     pub(crate) fn nothing_recorded(&self) -> NothingRecorded {
         match self.lock.foreign_record() {
             Some(_) => NothingRecorded::OfThisDaemonSet,
+            None if self.lock.has_unreadable_record() => NothingRecorded::Readable,
             None if self.record_is_missing() => NothingRecorded::AnyMore,
             None => NothingRecorded::AtAll,
         }
     }
 
-    /// Whether an adoption, or a setting made in a console, begins a record because the one that there was is gone, or was of an earlier DaemonSet.
+    /// Whether an adoption, or a setting made in a console, begins a record because the one that there was is gone, cannot be read, or was of an
+    /// earlier DaemonSet.
     pub(crate) fn begins_a_new_record(&self) -> bool {
         !self.is_recorded() && self.nothing_recorded() != NothingRecorded::AtAll
     }

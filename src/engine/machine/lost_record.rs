@@ -1,4 +1,4 @@
-//! A record that is gone with its Lease: what is still known of it, from this process's memory or from an Event of the process that drove, and
+//! A record that is gone, or that cannot be read any more: what is still known of it, from this process's memory or from an Event of the process that drove, and
 //! with which limits a new one begins.
 
 use super::Engine;
@@ -7,7 +7,6 @@ use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::person_of;
 use crate::engine::model::record::Intent;
-use crate::engine::model::rollout_event::RECORD_DELETED;
 use crate::engine::model::settings::Setting;
 use crate::engine::model::time::UtcTime;
 
@@ -34,15 +33,20 @@ impl Engine {
         Some(words.join(", "))
     }
 
-    /// What is known of the lost record, and how: `as this process saw last, it had …`, `as an Event of 12:03 UTC says, it had …`.
+    /// What is known of the lost record, and how: `as this process saw last, it had …`, `as an Event of 12:03 UTC says, it had …`. An Event about a
+    /// record before it says nothing of it.
     pub(crate) fn lost_record(&self) -> Option<String> {
         if let Some(seen) = self.lost_record_as_seen() {
             return Some(format!("as this process saw last, it had {seen}"));
         }
-        let mut events: Vec<_> = self.event_log.kept().filter(|event| event.reason() == RECORD_DELETED).collect();
-        events.sort_by_key(|event| event.at);
-        let (event, had) =
-            events.iter().rev().find_map(|event| Some((event, event.said.as_ref()?.split_once(IT_HAD)?.1)))?;
+        let lost = self.event_log.kept().filter(|event| event.tells_of_a_lost_record());
+        let (event, had) = lost
+            .filter_map(|event| Some((event, event.said.as_ref()?.split_once(IT_HAD)?.1)))
+            .max_by_key(|(event, _)| event.at)?;
+        // A record that was begun later, and is lost by now, may have had other limits.
+        if self.event_log.kept().any(|known| known.at > event.at && known.shows_a_record()) {
+            return None;
+        }
         // An Event also names the process that wrote it, at the end.
         let had = had.split_once(" (driven by ").map_or(had, |(had, _)| had);
         Some(format!("as an Event of {} says, it had {had}", UtcTime { at: event.at, now: self.now }))

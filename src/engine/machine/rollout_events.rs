@@ -348,7 +348,8 @@ impl Engine {
     /// Records when we begin or cease to drive. For a one-shot command nothing is recorded: it holds the lease only for as
     /// long as its one command takes.
     pub(crate) fn watch_the_lease(&mut self, now: Timestamp) {
-        let drives = self.lock.may_act(now);
+        let loss = self.record_loss();
+        let drives = self.lock.may_act(now) && loss.is_none();
         let holder = self.lock.holder().cloned();
         let visibility = if self.config().role == Role::OneShot { Visibility::Log } else { Visibility::Cluster };
         match (self.reported_driver.driving, drives) {
@@ -369,6 +370,9 @@ impl Engine {
                 };
                 self.did(kind, visibility);
             }
+            (true, false) if loss.is_some() && (self.lock.holds() || holder.is_none()) => {
+                loss.into_iter().for_each(|loss| self.tell_record_lost(loss, visibility));
+            }
             (true, false) if self.lock.holds() => {
                 // Nobody hears us, or we would have renewed it.
                 self.reported_driver.lapsed = true;
@@ -379,7 +383,6 @@ impl Engine {
                 Some(to) => {
                     self.did(RolloutEventKind::LeaseLost { to: Some(to) }, visibility.min(Visibility::Timeline));
                 }
-                None if self.record_is_deleted() => self.tell_record_deleted(visibility),
                 None => {
                     let of_rollout = self.lock.record().and_then(|record| record.intent.handover.as_ref());
                     let to = of_rollout.or_else(|| self.lock.prewarm().and_then(|prewarm| prewarm.handover.as_ref()));
@@ -401,22 +404,34 @@ impl Engine {
         self.watch_the_other_driver(now);
     }
 
-    /// The Lease was deleted. What its record had is told to everybody: nothing else in the cluster tells it any more.
-    fn tell_record_deleted(&mut self, visibility: Visibility) {
-        let kind = RolloutEventKind::RecordDeleted;
+    /// The record is lost. What it had is told to everybody: nothing else in the cluster tells it any more.
+    fn tell_record_lost(&mut self, kind: RolloutEventKind, visibility: Visibility) {
         if !self.event_log.reported_lately(&kind, self.now) {
             let said = self.lost_record_as_seen().map(|had| format!("{kind}{IT_HAD}{had}").into());
             self.log_event(None, kind, EventOutcome::Done, visibility, None, said);
         }
     }
 
-    /// Whether somebody has just deleted the Lease by which we drove a DaemonSet that is there: with a DaemonSet that is deleted its Lease
-    /// goes by itself.
-    pub(crate) fn record_is_deleted(&self) -> bool {
-        self.reported_driver.driving
-            && self.lock.known == KnownLease::Absent
-            && self.view.presence == Presence::Present
-            && !self.is_being_deleted()
+    /// Whether the record by which this process drives, or is to drive, is lost.
+    pub(crate) fn has_lost_its_record(&self) -> bool {
+        let drives = self.reported_driver.driving || self.lock.record_error().is_some();
+        drives && self.record_loss().is_some()
+    }
+
+    /// Why there is no record to drive by, of a DaemonSet that is there: with a DaemonSet that is deleted its Lease goes by itself. A record that was
+    /// taken off its Lease is no loss while that asks for pre-warming. `None` if there is one, or if its rollout has ended.
+    pub(crate) fn record_loss(&self) -> Option<RolloutEventKind> {
+        if self.view.presence != Presence::Present || self.is_being_deleted() {
+            return None;
+        }
+        match (&self.lock.known, self.lock.record_error()) {
+            (KnownLease::Absent, _) => Some(RolloutEventKind::RecordDeleted),
+            (_, Some(why)) => Some(RolloutEventKind::RecordUnreadable { why: why.clone() }),
+            (_, None) => {
+                let is_lost = self.lock.lost_intent().is_some() && !self.has_work();
+                is_lost.then_some(RolloutEventKind::RecordRemoved)
+            }
+        }
     }
 
     /// Records for the timeline when another process that drove before our eyes stops renewing its lease, and when it renews it

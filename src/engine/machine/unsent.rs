@@ -40,6 +40,7 @@ impl UnsentKind {
             Edit::Handover(_) => Some(Self::Takeover),
             Edit::Begin
             | Edit::BeginWith { .. }
+            | Edit::ReplaceUnreadable(_)
             | Edit::Change { .. }
             | Edit::Target { .. }
             | Edit::FirstTarget(_)

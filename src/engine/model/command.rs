@@ -252,6 +252,12 @@ pub enum Refusal {
         /// Who.
         holder: Str,
     },
+    /// The record, or the request for pre-warming, cannot be read.
+    #[error("the rollout's record cannot be read, and nothing is started before it can: {why}")]
+    RecordUnreadable {
+        /// Why it cannot be read.
+        why: Str,
+    },
     /// The command makes no sense in the present state; the text says why and what to try.
     #[error("{0}")]
     NotNow(String),

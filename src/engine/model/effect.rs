@@ -200,6 +200,8 @@ pub struct LeaseWrite {
     pub pace: Arc<[PacedSite]>,
     /// The nodes that fail; `None` removes the annotation.
     pub failing: Option<FailingNodes>,
+    /// A record or a request for pre-warming that is `None` here stays on the Lease as it is: it cannot be read, and may be of a newer version.
+    pub keeps_unreadable: bool,
 }
 
 /// The outcome of an effect.

@@ -11,6 +11,8 @@ pub enum FleetState {
     StrategyDrifted,
     /// Adopted, and no record is left that says for which rollout and with which limits.
     RecordMissing,
+    /// Its record cannot be read, so that nothing is started.
+    RecordUnreadable,
     /// Unavailable pods, with no rollout under way: how many.
     Degraded(u32),
     /// All pods that should run are available, with no rollout under way. This many pods are on nodes that should not run them, or that
@@ -39,15 +41,16 @@ impl FleetState {
             Self::Halted(_) => 0,
             Self::StrategyDrifted => 1,
             Self::RecordMissing => 2,
-            Self::Degraded(_) => 3,
-            Self::Misscheduled(_) => 4,
-            Self::Undriven => 5,
-            Self::Paused(_) => 6,
-            Self::RollingBack => 7,
-            Self::Rolling => 8,
-            Self::Held => 9,
-            Self::Adopted => 10,
-            Self::UpToDate => 11,
+            Self::RecordUnreadable => 3,
+            Self::Degraded(_) => 4,
+            Self::Misscheduled(_) => 5,
+            Self::Undriven => 6,
+            Self::Paused(_) => 7,
+            Self::RollingBack => 8,
+            Self::Rolling => 9,
+            Self::Held => 10,
+            Self::Adopted => 11,
+            Self::UpToDate => 12,
         }
     }
 }
@@ -58,6 +61,7 @@ impl fmt::Display for FleetState {
             Self::Halted(why) => write!(f, "halted: {why}"),
             Self::StrategyDrifted => f.write_str("strategy set back: its controller rolls"),
             Self::RecordMissing => f.write_str("no record is left"),
+            Self::RecordUnreadable => f.write_str("its record cannot be read"),
             Self::Degraded(unavailable) => write!(f, "{unavailable} unavailable"),
             Self::Misscheduled(pods) => write!(f, "{pods} misscheduled"),
             Self::Undriven => f.write_str("held, nobody drives"),

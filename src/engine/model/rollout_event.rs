@@ -171,6 +171,13 @@ pub enum RolloutEventKind {
     },
     /// Somebody deleted the Lease while this process held it: the operators' intent is gone with its record.
     RecordDeleted,
+    /// Somebody took the record off the Lease while this process held it.
+    RecordRemoved,
+    /// The record became unreadable while this process held the Lease.
+    RecordUnreadable {
+        /// Why it cannot be read.
+        why: Str,
+    },
     /// Somebody else took away the pod of a node that the rollout had not let go: its next pod is at the target.
     PodTakenAway {
         /// Its node.
@@ -266,6 +273,7 @@ const COMPLETE: &str = "RolloutComplete";
 /// How the words of that event begin where the rollout led back.
 const ALL_ROLLED_BACK: &str = "rolled back: ";
 pub(crate) const RECORD_DELETED: &str = "RolloutRecordDeleted";
+pub(crate) const RECORD_UNREADABLE: &str = "RolloutRecordUnreadable";
 
 /// The most nodes that one rollout event names; the snapshot has them all.
 pub const NODES_NAMED: usize = 50;
@@ -405,6 +413,8 @@ impl RolloutEvent {
             | RolloutEventKind::LeaseLost { .. }
             | RolloutEventKind::DroveMeanwhile { .. }
             | RolloutEventKind::RecordDeleted
+            | RolloutEventKind::RecordRemoved
+            | RolloutEventKind::RecordUnreadable { .. }
             | RolloutEventKind::PodTakenAway { .. }
             | RolloutEventKind::DriverSilent { .. } => Severity::Warning,
             RolloutEventKind::Adopted
@@ -462,7 +472,8 @@ impl RolloutEvent {
             RolloutEventKind::LeaseTakenOver { .. } => DriverReason::TakenOver.word(),
             RolloutEventKind::LeaseLost { .. } | RolloutEventKind::DroveMeanwhile { .. } => DriverReason::Lost.word(),
             RolloutEventKind::LeaseGivenBack { .. } => DriverReason::Left.word(),
-            RolloutEventKind::RecordDeleted => RECORD_DELETED,
+            RolloutEventKind::RecordDeleted | RolloutEventKind::RecordRemoved => RECORD_DELETED,
+            RolloutEventKind::RecordUnreadable { .. } => RECORD_UNREADABLE,
             RolloutEventKind::PodTakenAway { .. } => TAKEN_AWAY,
             RolloutEventKind::DriverSilent { .. } => DriverReason::Silent.word(),
             RolloutEventKind::DriverBack { .. } => DriverReason::Back.word(),
@@ -501,6 +512,23 @@ impl RolloutEvent {
     /// Whether the event says that the rollout goes back by itself, as its gates say.
     pub fn rolls_back_by_itself(&self) -> bool {
         self.rolls_back() && self.reason() == ROLLING_BACK
+    }
+
+    /// Whether the event says that this process drives no more because the record is gone, or cannot be read.
+    pub fn loses_the_record(&self) -> bool {
+        use RolloutEventKind::{RecordDeleted, RecordRemoved, RecordUnreadable};
+        matches!(self.kind, RecordDeleted | RecordRemoved | RecordUnreadable { .. })
+    }
+
+    /// Whether the event says that a record is gone, or cannot be read any more, whichever process drove by it.
+    pub(crate) fn tells_of_a_lost_record(&self) -> bool {
+        self.outcome == EventOutcome::Done && [RECORD_DELETED, RECORD_UNREADABLE].contains(&self.reason())
+    }
+
+    /// Whether the event shows that there was a record then: a command wrote it.
+    pub(crate) fn shows_a_record(&self) -> bool {
+        let writes = |reason: &CommandReason| reason.writes_the_record() && reason.word() == self.reason();
+        self.outcome == EventOutcome::Done && CommandReason::ALL.iter().any(writes)
     }
 
     /// Whether the event says that rolldeck took pod replacement over from the DaemonSet's controller.

@@ -26,6 +26,8 @@ pub enum NothingRecorded {
     AtAll,
     /// A rollout was recorded, but its record is gone.
     AnyMore,
+    /// There is a record that cannot be read.
+    Readable,
     /// The recorded rollout was of an earlier DaemonSet of the same name.
     OfThisDaemonSet,
 }
@@ -40,7 +42,9 @@ impl NothingRecorded {
     pub(crate) fn remedy_or(self, at_all: &'static str) -> &'static str {
         match self {
             Self::AtAll => at_all,
-            Self::AnyMore | Self::OfThisDaemonSet => "`adopt` records it anew, with the limits that its flags name",
+            Self::AnyMore | Self::Readable | Self::OfThisDaemonSet => {
+                "`adopt` records it anew, with the limits that its flags name"
+            }
         }
     }
 }
@@ -50,6 +54,7 @@ impl fmt::Display for NothingRecorded {
         f.write_str(match self {
             Self::AtAll => "no rollout is recorded",
             Self::AnyMore => "no record is left of the rollout",
+            Self::Readable => "the rollout's record cannot be read",
             Self::OfThisDaemonSet => "the rollout that is recorded was of an earlier DaemonSet of this name",
         })
     }

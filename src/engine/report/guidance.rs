@@ -52,6 +52,10 @@ impl Snapshot {
             let paused = self.pause_by_events().map(|paused| format!("; {paused}")).unwrap_or_default();
             return Some(Guidance { waits: format!("held: no record is left{paused}"), remedies: Vec::new() });
         }
+        if self.unreadable_record().is_some() {
+            let waits = "held: the record cannot be read, and nothing is started before it can".to_owned();
+            return Some(Guidance { waits, remedies: Vec::new() });
+        }
         match &self.phase {
             Phase::Paused(_) => {
                 // To go on would give a failing revision to more nodes. Where the brake stopped a rollout that is not ours, it would leave the

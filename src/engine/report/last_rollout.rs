@@ -75,7 +75,7 @@ impl Snapshot {
             let is_told =
                 |last: LastRollout| last.ended == RolloutEnd::RolledBack && event.at <= last.at + UNDO_REPORTED_WITHIN;
             match event.reason() {
-                "RolloutRecordDeleted" => is_lost = true,
+                "RolloutRecordDeleted" | "RolloutRecordUnreadable" => is_lost = true,
                 // Where no node was updated yet, the roll back is complete before the process that was asked for it knows that it was made.
                 "RolloutUndone" if last.is_some_and(is_told) => {}
                 // A step records the rollout anew.
@@ -147,7 +147,7 @@ impl Snapshot {
             match event.reason() {
                 "RolloutPaused" => (pause, is_lost) = (Some(event), false),
                 "RolloutResumed" | "RolloutReleased" | "RolloutComplete" => pause = None,
-                "RolloutRecordDeleted" => is_lost = true,
+                "RolloutRecordDeleted" | "RolloutRecordUnreadable" => is_lost = true,
                 // They record the rollout anew, without the pause.
                 "RolloutAdopted" | "RolloutStepped" | "RolloutTuned" if is_lost => (pause, is_lost) = (None, false),
                 _ => {}

@@ -160,7 +160,7 @@ impl fmt::Display for Remedy {
                 f.write_str("begins a new record: name its limits where it had others than the defaults")
             }
             Self::SetLimits { .. } => f.write_str("confirms these limits: where it had others, name those"),
-            Self::DropUnreadableRecord => f.write_str("drops the record and restores the strategy"),
+            Self::DropUnreadableRecord => f.write_str("drops the record, which is lost then, and hands it back"),
             Self::DropForeignRecord => f.write_str("drops the record of the earlier DaemonSet"),
         }
     }
@@ -219,7 +219,7 @@ impl Alarm {
             }
             // There is no halt yet that an operator could resume past.
             Self::HaltWaits { gate, .. } => gate.offers_undo().then_some(Remedy::Undo).into_iter().collect(),
-            Self::RecordUnreadable { .. } => vec![Remedy::DropUnreadableRecord],
+            Self::RecordUnreadable { .. } => vec![Remedy::RecordAnew, Remedy::DropUnreadableRecord],
             Self::ForeignRecord { .. } => vec![Remedy::RecordAnew, Remedy::SetImage, Remedy::DropForeignRecord],
             Self::RecordMissing => vec![Remedy::RecordAnew, Remedy::Undo],
             Self::LimitsLost { max_unavailable, soak, .. } => {
@@ -257,6 +257,10 @@ impl Snapshot {
             Remedy::Undo => self.undo_is_free(),
             Remedy::ResumeUnderOnDelete => matches!(self.phase, Phase::Paused(_)),
             Remedy::Drive => self.started_at.is_some() || self.prewarm.is_some(),
+            // Its controller would replace the outdated pods by itself: such a release is refused.
+            Remedy::DropUnreadableRecord => {
+                self.original_strategy.is_none() || self.counts.updated == self.counts.nodes
+            }
             // Where a strategy is saved, a release is refused while pods are outdated. Where none is saved, nothing is adopted, and stays so.
             Remedy::RecordAnew => self.original_strategy.is_some(),
             Remedy::SetImage | Remedy::DropForeignRecord if matches!(alarm, Alarm::ForeignRecord { .. }) => {

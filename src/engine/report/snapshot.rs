@@ -290,11 +290,30 @@ impl WatchView {
 }
 
 impl Snapshot {
+    /// Whether the record of the rollout is gone, or cannot be read.
+    pub fn lacks_its_record(&self) -> bool {
+        self.alarms.iter().any(|alarm| matches!(alarm, Alarm::RecordMissing | Alarm::RecordUnreadable { .. }))
+    }
+
+    /// Why the record cannot be read, if there is one that cannot.
+    pub fn unreadable_record(&self) -> Option<&Str> {
+        self.alarms.iter().find_map(|alarm| match alarm {
+            Alarm::RecordUnreadable { why } => Some(why),
+            _ => None,
+        })
+    }
+
     /// Whether the limits of an earlier record of this rollout are lost, and nobody has set any since.
     pub fn limits_are_lost(&self) -> bool {
-        self.alarms
-            .iter()
-            .any(|alarm| matches!(alarm, Alarm::RecordMissing | Alarm::ForeignRecord { .. } | Alarm::LimitsLost { .. }))
+        self.alarms.iter().any(|alarm| {
+            matches!(
+                alarm,
+                Alarm::RecordMissing
+                    | Alarm::RecordUnreadable { .. }
+                    | Alarm::ForeignRecord { .. }
+                    | Alarm::LimitsLost { .. }
+            )
+        })
     }
 
     /// The nodes that match `selector`, in order of [`Snapshot::nodes`], among those that may run the pod.

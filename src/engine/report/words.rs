@@ -19,7 +19,7 @@ pub use self::change::{ChangeWords, Numbers, VersionWords};
 pub use self::doing::{Doing, DrivingWords, WaitingWords};
 pub use self::freshness::FreshnessWords;
 pub use self::gating::{Gating, HaltsWhen};
-use super::snapshot::{Alarm, Phase, Snapshot};
+use super::snapshot::{Phase, Snapshot};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::record::{Direction, Paused};
@@ -146,7 +146,7 @@ impl Snapshot {
                 None => format!("{budget}, pull slots {}", budget.slots_in_words()),
             },
             // A rollout is recorded and has not begun.
-            None if self.has_plan() && !self.alarms.contains(&Alarm::RecordMissing) => {
+            None if self.has_plan() && !self.lacks_its_record() => {
                 format!("{budget}, pull slots {}", budget.slots_in_words())
             }
             // Without a recorded rollout, the slots are those that one begins with.

@@ -8,7 +8,7 @@ struct Consequences {
     writes: Writes,
     lets_go: LetsGo,
     reporting: Reporting,
-    /// It is accepted although watches are out of date, the record cannot be read, or the DaemonSet is being deleted.
+    /// It is accepted although watches are out of date, or the DaemonSet is being deleted.
     works_blind: bool,
     /// It still holds if the DaemonSet is deleted and made anew before the command is carried out.
     outlives_daemonset: bool,
@@ -115,7 +115,7 @@ impl Command {
         self.consequences().reporting
     }
 
-    /// Whether it is accepted although watches are out of date, the record cannot be read, or the DaemonSet is being deleted.
+    /// Whether it is accepted although watches are out of date, or the DaemonSet is being deleted.
     pub(crate) fn works_blind(&self) -> bool {
         self.consequences().works_blind
     }

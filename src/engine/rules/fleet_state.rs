@@ -21,6 +21,8 @@ pub struct Brief {
     pub observed: bool,
     /// It is known that no record is left of the rollout for which it was adopted, by the same rule as in `Engine::record_is_missing`.
     pub record_is_missing: bool,
+    /// Its Lease has a record that cannot be read.
+    pub record_is_unreadable: bool,
     /// The number of nodes on which an image could not be pulled, as far as known: without a driver, nothing comes of those pulls.
     pub failed_pulls: u32,
     /// Its driver reports that no node goes before somebody acts, because images cannot be pulled ([`FailingNodes::lacks_images`]).
@@ -43,6 +45,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     };
     let Some(record) = record else {
         return match (daemonset.strategy, daemonset.adopted) {
+            _ if daemonset.record_is_unreadable => FleetState::RecordUnreadable,
             (StrategyKind::RollingUpdate, _) if outdated > 0 || !daemonset.observed => FleetState::Rolling,
             (StrategyKind::OnDelete, true) if daemonset.record_is_missing => FleetState::RecordMissing,
             (StrategyKind::OnDelete, _) if outdated > 0 => FleetState::Held,
@@ -147,6 +150,7 @@ pub fn recorded_since(state: &FleetState, record: Option<&Record>, report: Optio
         FleetState::Rolling | FleetState::RollingBack => report.and_then(|report| report.runs_since),
         FleetState::StrategyDrifted
         | FleetState::RecordMissing
+        | FleetState::RecordUnreadable
         | FleetState::Degraded(_)
         | FleetState::Misscheduled(_)
         | FleetState::Undriven

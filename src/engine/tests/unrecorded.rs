@@ -1,5 +1,7 @@
 //! A rollout whose record is gone: what is said of it, and that nobody is promised more than whoever drives then does.
 
+use std::time::Duration;
+
 use super::*;
 use crate::engine::fake_cluster::template;
 use crate::engine::model::command::Step;
@@ -412,6 +414,19 @@ fn who_did_not_see_the_lost_record_names_what_an_event_says() {
     bob.engine.observe(Event::Cluster(reported(&fake, deleted)), fake.now);
     let said = bob.ask(&mut fake, Command::Adopt).unwrap();
     assert!(said.contains("; as an Event of ") && said.ends_with(&format!(" UTC says, {IT_HAD}")), "{said}");
+
+    // The record that was begun with this command is lost, too: the Event is about the one before it.
+    let adopted = bob.happened.iter().find(|event| event.adopts()).unwrap().clone();
+    fake.wait(30);
+    fake.lease = None;
+    let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    let first = ClusterEvent { at: fake.now - Duration::from_secs(30), ..*reported(&fake, deleted) };
+    eve.engine.observe(Event::Cluster(Box::new(first)), fake.now);
+    let mut later = reported(&fake, &adopted);
+    later.reported_by.as_mut().unwrap().event = "agent.2".into();
+    eve.engine.observe(Event::Cluster(later), fake.now);
+    let said = eve.ask(&mut fake, Command::Adopt).unwrap();
+    assert!(said.ends_with("; which limits it had is not known"), "{said}");
 }
 
 /// The Event by which another process tells this.

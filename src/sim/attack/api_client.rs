@@ -288,11 +288,12 @@ fn change_daemon_set(object: &mut Object, patch: &DaemonSetPatch) {
 }
 
 fn fill_lease(object: &mut Object, write: &LeaseWrite, record: Option<&str>) {
-    if object.meta.annotations.get(RECORD).map(|text| &**text) != record {
+    let keeps = |is_none: bool| is_none && write.keeps_unreadable;
+    if object.meta.annotations.get(RECORD).map(|text| &**text) != record && !keeps(record.is_none()) {
         object.meta.set_annotation(RECORD, record);
     }
     let prewarm = write.prewarm.as_ref().and_then(|prewarm| serde_json::to_string(prewarm).ok());
-    if object.meta.annotations.get(PREWARM).map(|text| &**text) != prewarm.as_deref() {
+    if object.meta.annotations.get(PREWARM).map(|text| &**text) != prewarm.as_deref() && !keeps(prewarm.is_none()) {
         object.meta.set_annotation(PREWARM, prewarm.as_deref());
     }
     let pace = pace_text(&write.pace);

@@ -542,9 +542,9 @@ impl<'a> Run<'a> {
             .and_then(|lease| lease.lease_fact())
             .is_some_and(|lease| lease.record.is_err() || lease.prewarm.is_err())
         {
-            // The operator deletes an unreadable record by hand, as the console advises.
-            edit_lease(LeaseEdit::Delete, &mut self.world);
-            self.observer.record_is_lost(now);
+            // The operator begins a record anew in the place of the unreadable one, as the console advises.
+            let refused = self.ask(0, &Command::Adopt).err();
+            self.note(|| format!("operator: adopts in the place of an unreadable record {refused:?}"));
             return;
         }
         let Some(console) = &mut self.consoles[0] else { return };

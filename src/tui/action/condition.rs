@@ -4,7 +4,7 @@ use crate::driver::DrivenBy;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::prewarm::PrewarmView;
-use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::dialog::form::{NO_OTHER_REVISION, Undo};
 use crate::tui::model::Model;
 use crate::tui::revisions::text::RevisionText;
@@ -56,7 +56,7 @@ pub(super) fn has_work(model: &Model) -> Result<(), String> {
     let drives = driving(model).is_ok();
     rollout_says(model, |snapshot| {
         let loading = snapshot.phase == Phase::Loading;
-        let is_missing = snapshot.alarms.contains(&Alarm::RecordMissing);
+        let is_missing = snapshot.lacks_its_record();
         let recorded = snapshot.started_at.is_some()
             || snapshot.adopted && snapshot.phase != Phase::Idle && !is_missing
             || snapshot.prewarm.is_some();
@@ -89,7 +89,7 @@ pub(crate) fn is_paused(model: &Model) -> bool {
 pub(super) fn stopped(model: &Model) -> Result<(), String> {
     rollout_says(model, |snapshot| {
         let stopped = matches!(snapshot.phase, Phase::Paused(_) | Phase::Halted);
-        let is_missing = snapshot.alarms.contains(&Alarm::RecordMissing);
+        let is_missing = snapshot.lacks_its_record();
         if is_missing && !stopped {
             return Some(
                 "no record is left, nor whether it was paused or halted: L sets its limits, which begins a new one",

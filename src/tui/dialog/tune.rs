@@ -82,10 +82,9 @@ impl TuneForm {
             rows: Setting::ALL.iter().map(row).collect(),
             chosen: 0,
             confirms: snapshot.limits_are_lost(),
-            begins: snapshot
-                .alarms
-                .iter()
-                .any(|alarm| matches!(alarm, Alarm::RecordMissing | Alarm::ForeignRecord { .. })),
+            begins: snapshot.alarms.iter().any(|alarm| {
+                matches!(alarm, Alarm::RecordMissing | Alarm::RecordUnreadable { .. } | Alarm::ForeignRecord { .. })
+            }),
             fresh: true,
         };
         for change in changes.split_whitespace() {

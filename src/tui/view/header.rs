@@ -30,7 +30,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use self::attention::{
-    alarms, clocks, gitops_owner, lease_deleted, next_keys, paused_briefly, taken_over, trouble, unseen,
+    alarms, clocks, gitops_owner, next_keys, paused_briefly, record_lost, taken_over, trouble, unseen,
 };
 pub(super) use self::attention::{blocker, group, keys_in_words};
 use self::identity::identity;
@@ -40,7 +40,6 @@ use super::{RenderContext, Shape};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::Direction;
 use crate::engine::model::time::Timestamp;
-use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::action::ActionId;
@@ -78,7 +77,7 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
             return vec![identity(ctx, page, Some(shown), cells), folded(ctx, page, shown, cells, reason.is_some())];
         }
         let mut below: Vec<Line<'static>> =
-            taken_over(ctx, shown, cells).or_else(|| lease_deleted(ctx, shown, cells)).into_iter().collect();
+            taken_over(ctx, shown, cells).or_else(|| record_lost(ctx, shown, cells)).into_iter().collect();
         below.extend(alarms(ctx, shape, snapshot, cells).into_iter().take(if area.height < 12 { 1 } else { 2 }));
         below.extend(paused_briefly(ctx, snapshot, cells, if area.height < 12 { 1 } else { 2 }));
         // If no other text is shown: why the rollout stands still and what moves it; on a screen without a row to spare the
@@ -119,7 +118,7 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
     lines.push(change(ctx, shown, cells));
     lines.push(progress(ctx, page, shown, cells));
     lines.extend(budget(ctx, page, shown, cells));
-    lines.extend(taken_over(ctx, shown, cells).or_else(|| lease_deleted(ctx, shown, cells)));
+    lines.extend(taken_over(ctx, shown, cells).or_else(|| record_lost(ctx, shown, cells)));
     lines.extend(blocker(ctx, shown, cells, if area.height < 32 { 2 } else { 4 }));
     lines.extend(prewarm::stands(ctx, page, shown, cells));
     lines.extend(gitops_owner(ctx, snapshot, cells));
@@ -147,7 +146,7 @@ fn loading(ctx: &RenderContext<'_>, page: &RolloutPage) -> Line<'static> {
 /// Whether rolldeck knows of a rollout under way, or of one that its controller began and a pause took over: in both cases a
 /// plan holds its nodes.
 fn recorded(snapshot: &Snapshot) -> bool {
-    let is_missing = snapshot.alarms.contains(&Alarm::RecordMissing);
+    let is_missing = snapshot.lacks_its_record();
     snapshot.started_at.is_some() || (snapshot.adopted && snapshot.has_change() && !is_missing)
 }
 

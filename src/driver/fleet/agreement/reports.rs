@@ -155,6 +155,18 @@ fn that_no_record_is_left_is_told_as_on_the_page() {
     fake.deleted.clone().iter().for_each(|node| fake.crash(node));
     assert_eq!(listed_row(&fake).standing(), "no record is left, 2 unavailable");
 
+    // A record that cannot be read is told as such, too.
+    let mut unreadable = FakeCluster::rolling(10, 2);
+    let mut ada = FakeConsole::open(&unreadable, "ada");
+    ada.set_image(&mut unreadable, "agent:v2");
+    unreadable.lease.as_mut().unwrap().record = Err("annotation: key must be a string".into());
+    let row = listed_row(&unreadable);
+    assert_eq!(
+        (row.state.clone(), row.standing().as_str()),
+        (FleetState::RecordUnreadable, "its record cannot be read")
+    );
+    assert!(row.state.rank() < FleetState::Degraded(1).rank());
+
     // Before the Leases are listed, and where they may not be seen, it is not known.
     let mut list = KnownFleet::default();
     list.daemonsets.insert(("edge".into(), "agent".into()), daemonset_of(&fake));

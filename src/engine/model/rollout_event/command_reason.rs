@@ -6,7 +6,7 @@ use crate::engine::model::with_all::with_all;
 
 with_all! {
 /// The reason of an Event that reports a command; see [`RolloutEvent::reason`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) enum CommandReason {
     Adopted,
     ImageSet,
@@ -73,6 +73,11 @@ impl CommandReason {
             | Self::Driven
             | Self::DriverLeft => false,
         }
+    }
+
+    /// Whether there is a record once the command is carried out.
+    pub(super) fn writes_the_record(self) -> bool {
+        self == Self::Adopted || (self.moves_the_rollout() && self != Self::Released)
     }
 
     /// Whether the command changes where the rollout goes or stands.

@@ -198,6 +198,15 @@ impl fmt::Display for RolloutEventKind {
                 "the Lease was deleted, and with it what was asked for: partition, budgets and gates; nothing more is started until somebody \
                  asks again",
             ),
+            Self::RecordRemoved => f.write_str(
+                "the record was taken off the Lease, and with it what was asked for: partition, budgets and gates; nothing more is started until \
+                 somebody asks again",
+            ),
+            Self::RecordUnreadable { why } => write!(
+                f,
+                "the rollout's record cannot be read any more ({why}), so what was asked for is not known; nothing more is started until a record \
+                 is begun anew"
+            ),
             Self::DriverSilent { holder } => {
                 write!(f, "nobody drives any more: {holder} has stopped renewing its lease")
             }

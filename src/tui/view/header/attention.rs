@@ -8,6 +8,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::gitops_owner::RevertTrigger;
 use crate::engine::model::person_of;
+use crate::engine::model::rollout_event::RolloutEventKind;
 use crate::engine::report::guidance::Guidance;
 use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Alarm;
@@ -161,21 +162,26 @@ fn warned(ctx: &RenderContext<'_>, lines: Vec<String>) -> Vec<Line<'static>> {
     lines.into_iter().map(|line| Line::from(vec![Span::raw(" "), ctx.span(line, ThemeRole::Warn)])).collect()
 }
 
-/// Somebody deleted the Lease by which this console drove: that it drives no more, and the keys that lead to driving again. Who
-/// deleted it is in no watch.
-pub(super) fn lease_deleted(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Option<Line<'static>> {
-    let at = notify::lease_deleted(&shown.snapshot)?;
+/// Somebody deleted the Lease by which this console drove, or took its record off or made that unreadable: that it drives no more, and the keys
+/// that lead to driving again. Who did it is in no watch.
+pub(super) fn record_lost(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Option<Line<'static>> {
+    let event = notify::record_lost(&shown.snapshot)?;
+    let lost = match event.kind {
+        RolloutEventKind::RecordRemoved => "Record taken off the Lease",
+        RolloutEventKind::RecordUnreadable { .. } => "Record made unreadable",
+        _ => "Lease deleted",
+    };
     let arm = if ctx.model.armed_for().is_none() { arm_first() } else { String::new() };
     let (tune, drive) = (ActionId::Tune.key(), ActionId::Drive.key());
-    let remedy = match shown.snapshot.alarms.contains(&Alarm::RecordMissing) {
+    let remedy = match shown.snapshot.lacks_its_record() {
         true => format!("{arm}{tune} begins a new record, then {drive} drives"),
         false => format!("{arm}{} begins a new rollout", ActionId::Image.key()),
     };
-    let ago = ctx.age(shown, at);
+    let ago = ctx.age(shown, event.at);
     let texts = [
-        format!("Lease deleted {ago} ago, by whom is not known; this console does not drive any more   {remedy}"),
-        format!("Lease deleted {ago} ago: this console drives no more   {remedy}"),
-        format!("Lease deleted {ago} ago; drives no more"),
+        format!("{lost} {ago} ago, by whom is not known; this console does not drive any more   {remedy}"),
+        format!("{lost} {ago} ago: this console drives no more   {remedy}"),
+        format!("{lost} {ago} ago; drives no more"),
     ];
     let room = cells.saturating_sub(2);
     let [full, short, least] = texts;
@@ -379,7 +385,6 @@ fn key_does_in_few_cells(remedy: Remedy) -> String {
         Remedy::RestoreOnDelete => "sets OnDelete again at once".to_owned(),
         Remedy::ReleaseEarly => "releases all the same".to_owned(),
         Remedy::RaiseBudget { to } => format!("budget: max-unavailable {to}"),
-        Remedy::DropUnreadableRecord => "releases, or a newer rolldeck".to_owned(),
         remedy => key_does(remedy),
     }
 }
@@ -399,7 +404,7 @@ fn key_does(remedy: Remedy) -> String {
         Remedy::ReleaseEarly => "releases all the same; it goes on by itself once they fit",
         Remedy::RecordAnew => "sets its limits, which begins a new record",
         Remedy::SetLimits { .. } => "sets or confirms its limits",
-        Remedy::DropUnreadableRecord => "releases; or use the rolldeck that wrote it",
+        Remedy::DropUnreadableRecord => "drops it and hands it back",
         Remedy::DropForeignRecord => "drops the old record",
         Remedy::StepForRevision => "lets a node be updated",
         Remedy::Release => "hands it back",

@@ -390,7 +390,7 @@ pub(super) fn budget(
             words.push(vec![ctx.span(text, ThemeRole::Title)]);
         }
     }
-    if snapshot.alarms.contains(&Alarm::RecordMissing) {
+    if snapshot.lacks_its_record() {
         let begins = format!("a new record begins with partition {}", snapshot.plan.keep);
         words.push(vec![ctx.span(begins, ThemeRole::Muted)]);
     }
