@@ -13,6 +13,9 @@
 //! action, to cancel, and back. The arrows move through the lines of a form. A probable mistake, such as a selector that
 //! matches no node, is confirmed like a serious command.
 //!
+//! What is confirmed is what was read: if others change what an open dialog lets happen, it says so, and the next enter only acknowledges that. The
+//! same holds while the preview is asked for again.
+//!
 //! Before the preview has arrived only a pause and the end of driving can be confirmed, because they take nothing down.
 
 pub(crate) mod budget;
@@ -20,6 +23,7 @@ mod drift;
 mod field;
 pub(crate) mod form;
 pub(crate) mod image;
+mod meanwhile;
 mod preview_inputs;
 pub(crate) mod prewarm;
 mod selector;
@@ -33,6 +37,7 @@ pub(crate) use self::drift::DriftChoice;
 use self::field::Handled;
 pub(crate) use self::form::{AdoptForm, Form, StepForm, Undo, is_safety};
 pub(crate) use self::image::{ImageForm, OfferedImage, known_images};
+use self::meanwhile::Read;
 use self::preview_inputs::PreviewInputs;
 pub(crate) use self::prewarm::PrewarmForm;
 pub(crate) use self::selector::Canary;
@@ -87,6 +92,12 @@ pub(crate) struct Dialog {
     replaced_refusal: bool,
     /// The state on which the last answer depends, as of the question.
     preview_inputs: Option<PreviewInputs>,
+    /// What an operator was shown first, or has acknowledged since.
+    read: Option<Read>,
+    /// What the present preview lets happen that is not what was read; empty if nothing.
+    pub(crate) meanwhile: Vec<String>,
+    /// It was acknowledged.
+    is_acknowledged: bool,
 }
 
 /// The knowledge about what the command would do.
@@ -142,6 +153,9 @@ impl Dialog {
             again: None,
             replaced_refusal: false,
             preview_inputs: None,
+            read: None,
+            meanwhile: Vec::new(),
+            is_acknowledged: false,
         }
     }
 
@@ -187,6 +201,7 @@ impl Dialog {
             Ok(preview) => PreviewState::Preview(Box::new(preview)),
             Err(why) => PreviewState::Refused(why),
         };
+        self.compare(first);
         if first && !self.moved && !self.form.has_fields() {
             self.focus = self.safe_focus();
         }
@@ -194,6 +209,65 @@ impl Dialog {
         if before.is_some() && self.danger() > before && self.focus == Focus::Go {
             self.focus = self.safe_focus();
         }
+    }
+
+    /// Compares the preview that has arrived with what was read. The `first` answer to a question of the operator's own is what is read.
+    fn compare(&mut self, first: bool) {
+        if first {
+            (self.read, self.is_acknowledged) = (None, false);
+            self.meanwhile.clear();
+        }
+        let (PreviewState::Preview(preview), Some(danger)) = (&self.answer, self.danger()) else { return };
+        let Some(inputs) = self.preview_inputs.clone() else { return };
+        let now = Read::of(preview, danger, inputs);
+        match &self.read {
+            None => self.read = Some(now),
+            Some(read) => {
+                let changed = read.changed_to(&now, &self.form);
+                if changed.is_empty() && self.is_acknowledged {
+                    return;
+                }
+                self.is_acknowledged = false;
+                self.meanwhile = changed;
+            }
+        }
+    }
+
+    /// Notes that what the dialog shows now was looked at.
+    fn acknowledge(&mut self) {
+        if let (PreviewState::Preview(preview), Some(danger), Some(inputs)) =
+            (&self.answer, self.danger(), self.preview_inputs.clone())
+        {
+            self.read = Some(Read::of(preview, danger, inputs));
+            self.is_acknowledged = true;
+        }
+    }
+
+    /// The reason why this enter must not confirm: what it would do is not what was read, or is not known.
+    fn is_unread(&mut self) -> Option<&'static str> {
+        if !self.waits() || self.focus == Focus::Cancel || !matches!(self.answer, PreviewState::Preview(_)) {
+            return None;
+        }
+        if self.again.is_some() {
+            return Some("something has changed: it is being asked what it would do now");
+        }
+        if self.meanwhile.is_empty() || self.is_acknowledged {
+            return None;
+        }
+        self.acknowledge();
+        Some("it has changed meanwhile: look at what it would do, then press enter again")
+    }
+
+    /// The command to give: what the preview shows, if that is known more exactly than the form has it.
+    ///
+    /// # Errors
+    /// Says what is missing or wrong in the form.
+    pub(crate) fn confirmed_command(&self, snapshot: &Snapshot) -> Result<Command, String> {
+        let command = self.command(snapshot)?;
+        Ok(match &self.answer {
+            PreviewState::Preview(preview) => preview.pinned.clone().unwrap_or(command),
+            _ => command,
+        })
     }
 
     /// Whether the answer may no longer hold and the question was not asked again since: the answer was a refusal, or others
@@ -310,6 +384,11 @@ impl Dialog {
         let unread = std::mem::take(&mut self.replaced_refusal) && self.waits();
         if unread && key.code == KeyCode::Enter && self.focus != Focus::Cancel {
             return DialogEvent::NotYet("it is not refused any more: look at what it would do, then press enter again");
+        }
+        if key.code == KeyCode::Enter
+            && let Some(why) = self.is_unread()
+        {
+            return DialogEvent::NotYet(why);
         }
         match self.focus {
             Focus::Form => self.form_key(key, snapshot),

@@ -20,6 +20,7 @@ mod identity;
 mod keys;
 mod last_lines;
 mod list_marks;
+mod meanwhile;
 mod messages;
 mod navigation;
 mod node_list;

@@ -107,6 +107,8 @@ impl<'a> PreviewJson<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
     use crate::engine::model::danger::Danger;
 
     #[test]
@@ -125,6 +127,8 @@ mod tests {
             danger: Danger::None,
             halted_before: None,
             lifts_pause: None,
+            accepts: Arc::default(),
+            pinned: None,
         };
         let image = |from: &str, to: &str| {
             image_warnings(&preview(change("containers[agent].image", from, to))).collect::<Vec<_>>()

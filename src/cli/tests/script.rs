@@ -272,6 +272,8 @@ impl Script {
                 danger: self.danger,
                 halted_before: self.halted_before.clone(),
                 lifts_pause: self.lifts_pause.clone(),
+                accepts: Arc::default(),
+                pinned: None,
             }),
         }
     }

@@ -110,6 +110,17 @@ impl Engine {
         self.is_halted(&self.intent())
     }
 
+    /// The failed nodes that `command` accepts.
+    pub(super) fn accepted_by(&self, command: &Command) -> Vec<Str> {
+        match command {
+            Command::Resume if self.resumes_past_a_halt() => {
+                let failures = self.failures().into_iter().filter(|(_, cause)| cause != WELL);
+                failures.map(|(node, _)| node).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The lines of a preview on what a resume accepts.
     pub(super) fn accepted_in_words(&self) -> Vec<String> {
         match self.progress.halt.as_ref().filter(|_| self.resumes_past_a_halt()) {

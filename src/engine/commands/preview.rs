@@ -9,7 +9,7 @@ use crate::engine::assess::rows::Assessment;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Refusal};
+use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Refusal, Step};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
@@ -197,6 +197,13 @@ impl Engine {
                 .collect(),
             halted_before,
             lifts_pause: self.lifts_pause(command, &intent),
+            accepts: self.accepted_by(command).into(),
+            pinned: match (command, resolved.edits.as_slice()) {
+                (Command::Step(Step::Next | Step::Back), [Edit::Partition(partition)]) => {
+                    Some(Command::Step(Step::Partition(*partition)))
+                }
+                _ => None,
+            },
             calls: self.calls_in_words(command, &resolved, &nodes, &limits, now),
             nodes: nodes.into(),
             danger: resolved.danger.max(placement.danger()).max(

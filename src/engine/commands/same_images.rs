@@ -63,6 +63,8 @@ impl Engine {
             danger: resolved.danger,
             halted_before: None,
             lifts_pause: None,
+            accepts: Arc::default(),
+            pinned: None,
         }
     }
 }

@@ -232,6 +232,11 @@ pub struct Preview {
     /// The pause by a person that the command lifts beside its own purpose, and that has to be agreed to: anybody's pause if the image
     /// changes, somebody else's if the rollout is rolled back.
     pub lifts_pause: Option<Paused>,
+    /// The failed nodes that the command accepts.
+    pub accepts: Arc<[Str]>,
+    /// The command with the number in it to which it was resolved, if that number follows from the state of the rollout: who confirms this one
+    /// gets what this preview shows, whatever others have changed meanwhile.
+    pub pinned: Option<Command>,
 }
 
 /// Why a command was refused. Nothing was changed.

@@ -17,6 +17,11 @@ pub(crate) struct PreviewInputs {
     strategy: StrategyKind,
     allowed: u32,
     max_unavailable: u32,
+    max_pulling: u32,
+    target: Option<Str>,
+    /// The change that is rolled out, in words.
+    change: String,
+    is_paused: bool,
     counts: Counts,
 }
 
@@ -36,7 +41,43 @@ impl PreviewInputs {
             strategy: snapshot.strategy,
             allowed: snapshot.plan.allowed,
             max_unavailable: snapshot.budget.max_unavailable,
+            max_pulling: snapshot.budget.max_pulling,
+            target: snapshot.to.as_ref().map(|revision| revision.hash.clone()),
+            change: snapshot.change().to_string(),
+            is_paused: matches!(snapshot.phase, Phase::Paused(_)),
             counts: snapshot.counts,
         }
+    }
+
+    /// What lets more or something else happen in the state `now`, whatever the command. `counts_allowed`: so does the number of nodes that
+    /// may be updated.
+    pub(crate) fn changed_to(&self, now: &Self, counts_allowed: bool) -> Vec<String> {
+        let mut changed = Vec::new();
+        if self.target != now.target {
+            changed.push(match self.change == now.change {
+                true => "another revision is rolled out".to_owned(),
+                false => format!("what is rolled out is {} (it was {})", now.change, self.change),
+            });
+        } else if self.direction != now.direction {
+            changed.push(match now.direction {
+                Direction::Back => "it is rolled back by now".to_owned(),
+                Direction::Forward => "it is not rolled back any more".to_owned(),
+            });
+        }
+        if self.is_paused && !now.is_paused {
+            changed.push("it is not paused any more".to_owned());
+        }
+        if counts_allowed && now.allowed > self.allowed {
+            changed.push(format!("{} nodes may be updated (it was {})", now.allowed, self.allowed));
+        }
+        for (is, was, words) in [
+            (now.max_unavailable, self.max_unavailable, "may be down at once"),
+            (now.max_pulling, self.max_pulling, "may pull at once"),
+        ] {
+            if is > was {
+                changed.push(format!("{is} {words} (it was {was})"));
+            }
+        }
+        changed
     }
 }

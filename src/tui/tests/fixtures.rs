@@ -509,6 +509,8 @@ pub(super) fn adoption() -> Preview {
         danger: Danger::Bounded,
         halted_before: None,
         lifts_pause: None,
+        accepts: Default::default(),
+        pinned: None,
     }
 }
 
@@ -527,6 +529,8 @@ pub(super) fn preview(danger: Danger) -> Preview {
         danger,
         halted_before: None,
         lifts_pause: None,
+        accepts: Default::default(),
+        pinned: None,
     }
 }
 

@@ -176,6 +176,8 @@ fn preview() -> Preview {
         danger: Danger::Bounded,
         halted_before: None,
         lifts_pause: None,
+        accepts: Default::default(),
+        pinned: None,
     }
 }
 

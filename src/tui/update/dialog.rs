@@ -55,7 +55,7 @@ fn confirm(model: &mut Model) -> Vec<ConsoleEffect> {
     }
     let page = model.rollouts.iter().find(|page| page.target == dialog.target);
     let Some(snapshot) = page.and_then(|page| page.snapshot()) else { return Vec::new() };
-    let Ok(command) = dialog.command(snapshot) else { return Vec::new() };
+    let Ok(command) = dialog.confirmed_command(snapshot) else { return Vec::new() };
     let target = dialog.target.clone();
     let title = match &dialog.answer {
         PreviewState::Preview(preview) => preview.title.clone(),

@@ -432,6 +432,10 @@ fn fill(body: &mut DialogBody<'_>, dialog: &Dialog, page: Option<&RolloutPage>) 
     }
     body.gap();
     (body.answer_line, body.asks) = (body.lines.len(), true);
+    if !dialog.meanwhile.is_empty() {
+        let changed = dialog.meanwhile.join("; ");
+        body.say(&format!("{} changed meanwhile: {changed}", ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
+    }
     if dialog.danger() == Some(Danger::ExceedsBudget) {
         body.say("This can take down more nodes than the budget allows.", ThemeRole::Bad);
     }
