@@ -136,6 +136,9 @@ impl Engine {
         }
         if let Some(holder) = self.lock.living_other(now).filter(|_| resolved.drive && !takes_over) {
             effects.push(match self.lock.view(now) {
+                _ if self.lock.record_error().is_some() => format!(
+                    "{holder} drove last: its lease has to run out first. If it renews that, it may be able to read the record, and this is not done."
+                ),
                 DriverView::Unconfirmed { .. } => {
                     let next = match (self.config().role, resolved.needs) {
                         (Role::OneShot, Needs::Changed | Needs::Released | Needs::Adopted | Needs::Braked) => {

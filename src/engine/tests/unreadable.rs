@@ -155,6 +155,12 @@ fn a_record_that_its_holder_may_be_able_to_read_is_not_replaced() {
     garble(&mut fake);
     let mut bob = FakeConsole::open_as(&fake, "bob", Role::OneShot);
     // Nobody knows yet whether ada lives: her lease has to run out.
+    let preview = bob.engine.preview(&Command::Adopt, fake.now).unwrap();
+    assert!(
+        preview.effects.iter().any(|line| line.contains("its lease has to run out first")),
+        "{:?}",
+        preview.effects
+    );
     bob.ask(&mut fake, Command::Adopt).unwrap_err();
     assert!(fake.lease.as_ref().unwrap().record.is_err());
     fake.lease.as_mut().unwrap().renewed_at = Some(fake.now);
