@@ -263,45 +263,58 @@ pub fn load(named: Option<&Path>) -> Result<ConfigFile, ConfigError> {
     };
     match std::fs::read_to_string(&path) {
         Ok(text) => {
-            let values =
-                parse(&text).map_err(|(line, why)| ConfigError(format!("{}:{line}: {why}", path.display())))?;
+            let values = parse(&text).map_err(|wrong| {
+                let lines = wrong.iter().map(|(line, why)| format!("{}:{line}: {why}", path.display()));
+                ConfigError(lines.collect::<Vec<_>>().join("\n"))
+            })?;
             Ok(ConfigFile { path: Some(path), exists: true, values })
         }
         Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
             Ok(ConfigFile { path: Some(path), exists: false, values: ConfigValues::default() })
         }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(ConfigError(format!(
+            "there is no file {}; `rolldeck config --reference` prints one to begin with, and without `--config` the usual one is read",
+            path.display()
+        ))),
         Err(error) => Err(ConfigError(format!("reading the configuration {}: {error}", path.display()))),
     }
 }
 
-/// Reads a file's text; an error comes with its line, counted from 1.
-fn parse(text: &str) -> Result<ConfigValues, (usize, String)> {
+/// Reads a file's text. Whatever is wrong comes with its line, counted from 1, in the order of the file.
+fn parse(text: &str) -> Result<ConfigValues, Vec<(usize, String)>> {
     let line = |span: Range<usize>| 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count();
-    let document = DeTable::parse(text)
-        .map_err(|error| (error.span().map_or(1, &line), error.message().lines().collect::<Vec<_>>().join(" ")))?;
+    let document = DeTable::parse(text).map_err(|error| {
+        vec![(error.span().map_or(1, &line), error.message().lines().collect::<Vec<_>>().join(" "))]
+    })?;
     let mut values = ConfigValues::default();
+    let mut wrong = Vec::new();
     for (key, value) in document.get_ref() {
         let at = line(key.span());
-        if key.get_ref() == defaults::TABLE {
-            let read = defaults::read(value.get_ref());
-            values.defaults = read.map_err(|(span, why)| (span.map_or(at, &line), why))?;
-            continue;
-        }
-        let place = |(span, why): (Option<Range<usize>>, String)| (span.map_or(at, &line), why);
-        if key.get_ref() == tables::KEYS {
-            values.keys = tables::keys(value.get_ref(), line).map_err(place)?;
-            continue;
-        }
-        if key.get_ref() == tables::BOOKMARKS {
-            values.bookmarks = tables::bookmarks(value.get_ref()).map_err(place)?;
-            continue;
-        }
-        read_key(key.get_ref(), value.get_ref(), &mut values).map_err(|why| (at, why))?;
         if key.get_ref() == ConfigKey::Theme.name() {
             values.theme_line = Some(at);
         }
+        if let Err((span, why)) = read_entry(key.get_ref(), value.get_ref(), &line, &mut values) {
+            wrong.push((span.map_or(at, &line), why));
+        }
     }
-    Ok(values)
+    wrong.sort();
+    if wrong.is_empty() { Ok(values) } else { Err(wrong) }
+}
+
+/// Reads a setting, or a table; `line` counts lines.
+fn read_entry(
+    name: &str,
+    value: &DeValue<'_>,
+    line: impl Fn(Range<usize>) -> usize,
+    values: &mut ConfigValues,
+) -> Result<(), (Option<Range<usize>>, String)> {
+    match name {
+        defaults::TABLE => values.defaults = defaults::read(value)?,
+        tables::KEYS => values.keys = tables::keys(value, line)?,
+        tables::BOOKMARKS => values.bookmarks = tables::bookmarks(value)?,
+        name => read_key(name, value, values).map_err(|why| (None, why))?,
+    }
+    Ok(())
 }
 
 fn read_key(name: &str, value: &DeValue<'_>, values: &mut ConfigValues) -> Result<(), String> {
@@ -313,6 +326,9 @@ fn read_key(name: &str, value: &DeValue<'_>, values: &mut ConfigValues) -> Resul
             defaults::TABLE,
             defaults::TABLE
         )),
+        None if CALLS.contains(&name) => {
+            Err(format!("there is no setting `{name}`: write `{} = [\"{name}\"]`", ConfigKey::Notify.name()))
+        }
         None => {
             let tables = [defaults::TABLE, tables::KEYS, tables::BOOKMARKS];
             let known: Vec<&str> = ConfigKey::ALL.into_iter().map(ConfigKey::name).chain(tables).collect();
@@ -440,7 +456,7 @@ mod tests {
             ("[bookmarks]\n\n\"a b\" = \"x\"", 3, "a name has no blanks"),
             ("[bookmarks]\na = 3", 2, "`a` is a filter in quotes"),
         ] {
-            let (at, said) = parse(text).unwrap_err();
+            let (at, said) = parse(text).unwrap_err().remove(0);
             assert_eq!(at, line, "{text:?}: {said}");
             assert!(said.contains(why), "{text:?}: {said}");
         }
@@ -458,9 +474,18 @@ mod tests {
     fn a_file_that_was_named_has_to_be_there() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("mine.toml");
-        assert!(load(Some(&file)).unwrap_err().to_string().contains("mine.toml"));
-        std::fs::write(&file, "theme = \"light\"\nbell = true").unwrap();
         let said = load(Some(&file)).unwrap_err().to_string();
-        assert!(said.contains("mine.toml:2: there is no setting `bell`"), "{said}");
+        assert!(
+            said.contains("there is no file ") && said.contains("mine.toml; `rolldeck config --reference`"),
+            "{said}"
+        );
+        std::fs::write(&file, "theme = \"light\"\nbell = true\n[defaults]\nsoka = 3\n[bookmarks]\na = 3").unwrap();
+        let said = load(Some(&file)).unwrap_err().to_string();
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines[0].ends_with("mine.toml:2: there is no setting `bell`: write `notify = [\"bell\"]`"), "{said}");
+        assert!(
+            lines[1].contains("mine.toml:4: ") && lines[2].contains("mine.toml:6: "),
+            "all, in their order: {said}"
+        );
     }
 }

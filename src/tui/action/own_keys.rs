@@ -13,7 +13,8 @@ use crate::tui::key_map::KeyMap;
 use crate::tui::words::meant;
 
 /// Keys that a user cannot reassign: they lead out of every screen.
-const FIXED: [Key; 4] = [Key::plain(KeyCode::Esc), Key::plain(KeyCode::Enter), Key::ctrl('c'), Key::ctrl('z')];
+const FIXED: [Key; 5] =
+    [Key::plain(KeyCode::Esc), Key::plain(KeyCode::Enter), Key::ctrl('c'), Key::ctrl('z'), Key::char('q')];
 
 /// Reads the keys of the configuration file; each comes with the place where the file sets it.
 ///
@@ -100,6 +101,7 @@ mod tests {
             (vec![("pause", "ctrl-p")], "config.toml:1: `ctrl-p` cannot be given to `pause`, which writes"),
             (vec![("write", "a")], "config.toml:1: `a` cannot be given to `write`, which writes"),
             (vec![("map", "esc")], "config.toml:1: `esc` cannot be given to `map`: it leads out of everything"),
+            (vec![("map", "q")], "config.toml:1: `q` cannot be given to `map`: it leads out of everything"),
             (vec![("theme", "F2"), ("help", "F2")], "config.toml:2: `F2` is given to both `theme` and `help`"),
         ] {
             let said = given(&choices).map(|_| ()).unwrap_err();
