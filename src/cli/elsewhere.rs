@@ -5,6 +5,7 @@
 //! Hint: there is one in namespace `factory`: `-n factory`
 //! ```
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,20 @@ pub(crate) async fn hinted(session: &dyn Session, namespace: &str, name: &str, e
         Some(hint) => error.hinted_first(hint),
         None => error,
     }
+}
+
+/// Where there are DaemonSets, if `empty`, a namespace, has none: ``did you mean `factory`?``, or the namespaces that have some. `None` if that cannot
+/// be seen in time, or no namespace has one.
+pub(crate) async fn namespaces(session: &dyn Session, empty: &str) -> Option<String> {
+    let fleet = tokio::time::timeout(LOOK, listed(session, None)).await.ok().flatten()?;
+    let names: BTreeSet<&str> = fleet.rows.iter().map(|row| &*row.namespace).collect();
+    if let Some(near) = nearest(empty, names.iter().copied()) {
+        return Some(format!("did you mean `{near}`?"));
+    }
+    let named: Vec<&str> = names.iter().copied().take(NAMED).collect();
+    let more = names.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!named.is_empty()).then(|| format!("there are some in {}{more}", named.join(", ")))
 }
 
 /// All DaemonSets of one namespace or of all; `None` if they may not be listed.

@@ -140,6 +140,21 @@ pub(super) fn no_dry_run(command: &mut Command, line: &[OsString], refused: &Err
     Some(command.find_subcommand_mut(name)?.error(ErrorKind::UnknownArgument, why))
 }
 
+/// The error for a flag of the console at a command, which has none: clap would suggest it as a value.
+pub(super) fn flag_of_the_console(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
+        (refused.kind(), refused.get(ContextKind::InvalidArg))
+    else {
+        return None;
+    };
+    let flag = word.split('=').next().unwrap_or(word);
+    let long = flag.strip_prefix("--")?;
+    command.get_arguments().find(|arg| arg.get_long() == Some(long) && !arg.is_global_set())?;
+    let name = line.iter().filter_map(|word| word.to_str()).find(|word| command.find_subcommand(word).is_some())?;
+    let why = format!("`{name}` has no `{flag}`: it is for the console, as in `rolldeck {flag}`");
+    Some(command.find_subcommand_mut(name)?.error(ErrorKind::UnknownArgument, why))
+}
+
 /// The effect of each of these flags of `prewarm` on the running pre-warming. None of them can be combined with flags that choose images.
 const OF_WHAT_IS_PREWARMED: [(&str, &str); 4] = [
     ("--pause", "pause what is being pre-warmed"),

@@ -28,6 +28,7 @@ use self::recent::recent;
 use super::args::{OutputFormat, StatusArgs};
 use super::audit::unwritten;
 use super::change_feed::ChangeFeed;
+use super::elsewhere;
 use super::error::{CliError, CliErrorKind, Exit};
 use super::json::{self, NodeListing};
 use super::load::{self, LoadPlace};
@@ -463,7 +464,10 @@ pub(crate) async fn fleet(
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => output.value(&json::FleetJson::new(session.context(), &fleet))?,
         OutputFormat::Text if fleet.rows.is_empty() => output.line(match namespace {
-            Some(namespace) => format!("no DaemonSets in namespace {namespace}"),
+            Some(namespace) => match elsewhere::namespaces(session, namespace).await {
+                Some(others) => format!("no DaemonSets in namespace {namespace}: {others}"),
+                None => format!("no DaemonSets in namespace {namespace}"),
+            },
             None => "no DaemonSets".to_owned(),
         })?,
         OutputFormat::Text => {

@@ -531,3 +531,17 @@ async fn a_pod_that_starts_in_time_is_not_listed_as_trouble() {
     assert!(!in_time.contains("trouble"), "{in_time}");
     assert!(lost.contains("  trouble  1 not ready: ipc-020\n"), "{lost}");
 }
+
+/// A mistyped namespace looks like one where nothing runs.
+#[tokio::test]
+async fn an_empty_namespace_is_told_with_those_that_were_meant() {
+    for (namespace, said) in [
+        ("egde", "no DaemonSets in namespace egde: did you mean `edge`?\n"),
+        ("default", "no DaemonSets in namespace default: there are some in edge\n"),
+    ] {
+        let output = Script::of(rollout()).run(&format!("status -n {namespace}")).await;
+        assert_eq!((output.text.as_str(), output.code), (said, 0));
+    }
+    let hidden = Script::of(rollout()).hides_other_namespaces().run("status -n egde").await;
+    assert_eq!(hidden.text, "no DaemonSets in namespace egde\n");
+}
