@@ -10,8 +10,8 @@ use super::preview_inputs::PreviewInputs;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::danger::Danger;
+use crate::engine::model::quantity::counted;
 use crate::engine::model::template::diff::FieldChange;
-use crate::tui::words::count;
 
 /// The part of a preview that an operator agrees to.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Read {
         if self.title != now.title {
             changed.push(format!("{} (it was: {})", now.title, after_colon(&self.title)));
         } else if now.nodes > self.nodes && !takes_back {
-            changed.push(format!("{} would go (it was {})", count(u32_of(now.nodes), "node"), self.nodes));
+            changed.push(format!("{} would go (it was {})", counted(now.nodes, "node"), self.nodes));
         }
         let more: Vec<&str> =
             now.accepts.iter().filter(|node| !self.accepts.contains(node)).map(|node| &**node).collect();
@@ -82,8 +82,4 @@ fn after_colon(title: &str) -> &str {
 /// Times and numbers in a warning run on by themselves.
 fn without_digits(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_ascii_digit()).collect()
-}
-
-fn u32_of(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }
