@@ -19,6 +19,10 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     // A DaemonSet that surges has no budget of its own, so no Pod is deleted before an operator has set one.
     let lacks_budget = snapshot.surge.is_some() && snapshot.settings.budgets.max_unavailable.is_default();
     let budget = Tuning { max_unavailable: Some(Limit::At(IntOrPercent::Int(2))), ..Tuning::default() };
+    // A record is begun anew in the place of one that cannot be read.
+    if snapshot.unreadable_record().is_some() {
+        return Some(if lacks_budget { Command::Adopt.under(budget) } else { Command::Adopt });
+    }
     if let Some(revision) = good.filter(|_| goes_to_bad) {
         let undo = Command::Undo { to: revision.number };
         return Some(if lacks_budget { undo.under(budget) } else { undo });

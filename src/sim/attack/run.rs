@@ -537,16 +537,6 @@ impl<'a> Run<'a> {
             self.open(0);
             return;
         }
-        let lease = self.world.store().get(Kind::Lease, DAEMON_SET.0, &lease_name(DAEMON_SET.1));
-        if lease
-            .and_then(|lease| lease.lease_fact())
-            .is_some_and(|lease| lease.record.is_err() || lease.prewarm.is_err())
-        {
-            // The operator begins a record anew in the place of the unreadable one, as the console advises.
-            let refused = self.ask(0, &Command::Adopt).err();
-            self.note(|| format!("operator: adopts in the place of an unreadable record {refused:?}"));
-            return;
-        }
         let Some(console) = &mut self.consoles[0] else { return };
         let snapshot = console.snapshot(now);
         let Some(command) = next_move(&snapshot, &self.case.bad_images) else { return };
