@@ -28,6 +28,8 @@ use crate::engine::report::trouble::is_in_trouble;
 
 /// The time for which a node that was just updated stays pinned.
 const LINGERS: Duration = Duration::from_secs(5);
+/// The time for which a key still concerns the node that was current before, when another one has become the first.
+const READ_ANEW: Duration = Duration::from_secs(1);
 /// The most nodes that are pinned after their update: those that were updated last.
 const MOST_DONE: usize = 6;
 /// The most nodes of a kind that are pinned one by one while they are down, or while their Pod is not ready; if there are
@@ -58,6 +60,10 @@ pub(crate) struct NodeList {
     down: HashSet<Str>,
     /// The nodes that were just updated, and the instant at which this was seen, by the console's clock.
     just_done: HashMap<Str, Duration>,
+    /// The selected node, if it is pinned only because it is selected: neither it nor the rest moves before somebody moves the cursor.
+    kept: Option<Str>,
+    /// The node that is current while none is selected.
+    front: Option<Front>,
     /// The number of lines of the pinned part. It grows at once and shrinks seldom, so that the rest stays in place.
     pinned_lines: usize,
     /// The visible rows of the rest, while it is scrolled: they stay in place when rows above them appear and disappear.
@@ -66,6 +72,14 @@ pub(crate) struct NodeList {
     height: usize,
     /// The row that was selected when the typing of a filter began: a part of the filter may hide it although the whole filter does not.
     home: Option<RowKey>,
+}
+
+/// The node that is current while none is selected, and the one that was current before it.
+#[derive(Debug)]
+struct Front {
+    node: Str,
+    since: Duration,
+    before: Option<Str>,
 }
 
 /// The content of a row.
@@ -94,6 +108,8 @@ pub(crate) struct PartCounts {
     pub(crate) down: usize,
     pub(crate) moving: usize,
     pub(crate) just_done: usize,
+    /// The node that is pinned only because it is selected.
+    pub(crate) kept: usize,
     /// Outdated nodes, whatever they wait for.
     pub(crate) waiting: usize,
     /// Nodes at the target revision, without those that were just updated.
@@ -129,6 +145,7 @@ impl NodeList {
             _ => None,
         };
         let (mut trouble, mut moving, mut just_done) = (Vec::new(), Vec::new(), Vec::new());
+        let was_kept = self.kept.take();
         let mut groups: Vec<NodeGroup> = Vec::new();
         let mut counts = PartCounts::default();
         for (index, node) in (0u32..).zip(nodes) {
@@ -142,6 +159,12 @@ impl NodeList {
                     continue;
                 }
                 ListPart::JustDone => {
+                    just_done.push(index);
+                    continue;
+                }
+                ListPart::Rest(_) if self.stays(&node.name, was_kept.as_ref()) => {
+                    self.kept = Some(node.name.clone());
+                    counts.kept = 1;
                     just_done.push(index);
                     continue;
                 }
@@ -159,7 +182,8 @@ impl NodeList {
                 None => groups.push(NodeGroup { key, nodes: vec![index], is_open: true, sample: Vec::new() }),
             }
         }
-        (counts.trouble, counts.moving, counts.just_done) = (trouble.len(), moving.len(), just_done.len());
+        (counts.trouble, counts.moving) = (trouble.len(), moving.len());
+        counts.just_done = just_done.len() - counts.kept;
         // The sort is stable, so groups of one rank stay in the engine's order.
         groups.sort_by_key(|group| group.key.rank());
         let few = |group: &mut NodeGroup| group.key.is_pinned() && group.nodes.len() <= MOST_UNWELL;
@@ -210,6 +234,15 @@ impl NodeList {
         (self.groups, self.counts) = (groups, counts);
     }
 
+    /// Whether this node is selected and was pinned at the last arrangement: it stays where it is read, and what is below it stays in place.
+    fn stays(&self, name: &Str, was_kept: Option<&Str>) -> bool {
+        self.is_node_selected(name) && (was_kept == Some(name) || self.places.contains_key(name))
+    }
+
+    fn is_node_selected(&self, name: &Str) -> bool {
+        matches!(self.list.selected(), Some(RowKey::Node(selected)) if selected == name)
+    }
+
     /// Notes the nodes that were updated since the last arrangement, and forgets those of long ago.
     fn note_done(&mut self, nodes: &[Arc<NodeView>], now: Duration) {
         self.expire(now);
@@ -217,7 +250,8 @@ impl NodeList {
             return;
         }
         let is_done = |node: &&Arc<NodeView>| {
-            node.state == NodeState::Updated && self.places.contains_key(&node.name) && !self.down.contains(&node.name)
+            let was_pinned = self.places.contains_key(&node.name) && self.kept.as_ref() != Some(&node.name);
+            node.state == NodeState::Updated && was_pinned && !self.down.contains(&node.name)
         };
         for node in nodes.iter().filter(is_done) {
             self.just_done.entry(node.name.clone()).or_insert(now);
@@ -231,6 +265,9 @@ impl NodeList {
             for (_, name) in oldest.into_iter().take(surplus) {
                 self.just_done.remove(&name);
                 self.places.remove(&name);
+                if self.is_node_selected(&name) {
+                    self.kept = Some(name);
+                }
             }
         }
     }
@@ -240,20 +277,49 @@ impl NodeList {
         self.places.clear();
         self.down.clear();
         self.just_done.clear();
+        (self.kept, self.front) = (None, None);
     }
 
-    /// Forgets the nodes that were updated long ago; returns whether there was one.
+    /// Forgets the nodes that were updated long ago, and one that is not selected any more; returns whether there was one.
     pub(crate) fn expire(&mut self, now: Duration) -> bool {
-        let before = self.just_done.len();
-        let places = &mut self.places;
-        self.just_done.retain(|name, at| {
-            let lingers = now < *at + LINGERS;
-            if !lingers {
-                places.remove(name);
+        let is_over = |at: &Duration| now >= *at + LINGERS;
+        let over: Vec<Str> =
+            self.just_done.iter().filter(|(_, at)| is_over(at)).map(|(name, _)| name.clone()).collect();
+        let left = self.kept.take_if(|kept| !matches!(self.list.selected(), Some(RowKey::Node(name)) if name == kept));
+        if let Some(left) = &left {
+            self.places.remove(left);
+        }
+        for name in &over {
+            self.just_done.remove(name);
+            self.places.remove(name);
+            if self.is_node_selected(name) {
+                self.kept = Some(name.clone());
             }
-            lingers
-        });
-        self.just_done.len() < before
+        }
+        !over.is_empty() || left.is_some()
+    }
+
+    /// Notes which node is current while none is selected.
+    pub(crate) fn note_front(&mut self, nodes: &[Arc<NodeView>], now: Duration) {
+        let current = self.current_node().filter(|_| self.list.selected().is_none());
+        let Some(node) = current.and_then(|index| nodes.get(index as usize)) else {
+            self.front = None;
+            return;
+        };
+        if self.front.as_ref().is_none_or(|front| front.node != node.name) {
+            let before = self.front.take().map(|front| front.node);
+            self.front = Some(Front { node: node.name.clone(), since: now, before });
+        }
+    }
+
+    /// Selects the node that was current a moment ago, if another one has become the first since: a key that is pressed now was meant for it.
+    pub(crate) fn select_what_was_read(&mut self, nodes: &[Arc<NodeView>], now: Duration) {
+        let read = self.front.take_if(|front| now < front.since + READ_ANEW).and_then(|front| front.before);
+        let Some(name) = read.filter(|_| self.list.selected().is_none()) else { return };
+        let is_it = |row: &NodeRow| matches!(row, NodeRow::Node(index) if nodes.get(*index as usize).is_some_and(|node| node.name == name));
+        if let Some(row) = self.rows.iter().position(is_it) {
+            self.list.select(row, RowKey::Node(name));
+        }
     }
 
     /// The instant at which the next node has been pinned for long enough after its update.

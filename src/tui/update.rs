@@ -239,6 +239,7 @@ fn settle(model: &mut Model) {
         }
         if let Some(shown) = page.shown().cloned() {
             page.nodes.follow(height, &shown.snapshot.nodes);
+            page.nodes.note_front(&shown.snapshot.nodes, now);
             if draws_map {
                 page.map.see(&shown.snapshot);
             } else {

@@ -273,7 +273,7 @@ fn knows_no_node(page: &RolloutPage) -> bool {
 }
 
 /// Whether the list of nodes is shown, instead of a screen that takes its place.
-fn shows_nodes(page: &RolloutPage) -> bool {
+pub(crate) fn shows_nodes(page: &RolloutPage) -> bool {
     let other =
         page.timeline.is_some() || page.prewarm.is_some() || page.node_page.is_some() || page.revisions.is_some();
     !other && !page.map.is_open

@@ -127,23 +127,93 @@ fn a_node_that_was_updated_goes_below_those_that_move_and_keeps_the_cursor() {
     console.see(with([trouble, moving(13)].into_iter().chain(rest()).chain(two).collect()));
     assert_eq!(names(&console), ["ipc-014", "ipc-013", "ipc-012", "ipc-011"]);
     console.wait(3);
-    assert_eq!(names(&console)[..3], ["ipc-014", "ipc-013", "ipc-011"], "five seconds each");
-    assert!(list(&console).contains("just updated 1"), "{}", list(&console));
+    assert_eq!(names(&console), ["ipc-014", "ipc-013", "ipc-012", "ipc-011"], "the selected one stays");
+    assert!(
+        list(&console).contains("just updated 1 · stays while selected 1"),
+        "five seconds each: {}",
+        list(&console)
+    );
+    console.type_keys("G");
+    assert_eq!(names(&console)[..3], ["ipc-014", "ipc-013", "ipc-011"]);
 }
 
 #[test]
 fn what_is_selected_stays_in_sight_when_its_group_is_folded() {
     let nodes = |first: NodeView| {
-        let mut nodes = vec![first];
+        let mut nodes = vec![target("ipc-019", NodeState::Soaking, 20), first];
         nodes.extend((20..60).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 40 })));
         nodes.extend((60..80).map(|number| updated(&format!("ipc-{number:03}"), 900)));
         with(nodes)
     };
-    let mut console = TestConsole::on(nodes(target("ipc-018", NodeState::Soaking, 20)), 80, 24).typed("k");
+    let next = held("ipc-018", Hold::Budget { used: 2, limit: 2 });
+    let mut console = TestConsole::on(nodes(next), 80, 24).typed("jj");
     console.see(nodes(updated("ipc-018", 30)));
-    console.wait(6);
     assert_eq!(selected(&console).as_deref(), Some("ipc-018"));
     assert_snapshot!("nodes_selected_in_a_folded_group", list(&console));
+}
+
+/// Who watches a node until it is updated goes on reading where it was, and so does who reads the rows below.
+#[test]
+fn a_node_that_is_selected_stays_pinned_until_the_cursor_leaves_it() {
+    let ends: [(fn(&str) -> NodeView, &str); 2] = [
+        (|name| updated(name, 30), "the update is done"),
+        (|name| held(name, Hold::Partition { keep: 100 }), "its pod of before is back"),
+    ];
+    for (end, what) in ends {
+        let nodes = |first: NodeView| {
+            let waiting = (20..100).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 100 }));
+            let updated = (100..120).map(|number| updated(&format!("ipc-{number:03}"), 900));
+            with([first, target("ipc-019", NodeState::Soaking, 20)].into_iter().chain(waiting).chain(updated).collect())
+        };
+        let mut console = TestConsole::on(nodes(target("ipc-018", NodeState::Soaking, 20)), 80, 24).typed("g");
+        let rest = |console: &TestConsole| {
+            list(console)
+                .lines()
+                .skip_while(|line| !line.starts_with("── waiting"))
+                .skip(1)
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let below = rest(&console);
+        console.see(nodes(end("ipc-018")));
+        console.wait(6);
+        let line = line_of(&console, "ipc-018");
+        for _ in 0..3 {
+            console.see(nodes(end("ipc-018")));
+            console.wait(6);
+            assert_eq!(selected(&console).as_deref(), Some("ipc-018"), "{what}");
+            assert_eq!(line_of(&console, "ipc-018"), line, "{what}: {}", console.screen());
+            assert!(
+                list(&console).starts_with("── moving 1 · stays while selected 1 ──"),
+                "{what}: {}",
+                list(&console)
+            );
+            assert_eq!(rest(&console), below, "{what}");
+        }
+        console.type_keys("k");
+        assert_eq!(selected(&console).as_deref(), Some("ipc-019"), "{what}");
+        assert!(list(&console).starts_with("── moving 1 ──"), "{what}: {}", list(&console));
+    }
+}
+
+/// Before anybody moves the cursor it is on the first row; that may have become another one while a finger was on its way.
+#[test]
+fn a_key_concerns_the_node_that_was_current_a_moment_ago() {
+    let nodes = |first: Option<NodeView>| {
+        let rest = (20..60).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 40 }));
+        with(first.into_iter().chain([target("ipc-018", NodeState::Soaking, 20)]).chain(rest).collect())
+    };
+    let opened = |later: u64| {
+        let mut console = TestConsole::on(nodes(None), 80, 24);
+        console.wait(20);
+        console.see(nodes(Some(failed("ipc-017", CauseKind::CrashLoop, "exit 1", 1))));
+        assert_eq!(current(&console).as_deref(), Some("ipc-017"), "trouble is shown first");
+        console.wait(later);
+        let console = console.typed("<enter>");
+        console.model.node_page().map(|page| page.node.to_string())
+    };
+    assert_eq!(opened(0).as_deref(), Some("ipc-018"), "nobody has read of the other one yet");
+    assert_eq!(opened(2).as_deref(), Some("ipc-017"));
 }
 
 #[test]

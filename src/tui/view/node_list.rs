@@ -211,7 +211,7 @@ fn counts_in_words(ctx: &RenderContext<'_>, counts: &[(&str, usize)]) -> String 
 
 /// The counts of the pinned part, and the number of its hidden rows.
 fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -> String {
-    let PartCounts { trouble, not_ready, down, moving, just_done, .. } = page.nodes.counts();
+    let PartCounts { trouble, not_ready, down, moving, just_done, kept, .. } = page.nodes.counts();
     let words = match page.nodes.pinned() {
         0 => "nothing in trouble, nothing moves".to_owned(),
         _ => counts_in_words(
@@ -222,6 +222,7 @@ fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -
                 ("nodes down", down),
                 ("moving", moving),
                 ("just updated", just_done),
+                ("stays while selected", kept),
             ],
         ),
     };
