@@ -198,6 +198,11 @@ impl NodeMap {
         Some((known.site as usize, known.place as usize))
     }
 
+    /// The site and the place of every node, by its name: the order of the map.
+    pub(crate) fn places(&self) -> HashMap<&Str, (u32, u32)> {
+        self.places.iter().map(|known| (&known.name, (known.site, known.place))).collect()
+    }
+
     /// The nodes that share a cell, as indices of the snapshot's nodes.
     pub(crate) fn cell(&self, layout: &MapLayout, site: usize, cell: usize) -> &[u32] {
         let nodes = self.sites.get(site).map_or(&[][..], |site| &site.nodes);

@@ -373,3 +373,24 @@ fn a_node_in_trouble_that_has_not_failed_has_a_sign_of_its_own() {
         assert!(help.screen().contains(&format!("{legend}  in trouble, and not failed yet")), "{}", help.screen());
     }
 }
+
+/// The list has trouble first; the map has the sites by name, and in each its nodes.
+#[test]
+fn the_next_hit_on_the_map_is_the_next_one_in_its_order() {
+    let mut console = TestConsole::on(factory(), 120, 40).typed("m/name~^ipc-(017|031|100)$<enter>");
+    assert_eq!(selected(&console), "ipc-017", "in munich, the last of the three sites");
+    let mut press = |key: &str| {
+        console.type_keys(key);
+        (selected(&console), said(&console).contains("hit: the "))
+    };
+    let seen: Vec<_> = ["n", "n", "n", "n", "b", "b"].map(&mut press).into();
+    let want = [
+        ("ipc-100", true),
+        ("ipc-031", false),
+        ("ipc-017", false),
+        ("ipc-100", true),
+        ("ipc-017", true),
+        ("ipc-031", false),
+    ];
+    assert_eq!(seen, want.map(|(node, again)| (node.to_owned(), again)));
+}
