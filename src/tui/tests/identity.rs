@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::console::TestConsole;
-use super::fixtures::{self, ago};
+use super::fixtures::{self, ago, preview, running};
+use crate::engine::model::command::Preview;
+use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::report::snapshot::Snapshot;
@@ -117,4 +119,37 @@ fn what_tells_the_processes_of_one_user_apart_is_explained() {
     assert!(named(holder, 80).contains("uid0@vm/pts-4-pid4711 drives · live"), "{}", named(holder, 80));
     let help = TestConsole::on(other, 200, 300).typed("?").screen();
     assert!(help.contains("so that two consoles of one user are told apart"), "{help}");
+}
+
+/// The driver's name is shortened before the target of what is written is left out.
+#[test]
+fn the_daemonset_is_named_beside_a_protected_context_and_a_driver_with_a_long_name() {
+    let other =
+        DriverView::Other { holder: "ben(uid0)@vm/pts-2-pid20184-1f00c3a9".into(), renewal_observed_at: ago(1) };
+    let mut console = TestConsole::on(driven_by(other), 80, 24).typed("A");
+    console.model.protected = true;
+    console.model.context = "rolldeck-demo".into();
+    let line = console.screen().lines().next().unwrap_or_default().to_owned();
+    for words in [" PROTECTED rolldeck-demo ", " edge/ipc-agent ", " drives ", "ARMED"] {
+        assert!(line.contains(words), "{words}: {line}");
+    }
+}
+
+/// Where the lines are needed for what a dialog would do, its frame names the target.
+#[test]
+fn a_dialog_names_its_target_however_much_it_says() {
+    for size in [(80, 18), (80, 24), (120, 40)] {
+        for warnings in [0, 1, 4, 12] {
+            let warnings = (0..warnings).map(|nth| format!("something to think of, number {nth}")).collect();
+            let answer = Preview { warnings, ..preview(Danger::Serious) };
+            for keys in ["S", "I", "U", "L", "R", "W"] {
+                let console = TestConsole::on(running(), size.0, size.1).typed(&format!("A{keys}"));
+                let screen = console.answered(answer.clone()).screen();
+                let dialog: String = screen.lines().skip_while(|line| !line.contains('┌')).collect();
+                let named =
+                    dialog.contains("prod-eu · edge · ds/ipc-agent") || dialog.contains("prod-eu · edge/ipc-agent");
+                assert!(named, "{keys} at {size:?}:\n{screen}");
+            }
+        }
+    }
 }

@@ -431,7 +431,7 @@ fn the_dialog_of_a_write_names_the_cluster_and_how_many_nodes_stay() {
     assert!(screen.contains("└─ prod-eu/edge ─"), "{screen}");
     let screen = TestConsole::on(running(), 80, 24).typed("AS").answered(step()).screen();
     assert!(screen.contains("┌ Step: 1 node updated in total, 119 stay ─"), "{screen}");
-    assert!(!screen.contains("└─ prod-eu"), "the header has it: {screen}");
+    assert!(screen.contains("└─ prod-eu · edge/ipc-agent ─"), "its own line has gone for what it would do: {screen}");
 }
 
 #[test]

@@ -202,7 +202,8 @@ pub(super) fn draw(
     }
     // A button with the focus says by itself what enter does.
     let is_told = !beside.is_empty() || matches!(dialog.focus, Focus::Cancel | Focus::Go);
-    put_foot(ctx, dialog, area, [&hints.more, if is_told { "" } else { hints.enter }], buffer);
+    let hints_below = [&*hints.more, if is_told { "" } else { hints.enter }];
+    put_foot(ctx, dialog, area, (hints_below, body.asks && body.density == Density::Brief), buffer);
     if inside.is_empty() {
         return None;
     }

@@ -8,8 +8,9 @@ use super::super::{RenderContext, ScreenParts, put};
 use super::buttons::escape_of;
 use super::tune;
 use crate::engine::model::command::Command;
+use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::dialog::{Dialog, Form, PreviewState};
-use crate::tui::theme::ThemeRole;
+use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, is_wider, width};
 
 /// The width of a dialog, if there is room.
@@ -62,7 +63,14 @@ pub(super) fn height_for(lines: usize, most: u16, heights: Heights) -> u16 {
 
 /// Writes into the frame below the buttons the key that leaves the dialog, before it the `hints` that have no room elsewhere, and its
 /// cluster if neither the header nor the line above the footer names it.
-pub(super) fn put_foot(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, hints: [&str; 2], buffer: &mut Buffer) {
+/// `names_target`: the whole target, which is nowhere else in the dialog.
+pub(super) fn put_foot(
+    ctx: &RenderContext<'_>,
+    dialog: &Dialog,
+    area: Rect,
+    (hints, names_target): ([&str; 2], bool),
+    buffer: &mut Buffer,
+) {
     if area.height <= 2 {
         return;
     }
@@ -74,7 +82,8 @@ pub(super) fn put_foot(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, hin
         x = x.saturating_sub(u16::try_from(cells + 1).unwrap_or(0)).max(area.x + 1);
         put(buffer, x, area.bottom() - 1, &text, cells, ctx.style(ThemeRole::Muted));
     }
-    if let Some(cluster) = unnamed_cluster(ctx, buffer.area.width) {
+    let cluster = unnamed_cluster(ctx, buffer.area.width);
+    if let Some(cluster) = cluster.or_else(|| names_target.then(|| target_of(ctx, dialog))) {
         let room = usize::from(x.saturating_sub(area.x + 5));
         if room < LEAST_OF_CLUSTER {
             return;
@@ -82,6 +91,12 @@ pub(super) fn put_foot(ctx: &RenderContext<'_>, dialog: &Dialog, area: Rect, hin
         let cluster = format!(" {} ", fit_middle(&cluster, room));
         put(buffer, area.x + 2, area.bottom() - 1, &cluster, room + 2, ctx.style(ThemeRole::Title));
     }
+}
+
+/// `prod-eu · edge/ipc-agent`.
+fn target_of(ctx: &RenderContext<'_>, dialog: &Dialog) -> String {
+    let DaemonSetRef { namespace, name } = &dialog.target;
+    format!("{} {} {namespace}/{name}", ctx.model.context, ctx.glyph(Glyph::Dot))
 }
 
 /// Writes into the frame beside the title what enter does.

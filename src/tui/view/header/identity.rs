@@ -22,6 +22,9 @@ use crate::tui::words::{fit, fit_middle, is_wider, width};
 /// A round trip to the API server longer than this is shown as a warning.
 const FAR: Duration = Duration::from_secs(1);
 
+/// The least number of cells for who drives.
+const LEAST_DRIVER: usize = 14;
+
 /// The least number of cells at which a context is shown.
 const LEAST_CONTEXT: usize = 5;
 
@@ -33,6 +36,11 @@ pub(super) fn identity(
     cells: usize,
 ) -> Line<'static> {
     let narrow = cells < usize::from(super::NAMES_CLUSTER);
+    // Below 80 columns the banner has a line of its own.
+    let banner = banner(ctx, cells).filter(|_| !narrow);
+    let banner_cells = banner.as_ref().map_or(0, |banner| width(&banner.content) + 1);
+    let (namespace, name) = (&page.target.namespace, &page.target.name);
+    let named = width(namespace) + 1 + width(name);
     let mut right: Vec<Span<'static>> = Vec::new();
     let dot = || Span::styled(format!(" {} ", ctx.glyph(Glyph::Dot)), ctx.style(ThemeRole::Muted));
     for span in warnings(ctx, cells) {
@@ -40,10 +48,6 @@ pub(super) fn identity(
         right.push(dot());
     }
     if let Some(shown) = shown {
-        if shown.snapshot.daemonset == Presence::Present {
-            right.push(who(ctx, shown, cells));
-            right.push(dot());
-        }
         right.push(fresh(ctx, page, shown, cells));
         if let Some(round_trip) = shown.snapshot.distance.notable().filter(|_| !narrow) {
             right.push(dot());
@@ -56,12 +60,16 @@ pub(super) fn identity(
     right.push(dot());
     right.push(access(ctx));
     right.push(Span::raw(" "));
+    if let Some(shown) = shown.filter(|shown| shown.snapshot.daemonset == Presence::Present) {
+        // The driver's name is shortened before the DaemonSet's is left out.
+        let others: usize = right.iter().map(|span| width(&span.content)).sum();
+        let left_over = cells.saturating_sub(others + banner_cells + 3 + named + 3);
+        // Behind the warnings, each of which has a dot behind it.
+        let place = 2 * ctx.model.warnings.len();
+        right.splice(place..place, [who(ctx, shown, cells, left_over.max(LEAST_DRIVER)), dot()]);
+    }
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
-    // Below 80 columns the banner has a line of its own.
-    let banner = banner(ctx, cells).filter(|_| !narrow);
-    let banner_cells = banner.as_ref().map_or(0, |banner| width(&banner.content) + 1);
     let room = cells.saturating_sub(right_cells + banner_cells + 3);
-    let (namespace, name) = (&page.target.namespace, &page.target.name);
     let context = &ctx.model.context;
     let full = if narrow || banner.is_some() {
         format!("{namespace}/{name}")
@@ -70,7 +78,6 @@ pub(super) fn identity(
     };
     // The DaemonSet's name is kept the longest, then its namespace. The context keeps both ends: clusters often differ only
     // in the last part.
-    let named = width(namespace) + 1 + width(name);
     let context_room = room.saturating_sub(named + 1);
     let left = if width(&full) <= room {
         full
@@ -108,7 +115,8 @@ pub(in crate::tui::view) fn warnings(ctx: &RenderContext<'_>, cells: usize) -> V
     ctx.model.warnings.iter().map(|text| ctx.span(fit_middle(text, room).into_owned(), ThemeRole::Warn)).collect()
 }
 
-fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'static> {
+/// Who drives, in at most half of the `cells` and no more than `most`.
+fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize) -> Span<'static> {
     let snapshot = &shown.snapshot;
     let native = snapshot.strategy == StrategyKind::RollingUpdate;
     let role = match &snapshot.driver {
@@ -147,7 +155,7 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> Span<'st
         (_, Some(since)) => as_of(ctx, shown, since).driving().to_string(),
         (_, None) => snapshot.driving().to_string(),
     };
-    let room = cells / 2;
+    let room = (cells / 2).min(most);
     let words = match &snapshot.driver {
         DriverView::Lost { holder, .. } if is_wider(&words, room) => {
             let short = words.replacen(&**holder, person_of(holder), 1);
