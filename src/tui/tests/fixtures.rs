@@ -103,6 +103,7 @@ pub(super) fn target(name: &str, state: NodeState, secs: u64) -> NodeView {
         revision: Some(PodRevision { hash: "7d9f5c66b4".into(), number: Some(15) }),
         at_target: true,
         committed: true,
+        serves: matches!(state, NodeState::Updated | NodeState::Soaking),
         image: ImageState::Present,
         pod_created_at: Some(ago(secs + 30)),
         ..node(name)
