@@ -293,7 +293,7 @@ fn parse(text: &str) -> Result<ConfigValues, Vec<(usize, String)>> {
         if key.get_ref() == ConfigKey::Theme.name() {
             values.theme_line = Some(at);
         }
-        if let Err((span, why)) = read_entry(key.get_ref(), value.get_ref(), &line, &mut values) {
+        if let Err((span, why)) = read_entry(key.get_ref(), value.get_ref(), line, &mut values) {
             wrong.push((span.map_or(at, &line), why));
         }
     }

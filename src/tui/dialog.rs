@@ -37,7 +37,7 @@ pub(crate) use self::drift::DriftChoice;
 use self::field::Handled;
 pub(crate) use self::form::{AdoptForm, Form, StepForm, Undo, is_safety};
 pub(crate) use self::image::{ImageForm, OfferedImage, known_images};
-use self::meanwhile::Read;
+use self::meanwhile::PreviewRead;
 use self::preview_inputs::PreviewInputs;
 pub(crate) use self::prewarm::PrewarmForm;
 pub(crate) use self::selector::Canary;
@@ -93,7 +93,7 @@ pub(crate) struct Dialog {
     /// The state on which the last answer depends, as of the question.
     preview_inputs: Option<PreviewInputs>,
     /// What an operator was shown first, or has acknowledged since.
-    read: Option<Read>,
+    read: Option<PreviewRead>,
     /// What the present preview lets happen that is not what was read; empty if nothing.
     pub(crate) meanwhile: Vec<String>,
     /// It was acknowledged.
@@ -183,7 +183,7 @@ impl Dialog {
     }
 
     /// Takes in the driver's answer to question `serial`. The answer to an earlier question is dropped.
-    pub(crate) fn answered(&mut self, serial: u64, answer: Result<Preview, String>) {
+    pub(crate) fn answered(&mut self, serial: u64, answer: Result<Box<Preview>, String>) {
         let asked = match self.answer {
             PreviewState::Asking(asked) => Some(asked),
             PreviewState::Refused(_) | PreviewState::Preview(_) => self.again,
@@ -198,7 +198,7 @@ impl Dialog {
         self.replaced_refusal = matches!(self.answer, PreviewState::Refused(_)) && answer.is_ok();
         self.again = None;
         self.answer = match answer {
-            Ok(preview) => PreviewState::Preview(Box::new(preview)),
+            Ok(preview) => PreviewState::Preview(preview),
             Err(why) => PreviewState::Refused(why),
         };
         self.compare(first);
@@ -219,7 +219,7 @@ impl Dialog {
         }
         let (PreviewState::Preview(preview), Some(danger)) = (&self.answer, self.danger()) else { return };
         let Some(inputs) = self.preview_inputs.clone() else { return };
-        let now = Read::of(preview, danger, inputs);
+        let now = PreviewRead::of(preview, danger, inputs);
         match &self.read {
             None => self.read = Some(now),
             Some(read) => {
@@ -238,7 +238,7 @@ impl Dialog {
         if let (PreviewState::Preview(preview), Some(danger), Some(inputs)) =
             (&self.answer, self.danger(), self.preview_inputs.clone())
         {
-            self.read = Some(Read::of(preview, danger, inputs));
+            self.read = Some(PreviewRead::of(preview, danger, inputs));
             self.is_acknowledged = true;
         }
     }
@@ -265,7 +265,7 @@ impl Dialog {
     pub(crate) fn confirmed_command(&self, snapshot: &Snapshot) -> Result<Command, String> {
         let command = self.command(snapshot)?;
         Ok(match &self.answer {
-            PreviewState::Preview(preview) => preview.pinned.clone().unwrap_or(command),
+            PreviewState::Preview(preview) => preview.pinned.as_deref().cloned().unwrap_or(command),
             _ => command,
         })
     }

@@ -29,7 +29,7 @@ pub(crate) enum Msg {
     Stopped(DaemonSetRef),
     Fleet(Arc<Fleet>),
     /// The preview of a command, under the number of its question.
-    Previewed(u64, Result<Preview, CommandError>),
+    Previewed(u64, Result<Box<Preview>, CommandError>),
     /// The data read of a node, under the number of the request.
     Inspected(u64, Arc<Inspection>),
     /// The lines read of a log, under the number of the request.

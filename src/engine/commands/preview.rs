@@ -203,7 +203,7 @@ impl Engine {
             accepts: self.accepted_by(command).into(),
             pinned: match (command, resolved.edits.as_slice()) {
                 (Command::Step(Step::Next | Step::Back), [Edit::Partition(partition)]) => {
-                    Some(Command::Step(Step::Partition(*partition)))
+                    Some(Box::new(Command::Step(Step::Partition(*partition))))
                 }
                 _ => None,
             },

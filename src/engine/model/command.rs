@@ -236,7 +236,7 @@ pub struct Preview {
     pub accepts: Arc<[Str]>,
     /// The command with the number in it to which it was resolved, if that number follows from the state of the rollout: who confirms this one
     /// gets what this preview shows, whatever others have changed meanwhile.
-    pub pinned: Option<Command>,
+    pub pinned: Option<Box<Command>>,
 }
 
 /// Why a command was refused. Nothing was changed.

@@ -39,7 +39,7 @@ fn a_step_under_a_selector_raises_nothing_that_only_lifting_it_would_use() {
     let preview = console.engine.preview(&Command::Step(Step::Next), fake.now).unwrap();
     assert!(preview.effects[0].starts_with("2 nodes more may be updated (3 in total)"), "{:?}", preview.effects);
     // Whoever confirms this preview gets these three, whatever the next step is by then.
-    assert_eq!(preview.pinned, Some(Command::Step(Step::Partition(Int(117)))));
+    assert_eq!(preview.pinned.as_deref(), Some(&Command::Step(Step::Partition(Int(117)))));
     step(&mut console, &mut fake).unwrap();
     assert_eq!((fake.at("hash2"), console.snapshot(&fake).plan.allowed), (3, 3));
 

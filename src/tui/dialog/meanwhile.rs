@@ -15,7 +15,7 @@ use crate::engine::model::template::diff::FieldChange;
 
 /// The part of a preview that an operator agrees to.
 #[derive(Debug)]
-pub(crate) struct Read {
+pub(crate) struct PreviewRead {
     title: String,
     nodes: usize,
     accepts: Arc<[Str]>,
@@ -25,7 +25,7 @@ pub(crate) struct Read {
     inputs: PreviewInputs,
 }
 
-impl Read {
+impl PreviewRead {
     /// `inputs`: the state under which the preview was asked for.
     pub(crate) fn of(preview: &Preview, danger: Danger, inputs: PreviewInputs) -> Self {
         Self {

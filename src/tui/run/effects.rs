@@ -31,7 +31,8 @@ impl ConsoleLoop {
                 }
                 ConsoleEffect::Ask { target, serial, command } => {
                     self.ask(&target, |rollout, answers| async move {
-                        let _ = answers.send(Msg::Previewed(serial, rollout.preview(command).await)).await;
+                        let preview = rollout.preview(command).await.map(Box::new);
+                        let _ = answers.send(Msg::Previewed(serial, preview)).await;
                     });
                 }
                 ConsoleEffect::Do { target, command } => {

@@ -104,7 +104,7 @@ fn perform(console: &mut TestConsole, act: Input) {
                 Some(danger) => Ok(preview(*danger)),
                 None => Err(CommandError::Refused(Refusal::NotNow("nothing is being rolled out".into()))),
             };
-            console.tell(Msg::Previewed(serial, answer));
+            console.tell(Msg::Previewed(serial, answer.map(Box::new)));
         }
         Input::Done(well) => {
             let result =

@@ -114,7 +114,7 @@ impl TestConsole {
     /// Answers the last question to the driver.
     pub(super) fn answered(mut self, preview: Preview) -> Self {
         let serial = self.model.serial;
-        self.tell(Msg::Previewed(serial, Ok(preview)));
+        self.tell(Msg::Previewed(serial, Ok(Box::new(preview))));
         self
     }
 

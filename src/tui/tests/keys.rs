@@ -186,7 +186,7 @@ fn a_late_answer_to_an_overtaken_question_is_dropped() {
     let mut console = on_running().typed("AS");
     let first = console.model.serial;
     console.type_keys("5");
-    console.tell(Msg::Previewed(first, Ok(preview(Danger::Bounded))));
+    console.tell(Msg::Previewed(first, Ok(Box::new(preview(Danger::Bounded)))));
     console.type_keys("<enter>");
     assert_eq!(done(&console), []);
 }

@@ -20,7 +20,7 @@ fn step_to(nodes: u32) -> Preview {
     Preview {
         title: format!("Step: {nodes} nodes updated in total, {} stay", 120 - nodes),
         nodes: (0..nodes).map(|nth| format!("ipc-{nth:03}").into()).collect(),
-        pinned: Some(Command::Step(Step::Partition(IntOrPercent::Int(120 - nodes)))),
+        pinned: Some(Box::new(Command::Step(Step::Partition(IntOrPercent::Int(120 - nodes))))),
         ..preview(Danger::Bounded)
     }
 }

@@ -155,7 +155,8 @@ fn what_is_selected_stays_in_sight_when_its_group_is_folded() {
 /// Who watches a node until it is updated goes on reading where it was, and so does who reads the rows below.
 #[test]
 fn a_node_that_is_selected_stays_pinned_until_the_cursor_leaves_it() {
-    let ends: [(fn(&str) -> NodeView, &str); 2] = [
+    type End = fn(&str) -> NodeView;
+    let ends: [(End, &str); 2] = [
         (|name| updated(name, 30), "the update is done"),
         (|name| held(name, Hold::Partition { keep: 100 }), "its pod of before is back"),
     ];

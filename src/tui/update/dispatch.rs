@@ -11,10 +11,10 @@ use crate::tui::view;
 /// Runs the action to which the key is bound, or says why it cannot run.
 pub(super) fn dispatch(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     let now = model.now;
-    if let Some(page) = model.rollout_mut().filter(|page| view::shows_nodes(page)) {
-        if let Some(shown) = page.shown().cloned() {
-            page.nodes.select_what_was_read(&shown.snapshot.nodes, now);
-        }
+    if let Some(page) = model.rollout_mut().filter(|page| view::shows_nodes(page))
+        && let Some(shown) = page.shown().cloned()
+    {
+        page.nodes.select_what_was_read(&shown.snapshot.nodes, now);
     }
     match bound(model, key) {
         Some(action) if !is_idle_space(model, action, key) => run(model, action, ""),
