@@ -221,7 +221,7 @@ fn an_undo_does_not_guess_where_the_revision_that_the_rollout_came_from_is_delet
     println!("{refused}");
     assert!(refused.contains(&origin) && refused.contains("does not keep any more"), "{refused}");
     assert!(refused.contains("`set-image`"), "{refused}");
-    let status = operator.ok(&["status", DS]);
+    let status = operator.ok_or_not(&["status", DS]);
     println!("{status}");
     assert!(status.contains("? → v3"), "{status}");
     operator.ok(&["set-image", DS, "agent=registry.test/agent:v2", "--yes"]);
