@@ -243,12 +243,16 @@ impl Dialog {
         }
     }
 
-    /// The reason why this enter must not confirm: what it would do is not what was read, or is not known.
-    fn is_unread(&mut self) -> Option<&'static str> {
+    /// The reason why this enter must not confirm: what it would do is not what was read, or is not known. A rollout that only goes on is no reason.
+    fn is_unread(&mut self, snapshot: Option<&Snapshot>) -> Option<&'static str> {
         if !self.waits() || self.focus == Focus::Cancel || !matches!(self.answer, PreviewState::Preview(_)) {
             return None;
         }
-        if self.again.is_some() {
+        let others_changed = match (&self.read, snapshot.map(PreviewInputs::of)) {
+            (Some(read), Some(now)) => read.others_changed(&now),
+            _ => true,
+        };
+        if self.again.is_some() && others_changed {
             return Some("something has changed: it is being asked what it would do now");
         }
         if self.meanwhile.is_empty() || self.is_acknowledged {
@@ -386,7 +390,7 @@ impl Dialog {
             return DialogEvent::NotYet("it is not refused any more: look at what it would do, then press enter again");
         }
         if key.code == KeyCode::Enter
-            && let Some(why) = self.is_unread()
+            && let Some(why) = self.is_unread(snapshot)
         {
             return DialogEvent::NotYet(why);
         }

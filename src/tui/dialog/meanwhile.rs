@@ -39,6 +39,11 @@ impl PreviewRead {
         }
     }
 
+    /// Whether the state `now` is another one than that under which this was read, and not only further on.
+    pub(crate) fn others_changed(&self, now: &PreviewInputs) -> bool {
+        !self.inputs.changed_to(now, true).is_empty()
+    }
+
     /// What `now` lets happen that this did not, each in a few words; empty if it is no more and nothing else.
     pub(crate) fn changed_to(&self, now: &Self, form: &Form) -> Vec<String> {
         let mut changed = Vec::new();

@@ -53,7 +53,8 @@ impl PreviewInputs {
     /// may be updated.
     pub(crate) fn changed_to(&self, now: &Self, counts_allowed: bool) -> Vec<String> {
         let mut changed = Vec::new();
-        if self.target != now.target {
+        // After a change of the template its revision is known once its controller has made it: that is no change by others.
+        if self.target.is_some() && now.target.is_some() && self.target != now.target {
             changed.push(match self.change == now.change {
                 true => "another revision is rolled out".to_owned(),
                 false => format!("what is rolled out is {} (it was {})", now.change, self.change),

@@ -66,6 +66,26 @@ fn a_step_that_became_a_bigger_one_is_told_and_enter_only_acknowledges_it() {
     assert_eq!(done(&console).len(), 1, "{}", console.screen());
 }
 
+/// Who has just changed the image sees a step while its controller still makes the revision: that it is known then is no change by others.
+#[test]
+fn a_revision_that_becomes_known_is_no_change_of_what_was_read() {
+    let unknown = Snapshot { to: None, ..allowing(1) };
+    let mut console = TestConsole::on(unknown, 80, 24).typed("AS").answered(step_to(12));
+    console.see(allowing(1));
+    let console = console.answered(step_to(12));
+    assert!(!console.screen().contains("changed meanwhile"), "{}", console.screen());
+    assert_eq!(done(&console.typed("<enter>")).len(), 1);
+}
+
+/// A rollout goes on while somebody reads, and its preview is asked for again with each node: enter confirms also before the answer.
+#[test]
+fn what_a_rollout_does_by_itself_does_not_hold_up_who_confirms() {
+    let mut console = step_dialog(12, (80, 24));
+    let counts = crate::engine::report::snapshot::Counts { updated: 39, ..running().counts };
+    console.see(Snapshot { counts, ..allowing(1) });
+    assert_eq!(done(&console.typed("<enter>")).len(), 1);
+}
+
 /// A rollout goes on while somebody reads: this is no reason to read again.
 #[test]
 fn what_a_rollout_does_by_itself_is_no_change_of_what_was_read() {
