@@ -19,8 +19,13 @@ fn leads_to(console: &mut FakeConsole, fake: &FakeCluster) -> Result<i64, NoRoll
 }
 
 fn roll_out(console: &mut FakeConsole, fake: &mut FakeCluster, image: &str) {
+    roll_out_to(console, fake, image, 3);
+}
+
+/// Lets this many nodes be updated, and waits for longer than that takes.
+fn roll_out_to(console: &mut FakeConsole, fake: &mut FakeCluster, image: &str, nodes: u32) {
     console.set_image(fake, image);
-    console.ask(fake, Command::Step(Step::Updated(Int(3)))).unwrap();
+    console.ask(fake, Command::Step(Step::Updated(Int(nodes)))).unwrap();
     console.run_for(fake, 200);
 }
 
@@ -84,17 +89,14 @@ fn a_revision_that_was_complete_after_its_halt_has_not_failed() {
     assert_eq!((halted(&mut console, &fake), leads_to(&mut console, &fake)), (vec![], Ok(1)));
 }
 
-/// Somebody deletes the ControllerRevision that the rollout came from: any other one would be a guess, and so would be that of a template that somebody
-/// set and put back.
+/// Somebody deletes the ControllerRevision that the rollout came from: any other one would be a guess.
 #[test]
 fn it_does_not_lead_elsewhere_where_the_revision_that_the_rollout_came_from_is_gone() {
     let mut fake = FakeCluster::rolling(3, 1);
     let mut console = FakeConsole::open(&fake, "ops");
-    // The pod of no node is at the second revision when this rollout begins.
+    // Revision 1 is there to be guessed.
     roll_out(&mut console, &mut fake, "agent:v2");
-    console.set_image(&mut fake, "agent:v3");
-    console.ask(&mut fake, Command::Step(Step::Updated(Int(1)))).unwrap();
-    console.run_for(&mut fake, 60);
+    roll_out_to(&mut console, &mut fake, "agent:v3", 1);
     assert_eq!(leads_to(&mut console, &fake), Ok(2));
     let origin = fake.delete_revision("agent:v2").hash;
     console.run_for(&mut fake, 5);
@@ -112,9 +114,7 @@ fn it_does_not_lead_elsewhere_where_the_revision_that_the_rollout_came_from_is_g
 fn a_revision_that_was_made_anew_is_still_the_earlier_one() {
     let mut fake = FakeCluster::rolling(3, 1);
     let mut console = FakeConsole::open(&fake, "ops");
-    console.set_image(&mut fake, "agent:v2");
-    console.ask(&mut fake, Command::Step(Step::Updated(Int(1)))).unwrap();
-    console.run_for(&mut fake, 60);
+    roll_out_to(&mut console, &mut fake, "agent:v2", 1);
     let origin = fake.delete_revision("agent:v1");
     fake.make_revision_anew(origin);
     console.run_for(&mut fake, 5);
@@ -134,9 +134,7 @@ fn a_revision_that_was_made_anew_is_still_the_earlier_one() {
 fn where_the_template_is_that_of_the_origin_again_the_step_that_brings_the_others_there_is_named() {
     let mut fake = FakeCluster::rolling(4, 1);
     let mut console = FakeConsole::open(&fake, "ops");
-    console.set_image(&mut fake, "agent:v2");
-    console.ask(&mut fake, Command::Step(Step::Updated(Int(2)))).unwrap();
-    console.run_for(&mut fake, 60);
+    roll_out_to(&mut console, &mut fake, "agent:v2", 2);
     console.set_image(&mut fake, "agent:v1");
     console.run_for(&mut fake, 20);
     let number = fake.current().number;

@@ -1,6 +1,8 @@
 //! No record of a rollout exists, because its Lease was deleted or because the controller rolls: the first single command records which template its
 //! operator saw.
 
+use serde_json::json;
+
 use super::fixture::DS;
 use super::played::{PlayedNodes, V1, V2};
 use crate::support::program::text;
@@ -80,4 +82,36 @@ fn what_is_deployed_under_the_brake_is_named_to_whoever_resumes() {
     let resumed = text(&made.operator.run(&["resume", DS, "--yes"]));
     println!("{resumed}");
     assert!(resumed.contains("the template as changed by somebody else is now rolled out"), "{resumed}");
+}
+
+/// In the middle of a rollout somebody writes a record that nobody can read: its driver ends and leaves that as it is, nothing else is accepted, and an
+/// adoption begins a record in its place. The node that is down counts against the budget.
+#[test]
+fn a_record_that_cannot_be_read_ends_the_driver_and_is_replaced_by_an_adoption() {
+    let Some(made) = PlayedNodes::new("unreadable", 6) else { return };
+    let lease = made.sandbox.path("leases.coordination.k8s.io", "rolldeck-agent");
+    made.roll_out_to("2");
+    made.kubelet.sleep_on(&made.nodes.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut driver = made.operator.drive(DS, &["--to", "4"]);
+    made.until("a third pod is to go", |made| {
+        made.sandbox.pods().iter().any(|pod| pod["metadata"]["deletionTimestamp"].is_string())
+    });
+    let garbage = json!({"metadata": {"annotations": {"rolldeck.io/rollout": "{garbage"}}});
+    made.sandbox.admin().patch(&lease, &garbage).ok();
+    assert_eq!(driver.end().code(), Some(1), "{}", driver.seen());
+    let errors = driver.errors();
+    println!("{errors}");
+    assert!(errors.contains("cannot be read any more") && errors.contains("`rolldeck adopt`"), "{errors}");
+    let left = made.sandbox.admin().get(&lease).ok();
+    assert_eq!(left["metadata"]["annotations"]["rolldeck.io/rollout"], "{garbage");
+    for refused in [&["pause", DS, "--yes"][..], &["step", DS, "--to", "100%", "--yes"], &["drive", DS]] {
+        let answer = made.operator.run(refused);
+        assert_eq!(answer.status.code(), Some(6), "{refused:?}: {}", text(&answer));
+    }
+    println!("{}", text(&made.operator.run(&["adopt", DS, "--max-unavailable", "1", "--yes"])));
+    made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
+    made.kubelet.sleep_on(&[]);
+    let mut driver = made.drive();
+    assert!(driver.end().success(), "{}", driver.seen());
+    assert_eq!((made.kubelet.count(V2), made.kubelet.most_down()), (6, 1));
 }
