@@ -10,7 +10,7 @@ mod in_keys;
 mod own_keys;
 mod table;
 
-pub(crate) use self::entry::{Action, ActionId, ActionScope, Group, Guard};
+pub(crate) use self::entry::{Action, ActionId, ActionScope, Group, Guard, unreadable_in_keys};
 pub(crate) use self::in_keys::in_keys;
 pub(crate) use self::own_keys::own_keys;
 pub(crate) use self::table::ACTIONS;

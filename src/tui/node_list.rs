@@ -19,6 +19,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::groups::GroupFold;
 pub(crate) use self::groups::{GroupKey, NodeGroup};
 use super::list::{List, Move, Viewport};
 use crate::engine::model::Str;
@@ -51,8 +52,10 @@ pub(crate) struct NodeList {
     /// The number of pinned rows.
     pinned: usize,
     counts: PartCounts,
-    /// For each group that ever existed, whether it is open.
-    open: Vec<(GroupKey, bool)>,
+    /// For each group that ever existed, whether it is folded.
+    folds: Vec<(GroupKey, GroupFold)>,
+    /// The number of nodes that the plan allows to be updated, as it was last shown.
+    allowed: Option<u32>,
     /// The places of the pinned nodes at the last arrangement: nodes that still move keep that order, and a node that left
     /// trouble or movement is recognised as updated.
     places: HashMap<Str, usize>,
@@ -218,7 +221,7 @@ impl NodeList {
                 self.rows.extend(moving.into_iter().map(NodeRow::Node));
                 self.pinned = self.rows.len();
             }
-            if group.key.is_pinned() || !lone {
+            if group.has_heading(lone, nodes.len()) {
                 self.rows.push(NodeRow::Group(at));
             }
             match group.is_open {

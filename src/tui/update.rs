@@ -17,7 +17,7 @@ use self::dialog::dialog_key;
 use self::dispatch::dispatch;
 use self::line::{filter_key, palette_key, refilter};
 use self::overlay::overlay_key;
-use super::action::{ActionId, in_keys};
+use super::action::{ActionId, in_keys, unreadable_in_keys};
 use super::commands::{self, connected, follow_pod, read_log};
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::DialogEvent;
@@ -339,9 +339,7 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<ConsoleEffect> {
 fn in_words(error: &CommandError) -> String {
     match error {
         CommandError::Refused(refusal @ Refusal::DrivenBy { .. }) => format!("{refusal} (D)"),
-        CommandError::Refused(refusal @ Refusal::RecordUnreadable { .. }) => {
-            format!("{refusal}; {} begins a new one, {} releases", ActionId::Tune.key(), ActionId::Release.key())
-        }
+        CommandError::Refused(refusal @ Refusal::RecordUnreadable { .. }) => unreadable_in_keys(refusal),
         other => in_keys(&other.to_string()),
     }
 }

@@ -1,5 +1,6 @@
 //! The entries of the table of actions, and whether an action can be done now.
 
+use crate::engine::model::command::Refusal;
 use crate::engine::model::event::{Permission, Right, WatchHealth};
 use crate::engine::model::presence::Presence;
 use crate::engine::report::snapshot::{Snapshot, WatchView};
@@ -198,6 +199,7 @@ impl Action {
         present(snapshot)?;
         if matches!(self.guard, Guard::Write(_)) {
             loaded(snapshot)?;
+            self.readable(snapshot)?;
         }
         // The condition is judged before the arming, so that nobody arms for an action that is refused afterwards.
         (self.when)(model)?;
@@ -211,6 +213,15 @@ impl Action {
         match rights.iter().find(denied) {
             Some(right) => Err(format!("not permitted: {right}; ask for a role that allows it")),
             None => Ok(()),
+        }
+    }
+
+    /// While the record cannot be read, the engine refuses every change but those that put an end to that.
+    fn readable(&self, snapshot: &Snapshot) -> Result<(), String> {
+        let ends_that = matches!(self.id, ActionId::Adopt | ActionId::Tune | ActionId::Release);
+        match snapshot.unreadable_record() {
+            Some(why) if !ends_that => Err(unreadable_in_keys(&Refusal::RecordUnreadable { why: why.clone() })),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -237,6 +248,11 @@ impl Action {
     pub(crate) fn key(&self) -> String {
         self.keys.first().map_or_else(|| format!(":{}", self.name), Key::to_string)
     }
+}
+
+/// The refusal of a change while the record cannot be read, with the keys that put an end to that.
+pub(crate) fn unreadable_in_keys(refusal: &Refusal) -> String {
+    format!("{refusal}; {} begins a new one, {} releases", ActionId::Tune.key(), ActionId::Release.key())
 }
 
 /// The reason why no DaemonSet of the list is selected, with the remedy.

@@ -72,6 +72,9 @@ impl RolloutPage {
         let nodes = if snapshot.daemonset == Presence::Absent { &[] } else { &snapshot.nodes[..] };
         if self.filter.is_all() && matches!(self.sort, Sort::Trouble) {
             self.search_texts = SearchTexts::default();
+            if snapshot.phase != Phase::Loading {
+                self.nodes.see_allowed(snapshot.plan.allowed);
+            }
             self.nodes.arrange(nodes, at);
             // Until the listing is complete, nodes that become known look like nodes that change.
             if snapshot.phase == Phase::Loading {

@@ -74,26 +74,52 @@ impl GroupKey {
     }
 }
 
+/// Whether a group is folded, and why it is open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum GroupFold {
+    Folded,
+    Open,
+    /// It was opened because nothing else was to be seen. When the plan changes it is treated like a new group.
+    OpenedByItself,
+}
+
+impl GroupFold {
+    /// The fold of a group that is new, in a list of so many nodes: a group is open if its nodes go next, or if there are few
+    /// nodes in all. A pinned group is never opened by itself.
+    fn of_new(key: GroupKey, nodes: usize) -> Self {
+        let is_open = (key == GroupKey::InLine || nodes <= FEW) && !key.is_pinned();
+        if is_open { Self::Open } else { Self::Folded }
+    }
+}
+
+impl NodeGroup {
+    /// Whether the group has a heading in a list of so many nodes. The only group that is not pinned (`lone`) has none, except the
+    /// waiting nodes of a rollout: as soon as some of them move, the others are folded.
+    pub(super) fn has_heading(&self, lone: bool, nodes: usize) -> bool {
+        self.key.is_pinned() || !lone || (matches!(self.key, GroupKey::Held(_)) && nodes > FEW)
+    }
+}
+
 impl NodeList {
     /// A group that replaces another one, because only the reason changed, takes over whether that group was open and
     /// selected. Returns whether there is such a group.
     pub(super) fn inherit(&mut self, groups: &[NodeGroup], nodes: &[Arc<NodeView>]) -> bool {
         let is_in = |key: GroupKey, groups: &[NodeGroup]| groups.iter().any(|group| group.key == key);
-        let gone: Vec<(GroupKey, bool, Vec<Str>)> = self
+        let gone: Vec<(GroupKey, GroupFold, Vec<Str>)> = self
             .groups
             .iter()
             .filter(|group| !is_in(group.key, groups))
-            .map(|group| (group.key, group.is_open, group.sample.clone()))
+            .map(|group| (group.key, self.fold_of(group.key).unwrap_or(GroupFold::Folded), group.sample.clone()))
             .collect();
         let mut is_inherited = false;
-        for (before, was_open, sample) in gone {
+        for (before, fold, sample) in gone {
             let most_of = |group: &&NodeGroup| {
                 let known = group.nodes.iter().filter(|index| sample.contains(&nodes[**index as usize].name)).count();
                 known * 2 > sample.len()
             };
             let new = groups.iter().filter(|group| !is_in(group.key, &self.groups));
             let Some(key) = new.into_iter().find(most_of).map(|group| group.key) else { continue };
-            self.set_open(key, was_open);
+            self.set_fold(key, fold);
             is_inherited = true;
             if let (Some(RowKey::Group(selected)), Some(row)) = (self.list.selected(), self.list.cursor())
                 && *selected == before
@@ -104,28 +130,32 @@ impl NodeList {
         is_inherited
     }
 
-    /// Folds the groups as they were folded before. A new group is open if its nodes go next, if it is the only one, or if
-    /// there are few nodes in all. A pinned group is never opened by itself. If every group is folded and no node would be
-    /// visible (`nothing_seen`), the first group that is not pinned is opened.
+    /// The number of nodes that the plan allows to be updated, as it is shown from now on. When it changes, the groups that opened by
+    /// themselves are folded again, unless the user has selected a row or has scrolled.
+    pub(crate) fn see_allowed(&mut self, allowed: u32) {
+        let before = self.allowed.replace(allowed);
+        let is_untouched = self.list.selected().is_none() && self.list.top() == 0;
+        if before.is_some_and(|before| before != allowed) && is_untouched {
+            self.folds.retain(|(_, fold)| *fold != GroupFold::OpenedByItself);
+        }
+    }
+
+    /// Folds the groups as they were folded before. A group without a heading is open. If every group is folded and no node would
+    /// be visible (`nothing_seen`), the first group that is not pinned is opened.
     pub(super) fn fold(&mut self, groups: &mut [NodeGroup], nodes: usize, nothing_seen: bool) {
         let headings = groups.iter().filter(|group| group.key.is_pinned()).count();
-        // A single group has no heading, and cannot be folded.
         let lone = groups.len() - headings == 1;
         for group in groups.iter() {
-            if !self.open.iter().any(|(key, _)| *key == group.key) {
-                let is_open = group.key == GroupKey::InLine || nodes <= FEW;
-                self.open.push((group.key, is_open && !group.key.is_pinned()));
-            }
-            if lone && !group.key.is_pinned() {
-                self.set_open(group.key, true);
-            }
+            let fold = self.fold_of(group.key).unwrap_or_else(|| GroupFold::of_new(group.key, nodes));
+            let opens = fold == GroupFold::Folded && !group.has_heading(lone, nodes);
+            self.set_fold(group.key, if opens { GroupFold::OpenedByItself } else { fold });
         }
         if nothing_seen && !groups.iter().any(|group| self.is_open(group.key)) {
             // If the user folds it, the fold is remembered, and the group is not opened again as long as the groups stay the same.
             let same =
                 groups.len() == self.groups.len() && groups.iter().zip(&self.groups).all(|(a, b)| a.key == b.key);
             if let Some(first) = groups.get(headings).filter(|_| !same) {
-                self.set_open(first.key, true);
+                self.set_fold(first.key, GroupFold::OpenedByItself);
             }
         }
         for group in groups {
@@ -133,13 +163,22 @@ impl NodeList {
         }
     }
 
-    fn is_open(&self, key: GroupKey) -> bool {
-        self.open.iter().any(|(known, open)| *known == key && *open)
+    fn fold_of(&self, key: GroupKey) -> Option<GroupFold> {
+        self.folds.iter().find(|(known, _)| *known == key).map(|(_, fold)| *fold)
     }
 
+    fn is_open(&self, key: GroupKey) -> bool {
+        self.fold_of(key).is_some_and(|fold| fold != GroupFold::Folded)
+    }
+
+    fn set_fold(&mut self, key: GroupKey, fold: GroupFold) {
+        self.folds.retain(|(known, _)| *known != key);
+        self.folds.push((key, fold));
+    }
+
+    /// The user opens or folds a group.
     fn set_open(&mut self, key: GroupKey, open: bool) {
-        self.open.retain(|(known, _)| *known != key);
-        self.open.push((key, open));
+        self.set_fold(key, if open { GroupFold::Open } else { GroupFold::Folded });
     }
 
     /// Opens or folds the group whose heading is the current row; the rows have to be arranged again then.
@@ -159,7 +198,7 @@ impl NodeList {
             (Some(NodeRow::Node(index)), false) => self.groups.iter().position(|group| group.nodes.contains(&index)),
             _ => None,
         };
-        // A single group has no heading.
+        // Not every group has a heading.
         let found = heading.and_then(|at| Some((at, self.rows.iter().position(|row| *row == NodeRow::Group(at))?)));
         let Some((at, row)) = found else { return false };
         let key = self.groups[at].key;

@@ -7,7 +7,7 @@ use super::fixtures::{failed, held, running, target, updated};
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, NodeState};
-use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
+use crate::engine::report::snapshot::{NodeView, Phase, PlanView, Snapshot};
 
 /// A rollout with these nodes, which are brought into the engine's order.
 fn with(mut nodes: Vec<NodeView>) -> Snapshot {
@@ -280,18 +280,29 @@ fn states_that_change_move_neither_the_selection_nor_what_is_read() {
     }
 }
 
+/// Before a rollout moves, its nodes are to be seen; a step folds those that wait on, and nothing else does.
 #[test]
-fn a_group_that_was_alone_is_not_folded_because_another_one_comes() {
+fn waiting_nodes_are_folded_when_the_plan_changes_and_not_because_a_node_changes_its_state() {
     let held = |number: usize| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 40 });
     let mut nodes: Vec<NodeView> = (0..40).map(held).collect();
-    nodes[0] = target("ipc-000", NodeState::Soaking, 20);
-    let mut console = TestConsole::on(with(nodes.clone()), 80, 24);
-    let place = line_of(&console, "ipc-005");
-    assert!(place.is_some(), "{}", console.screen());
-    nodes[39] = updated("ipc-039", 900);
-    console.see(with(nodes));
-    // One line further down, for the heading that it has now.
-    assert_eq!(line_of(&console, "ipc-005"), place.map(|line| line + 1), "{}", console.screen());
+    let allowing = |allowed, nodes: &[NodeView]| {
+        let snapshot = with(nodes.to_vec());
+        Snapshot { plan: PlanView { allowed, ..snapshot.plan }, ..snapshot }
+    };
+    for (keys, folds) in [("", true), ("j", false)] {
+        let mut console = TestConsole::on(allowing(0, &nodes), 80, 24).typed(keys);
+        assert!(list(&console).contains("▾ partition keeps 40"), "{}", list(&console));
+        let place = line_of(&console, "ipc-005");
+        assert!(place.is_some(), "{}", console.screen());
+        nodes[39] = updated("ipc-039", 900);
+        console.see(allowing(0, &nodes));
+        assert_eq!(line_of(&console, "ipc-005"), place, "{}", console.screen());
+        nodes[0] = target("ipc-000", NodeState::Soaking, 20);
+        console.see(allowing(1, &nodes));
+        assert_eq!(line_of(&console, "ipc-005").is_none(), folds, "{keys}: {}", console.screen());
+        assert_eq!(list(&console).contains("▸ partition keeps 40"), folds, "{}", list(&console));
+        (nodes[0], nodes[39]) = (held(0), held(39));
+    }
 }
 
 #[test]
@@ -332,7 +343,7 @@ fn nodes_that_are_down_and_old_pods_that_are_not_ready_are_on_top() {
     // After what is the rollout's own trouble, before what moves; none of them is listed twice.
     let place = |name: &str| line_of(&console, name).unwrap_or_else(|| panic!("{name} is not seen: {screen}"));
     assert!(place("ipc-045") < place("ipc-044") && place("ipc-044") < place("ipc-018"), "{screen}");
-    assert!(screen.contains("── waiting 40 · rows"), "{screen}");
+    assert!(screen.contains("── waiting 40 ──"), "{screen}");
     // When nothing else is in trouble, it is not said that nothing is.
     let alone = TestConsole::on(with([down("ipc-044")].into_iter().chain(rest()).collect()), 80, 24);
     assert!(!list(&alone).contains("nothing in trouble"), "{}", list(&alone));

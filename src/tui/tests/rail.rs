@@ -53,9 +53,9 @@ fn a_step_by_hand_between_two_steps_is_not_called_the_later_one() {
     assert!(narrow.contains("60% by hand") && !narrow.contains("step 4 of 4"), "{narrow}");
 }
 
-#[test]
-fn a_rate_is_shown_once_updates_were_seen() {
-    let mut console = TestConsole::on(running(), 120, 40);
+/// The first line of the header that shows a rate, at this width and after four updates in a little more than a minute.
+fn line_with_a_rate(cells: u16) -> Option<String> {
+    let mut console = TestConsole::on(running(), cells, 40);
     assert!(!console.screen().contains("/min"), "{}", console.screen());
     for nth in 1..=4 {
         console.wait(20);
@@ -64,5 +64,16 @@ fn a_rate_is_shown_once_updates_were_seen() {
         snapshot.counts.updated += u32::try_from(nth).unwrap();
         console.see(snapshot);
     }
-    assert!(console.screen().contains(" 3.0/min"), "{}", console.screen());
+    console.screen().lines().find(|line| line.contains("/min")).map(str::to_owned)
+}
+
+#[test]
+fn a_rate_is_shown_once_updates_were_seen_and_without_its_course_where_that_has_no_room() {
+    let wide = line_with_a_rate(200).unwrap();
+    assert!(wide.contains("█ 3.0/min"), "{wide}");
+    let lines: Vec<String> = (80..120).filter_map(line_with_a_rate).collect();
+    assert_eq!(lines.len(), 40, "{lines:?}");
+    let bar_of = |line: &String| Some(line.split_once('[')?.1.split_once(']')?.0.chars().count());
+    assert!(lines.iter().all(|line| bar_of(line).is_some_and(|bar| bar >= 16)), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("  3.0/min")), "never a number alone: {lines:?}");
 }

@@ -8,7 +8,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::event::Event;
 use crate::engine::model::settings::{Secs, Setting, Tuning};
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{Alarm, Snapshot};
 use crate::tui::message::ConsoleEffect;
 
 /// What the console sees that drove: once the Lease was deleted, and once somebody has recorded the rollout anew.
@@ -85,6 +85,20 @@ fn a_console_that_has_begun_a_new_record_is_told_to_drive() {
     let screen = TestConsole::on(console.snapshot(&fake), 120, 40).typed("A").screen();
     assert!(screen.contains("D drives it"), "{screen}");
     assert!(!screen.contains("Lease deleted") && !screen.contains("I begins a new rollout"), "{screen}");
+}
+
+/// The footer offers what ends that, and greys what is refused until then; a key that is pressed anyway says what ends it.
+#[test]
+fn nothing_else_is_offered_while_the_record_cannot_be_read() {
+    let mut snapshot = super::fixtures::running();
+    snapshot.alarms = vec![Alarm::RecordUnreadable { why: "annotation rolldeck.io/rollout: not JSON".into() }];
+    for key in ["S", "U", "I", "C"] {
+        let screen = TestConsole::on(snapshot.clone(), 200, 50).typed("A").typed(key).screen();
+        assert!(screen.contains("cannot be read, and nothing is started"), "{key}:\n{screen}");
+        assert!(screen.contains("L begins a new one, R releases"), "{key}:\n{screen}");
+    }
+    let screen = TestConsole::on(snapshot, 200, 50).typed("A").typed("L").screen();
+    assert!(screen.contains("[ Begin a new record ]"), "{screen}");
 }
 
 #[test]

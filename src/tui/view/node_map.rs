@@ -18,6 +18,7 @@ use crate::engine::model::quantity::counted;
 use crate::engine::model::site::site_name;
 use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::words::Why;
+use crate::tui::action::{ActionId, key_of};
 use crate::tui::columns::nodes::sign;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::node_map::layout::MapLayout;
@@ -96,6 +97,8 @@ pub(super) fn draw_beside(ctx: &RenderContext<'_>, page: &RolloutPage, area: Rec
         current(page).and_then(|(site, place)| Some(layout.blocks.get(site)?.position(place / layout.per_cell).1));
     let top = layout.scrolled(0, row, usize::from(height));
     draw_cells(ctx, page, shown, &layout, top, map, buffer);
+    let below_map = Rect { y: map.bottom(), height: 1, ..area }.intersection(area);
+    put_lines(buffer, below_map, &[more_of_the_map(ctx, &layout, top, usize::from(height))]);
     let bars = bars(ctx, page, shown, usize::from(area.width), usize::from(steady / 5));
     let rest = Rect { y: map.bottom() + 1, height: area.bottom().saturating_sub(map.bottom() + 1), ..area };
     put_lines(buffer, rest, &bars);
@@ -104,6 +107,17 @@ pub(super) fn draw_beside(ctx: &RenderContext<'_>, page: &RolloutPage, area: Rec
     put_rule(ctx, buffer, rule, "");
     let node = Rect { y: rule.bottom(), height: rest.bottom().saturating_sub(rule.bottom()), ..rest };
     node::draw_current(ctx, node.intersection(rest), buffer);
+}
+
+/// Which lines of a map beside the list are visible, and the key that shows them all; empty if all are visible.
+fn more_of_the_map(ctx: &RenderContext<'_>, layout: &MapLayout, top: usize, height: usize) -> Line<'static> {
+    if layout.height <= height {
+        return Line::default();
+    }
+    let (first, last) = (top + 1, (top + height).min(layout.height));
+    let key = key_of(ctx.model, ActionId::Map.action());
+    let words = format!("lines {first}-{last} of {} {} {key}: whole map", layout.height, ctx.glyph(Glyph::Dot));
+    Line::from(ctx.span(words, ThemeRole::Muted))
 }
 
 /// The place of the current row's node: its site, and its place in the site.

@@ -123,8 +123,14 @@ pub(super) fn gates(snapshot: &Snapshot) -> String {
     passed.join(" · ")
 }
 
+/// The speed at which nodes are updated, in two lengths: with its course of the last minutes, and as a number alone.
+pub(super) struct SpeedText {
+    pub(super) with_course: String,
+    pub(super) rate: String,
+}
+
 /// The speed at which nodes are updated, during updates; `None` before it can be computed.
-pub(super) fn speed(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot) -> Option<String> {
+pub(super) fn speed(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot) -> Option<SpeedText> {
     let snapshot = &*shown.snapshot;
     let began = snapshot.target_began().filter(|_| snapshot.phase == Phase::Running)?;
     // The speed changes in steps of a minute, so that it does not cause redraws by itself.
@@ -133,10 +139,11 @@ pub(super) fn speed(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSn
         rate if rate >= 9.5 => format!("{rate:.0}/min"),
         rate => format!("{rate:.1}/min"),
     };
-    Some(match ctx.model.glyphs {
+    let with_course = match ctx.model.glyphs {
         Glyphs::Unicode => format!("{} {rate}", sparkline(&speed)),
-        Glyphs::Ascii => rate,
-    })
+        Glyphs::Ascii => rate.clone(),
+    };
+    Some(SpeedText { with_course, rate })
 }
 
 fn sparkline(speed: &UpdateSpeed) -> String {

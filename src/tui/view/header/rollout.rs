@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::super::{RenderContext, flow};
-use super::rail::{gates, rail, speed};
+use super::rail::{SpeedText, gates, rail, speed};
 use super::{prewarm, recorded, unsent};
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::facts::StrategyKind;
@@ -25,7 +25,8 @@ const ESTIMATE_BAR: usize = 16;
 /// The least number of cells at which the end of the last rollout is shown.
 const LAST_COMPLETE: usize = 80;
 
-/// The least length of the bar while the speed stands beside it too.
+/// The least length of the bar while the course of the speed stands beside it too. The number of the speed alone leaves the bar
+/// as short as the estimate does.
 const SPEED_BAR: usize = 30;
 
 /// The amount of text beside the versions. With less room parts are left out; none is cut in its middle.
@@ -318,7 +319,7 @@ struct BesideBar {
     has_times: bool,
 }
 
-/// The estimate has precedence over the speed, and the speed over the times.
+/// The estimate has precedence over the speed, the speed over its course, and that over the times.
 fn beside_bar(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cells: usize) -> BesideBar {
     let snapshot = &*shown.snapshot;
     let words = width(&progress_in_words(snapshot)) + 6;
@@ -328,10 +329,13 @@ fn beside_bar(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot
     if let Some(estimate) = estimate {
         text = format!("   {estimate}");
     }
-    if let Some(speed) = speed(ctx, page, shown)
-        && words + width(&text) + 3 + width(&speed) + SPEED_BAR <= cells
-    {
-        text = format!("   {speed}{text}");
+    if let Some(SpeedText { with_course, rate }) = speed(ctx, page, shown) {
+        let fits = |speed: &str, bar| words + width(&text) + 3 + width(speed) + bar <= cells;
+        if fits(&with_course, SPEED_BAR) {
+            text = format!("   {with_course}{text}");
+        } else if fits(&rate, ESTIMATE_BAR) {
+            text = format!("   {rate}{text}");
+        }
     }
     let times = snapshot.times.to_string();
     let has_times = !times.is_empty() && words + width(&text) + 3 + width(&times) + SPEED_BAR <= cells;
