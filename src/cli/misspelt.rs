@@ -155,6 +155,34 @@ pub(super) fn flag_of_the_console(command: &mut Command, line: &[OsString], refu
     Some(command.find_subcommand_mut(name)?.error(ErrorKind::UnknownArgument, why))
 }
 
+/// The flag for what some commands are given most often, which other tools take without a flag (`kubectl rollout undo 2`).
+const USUAL_FLAGS: [(&str, &str); 3] = [("step", "to"), ("undo", "to-revision"), ("history", "revision")];
+
+/// The error for a word after the DaemonSet at a command that takes no more of them: it names the flag that was left out.
+pub(super) fn value_without_flag(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
+    let word = match refused.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) if names_more(refused) => word,
+        _ => return None,
+    };
+    let typed = line.iter().filter_map(|word| word.to_str()).find(|word| command.find_subcommand(word).is_some())?;
+    let subcommand = command.find_subcommand_mut(typed)?;
+    let name = subcommand.get_name().to_owned();
+    let takes = |flag: &str| {
+        let mut flags = subcommand.get_arguments().filter(|arg| arg.get_action().takes_values());
+        flags.any(|arg| arg.get_long() == Some(flag))
+    };
+    let meant = match word.split_once('=') {
+        Some((flag, value)) if takes(flag) => format!("--{flag} {value}"),
+        None if takes(word) => format!("--{word}"),
+        _ => {
+            let (_, flag) = USUAL_FLAGS.iter().find(|(of, _)| *of == name)?;
+            word.starts_with(|c: char| c.is_ascii_digit()).then(|| format!("--{flag} {word}"))?
+        }
+    };
+    let why = format!("`{name}` takes no `{word}` after the DaemonSet: did you mean `{meant}`?");
+    Some(subcommand.error(ErrorKind::UnknownArgument, why))
+}
+
 /// The effect of each of these flags of `prewarm` on the running pre-warming. None of them can be combined with flags that choose images.
 const OF_WHAT_IS_PREWARMED: [(&str, &str); 4] = [
     ("--pause", "pause what is being pre-warmed"),

@@ -90,6 +90,13 @@ fn what_makes_no_sense_is_refused_before_anything_is_asked() {
         ("prewarm ds/agent --max-pulling few", "or `default`"),
         ("prewarm ds/agent --max-pulling 0%", "nothing is pulled"),
         ("demo --speed 0", "not a factor"),
+        ("step ds/agent 10", "`step` takes no `10` after the DaemonSet: did you mean `--to 10`?"),
+        ("step ds/agent 10%", "did you mean `--to 10%`?"),
+        ("undo ds/agent 2", "did you mean `--to-revision 2`?"),
+        ("history ds/agent 2", "did you mean `--revision 2`?"),
+        ("tune ds/agent soak=2m", "did you mean `--soak 2m`?"),
+        ("set ds/agent soak 2m", "`tune` takes no `soak` after the DaemonSet: did you mean `--soak`?"),
+        ("undo ds/agent ds/agent", "unexpected argument 'ds/agent'"),
     ] {
         let line = std::iter::once("rolldeck").chain(line.split(' ')).map(Into::into);
         let error = parse(line).unwrap_err();
