@@ -9,6 +9,7 @@ use super::origin::{AuditedCluster, Origin, Place};
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::config::Role;
+use crate::engine::model::facts::Severity;
 use crate::engine::model::person_of;
 use crate::engine::model::printable::{json as printable_json, printable};
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
@@ -36,6 +37,9 @@ struct Entry<'a> {
     #[serde(skip_serializing_if = "Value::is_null")]
     args: Value,
     outcome: EventOutcome,
+    /// Whether the event is bad news; absent if it is not.
+    #[serde(skip_serializing_if = "is_normal")]
+    severity: Severity,
     /// The id of a command. Together with `identity` it connects the line with outcome `asked` to the one that ends it.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<u64>,
@@ -46,6 +50,10 @@ struct Entry<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     detail: bool,
     message: String,
+}
+
+fn is_normal(severity: &Severity) -> bool {
+    *severity == Severity::Normal
 }
 
 /// The rollout and the process that log entries are about.
@@ -88,6 +96,7 @@ impl EntrySubject {
             event,
             args,
             outcome: rollout_event.outcome,
+            severity: rollout_event.severity(),
             command: rollout_event.command.map(|id| id.0),
             error: error.map(|error| self.secrets.scrub(error).into_owned()),
             detail: rollout_event.visibility == Visibility::Log,

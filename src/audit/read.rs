@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{file, private};
 use crate::engine::model::Str;
+use crate::engine::model::facts::Severity;
 use crate::engine::model::time::Timestamp;
 
 /// The selection of lines; a field that is `None` excludes nothing.
@@ -115,15 +116,24 @@ impl LogLine {
         self.fields["cluster"]["practice"] == true
     }
 
+    /// Whether the event is an intermediate step, which no timeline shows.
+    pub fn is_detail(&self) -> bool {
+        self.fields["detail"] == true
+    }
+
+    /// Whether the event is bad news.
+    pub fn severity(&self) -> Severity {
+        if self.text("severity") == Some("warning") { Severity::Warning } else { Severity::Normal }
+    }
+
     /// Whether the line passes the filter, apart from its cluster.
     fn passes(&self, filter: &LogFilter) -> bool {
         let is =
             |wanted: &Option<String>, value: Option<&str>| wanted.as_deref().is_none_or(|wanted| value == Some(wanted));
-        let detail = self.fields["detail"] == true;
         is(&filter.name, self.text("name"))
             && is(&filter.namespace, self.text("namespace"))
             && filter.since.is_none_or(|since| self.at().is_some_and(|at| at >= since))
-            && (filter.all || !detail)
+            && (filter.all || !self.is_detail())
     }
 }
 

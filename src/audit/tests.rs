@@ -10,6 +10,7 @@ use super::log::WAITING;
 use super::*;
 use crate::engine::model::command::{Command, CommandId, Early, Step, Takeover};
 use crate::engine::model::config::Role;
+use crate::engine::model::facts::Severity;
 use crate::engine::model::printable::is_printable;
 use crate::engine::model::printable::tests::HOSTILE;
 use crate::engine::model::quantity::IntOrPercent;
@@ -178,6 +179,30 @@ async fn lines_are_on_disk_when_it_is_flushed_and_read_back_by_name() {
     let later = Some(Timestamp::from_millis(1_800_000_000_124));
     assert_eq!(asked(&LogFilter { since: later, ..named }), Vec::<String>::new());
     assert_eq!(read(&dir.path().join("none"), &LogFilter::default()).unwrap(), LogRead::default());
+}
+
+/// A report of a rollout marks bad news by what the log says.
+#[tokio::test]
+async fn a_line_that_is_read_back_is_bad_news_if_its_event_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.jsonl");
+    let log = Log::to(path.clone());
+    let events = [
+        (RolloutEventKind::DroveMeanwhile { by: None }, EventOutcome::Done),
+        (RolloutEventKind::RecordDeleted, EventOutcome::Done),
+        (RolloutEventKind::LeaseAcquired, EventOutcome::Done),
+        (RolloutEventKind::Command(Command::Adopt), EventOutcome::Failed),
+        (RolloutEventKind::Command(Command::Adopt), EventOutcome::Done),
+    ];
+    let events = events.map(|(kind, outcome)| rollout_event(kind, outcome, None));
+    for event in &events {
+        log.write(subject().line(event, None));
+    }
+    log.flushed(Duration::from_secs(5)).await;
+    let lines = read(&path, &LogFilter::default()).unwrap().lines;
+    let read: Vec<Severity> = lines.iter().map(LogLine::severity).collect();
+    assert_eq!(read, events.each_ref().map(RolloutEvent::severity));
+    assert_eq!(read.iter().filter(|severity| **severity == Severity::Warning).count(), 3);
 }
 
 #[tokio::test]

@@ -12,7 +12,6 @@ use super::status::with_all_watches;
 use crate::audit::{self, AuditLog, LogFilter, LogLine, LogRead, LoggedCluster};
 use crate::driver::{Session, private_file};
 use crate::engine::model::Str;
-use crate::engine::model::facts::Severity;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::story::Story;
@@ -21,22 +20,6 @@ use crate::process::printable::Printable;
 
 /// How long before the beginning of a rollout its preparations are included.
 const BEFORE: Duration = Duration::from_secs(600);
-
-/// The events of the audit log that are bad news whatever their outcome, as in `RolloutEvent::severity`.
-const BAD_NEWS: [&str; 12] = [
-    "halted",
-    "rollingBack",
-    "templateChangedByOthers",
-    "changeRefused",
-    "strategyDrifted",
-    "leaseLost",
-    "recordDeleted",
-    "recordRemoved",
-    "recordUnreadable",
-    "podTakenAway",
-    "driverSilent",
-    "giveUpDriving",
-];
 
 /// Writes the report of one rollout.
 pub(crate) async fn run(
@@ -114,17 +97,15 @@ fn deletions(lines: &[LogLine]) -> HashMap<String, Timestamp> {
 
 /// The events that people decide by; single writes are in the story of the nodes.
 fn story_line(line: &LogLine) -> Option<StoryLine> {
-    if line.fields()["detail"] == true {
+    if line.is_detail() {
         return None;
     }
-    let bad = matches!(line.text("outcome"), Some("failed" | "forbidden" | "invalid"));
-    let bad = bad || line.text("event").is_some_and(|event| BAD_NEWS.contains(&event));
     Some(StoryLine {
         at: line.at()?,
         who: line.text("by").map(Str::from),
         node: None,
         text: line.text("message").unwrap_or_default().to_owned(),
-        severity: if bad { Severity::Warning } else { Severity::Normal },
+        severity: line.severity(),
         facts: line.facts(),
     })
 }

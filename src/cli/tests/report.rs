@@ -21,7 +21,7 @@ async fn the_text_is_printed_and_the_page_is_written() {
     let lines = [
         audited(100, r#""by":"ada@b","event":"setImage","outcome":"done","message":"image agent=agent:v1.9.0""#),
         audited(110, r#""event":"deletePod","args":{"node":"ipc-001","pod":"p","uid":"u"},"outcome":"done","detail":true,"message":"x""#),
-        audited(300, r#""event":"halted","outcome":"done","message":"halted: image not found on 1 node (ipc-017)""#),
+        audited(300, r#""event":"halted","outcome":"done","severity":"warning","message":"halted: image not found on 1 node (ipc-017)""#),
         r#"{"time":"2026-11-21T14:31:00Z","cluster":{"context":"test"},"namespace":"edge","name":"agent","message":"elsewhere"}"#.to_owned(),
     ];
     std::fs::write(&log, lines.join("\n")).unwrap();
