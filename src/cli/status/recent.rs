@@ -1,7 +1,7 @@
 //! The recent events and the driver: the lines `recent` of `status`.
 //!
 //! ```text
-//!  2s ago  (ada@bastion-3) reported: halted: image not found on 1 node (driven by ada@bastion-3)
+//!  2s ago  reported: halted: image not found on 1 node (driven by ada@bastion-3)
 //!  9s ago  ada@bastion-3 reported: max unavailable: default → 10%
 //!  4m ago  ops@bastion-2: step to the next: 12 of 120 nodes may be updated, partition keeps 108
 //! 40m ago  ops@bastion-2: drives the rollout now
@@ -74,11 +74,12 @@ fn in_words(group: &[&RolloutEvent]) -> String {
     format!("{}{}", if reported { "reported: " } else { "" }, taken_away_together(&nodes, &rest, reported))
 }
 
-/// The author, as in `rolldeck log`: if the rollout did it by itself, the process in brackets. An author that only an Event
-/// on the DaemonSet names begins with `reported`, because anybody who may write Events can claim it.
+/// The author. What only an Event on the DaemonSet says begins with `reported`, because anybody who may write Events can claim it; if a driver
+/// did it by itself there, its name is at the end of the text.
 fn by(event: &RolloutEvent) -> String {
     match (&event.by, event.reporter_in_words()) {
         (Some(by), _) => format!("{by}: "),
+        (None, Some(_)) if event.is_by_a_driver_itself() => String::new(),
         (None, Some(claimed)) => format!("{claimed} "),
         (None, None) => String::new(),
     }

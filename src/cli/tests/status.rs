@@ -76,9 +76,12 @@ async fn what_only_an_event_says_is_marked_as_reported() {
         said: Some("resumed: all is well".into()),
         visibility: Visibility::Timeline,
     };
-    let script = Script::of(Snapshot { timeline: [event].into(), ..rollout() });
+    // What a driver did by itself ends in its name, which is not told twice.
+    let by_itself = RolloutEvent { said: Some("complete (driven by root@boss)".into()), ..event.clone() };
+    let script = Script::of(Snapshot { timeline: [event, by_itself].into(), ..rollout() });
     let text = script.run("status ds/agent").await.text;
     assert!(text.contains(" root@boss reported: resumed: all is well"), "{text}");
+    assert!(text.contains(" ago  reported: complete (driven by root@boss)"), "{text}");
     assert!(!text.contains("root@boss: "), "{text}");
     let json: serde_json::Value = serde_json::from_str(&script.json("status ds/agent -o json").await).unwrap();
     let line = &json["timeline"][0];

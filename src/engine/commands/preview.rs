@@ -29,7 +29,7 @@ use crate::engine::writes::pending::Needs;
 
 /// Shown wherever pods are deleted.
 const PASSES_DISRUPTION_BUDGETS: &str =
-    "Pods are deleted, not evicted: PodDisruptionBudgets are bypassed, as its own controller does.";
+    "Pods are deleted, not evicted, as its own controller does: PodDisruptionBudgets are bypassed.";
 
 impl Engine {
     /// The preview of a command.

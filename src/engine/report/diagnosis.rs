@@ -438,10 +438,9 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         let found = found.says(Some(times.into())).do_this(["read the log of the run before"]);
         return Some(found.offers(remedies::restarts(node, snapshot)));
     }
-    // One that is over is no reason to look at a node that is well.
-    if node.state != NodeState::Updated
-        && let Some((image, compared)) = slow_pull(node, snapshot)
-    {
+    // One that is over is no reason to look at a node that is well, whether it is updated or has the image for its update.
+    let waits_for_its_pod = !matches!(node.state, NodeState::Updated | NodeState::Outdated | NodeState::Ineligible);
+    if waits_for_its_pod && let Some((image, compared)) = slow_pull(node, snapshot) {
         let found = warns(FindingKind::SlowPull, format!("slow pull of {image}"));
         let fewer = Advice::asks("lower how many pull at once", RemedyAct::LimitPulls);
         let what = [

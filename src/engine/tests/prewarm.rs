@@ -15,7 +15,7 @@ use crate::engine::model::prewarm::{
 use crate::engine::model::pull::PrewarmPulls;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Tuning};
-use crate::engine::report::diagnosis::Diagnosis;
+use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind};
 
 pub(super) fn start(source: PrewarmSource, nodes: PrewarmNodes, most: u32) -> Command {
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(most)), ..PrewarmLimits::default() };
@@ -238,6 +238,9 @@ fn pulls_of_an_image_that_is_named_by_hand_are_compared() {
     console.set_image(&mut fake, "agent:v2");
     let snapshot = console.snapshot(&fake);
     assert_eq!(snapshot.pulls.slow.len(), 1, "now the target needs it");
+    let findings = Diagnosis::of(&snapshot).findings;
+    let is_slow = |found: &Finding| found.kind == FindingKind::SlowPull;
+    assert!(!findings.iter().any(is_slow), "its old pod serves, and the image is there: {findings:?}");
     assert!(snapshot.prewarm.is_none_or(|prewarm| prewarm.pulls == PrewarmPulls::default()));
 }
 

@@ -330,7 +330,7 @@ fn a_running_pull_is_compared_with_those_of_its_site_and_else_with_all() {
     let (_, why) = console.state(&fake, "n1");
     assert_eq!(why, "pulls 120s, 6× the median of its site (~20s)");
     let (_, why) = console.state(&fake, "n12");
-    assert_eq!(why, "pulls 120s, late: usually ~90s, from 3 peers");
+    assert_eq!(why, "pulls 120s, late (~90s, 3 peers)");
     has_pulled(&mut console, &fake, "n6", 140);
     let diagnosis = Diagnosis::of(&console.snapshot(&fake));
     let slow: Vec<_> = diagnosis.findings.iter().filter(|found| found.kind == FindingKind::SlowPull).collect();

@@ -145,8 +145,8 @@ fn warms_others(snapshot: &Snapshot) -> bool {
 /// the first are measured, which are the worst.
 fn why_width(snapshot: &Snapshot) -> usize {
     const LEAST: usize = 36;
-    const STEP: usize = 20;
-    const MOST: usize = LEAST + 6 * STEP;
+    const STEP: usize = 12;
+    const MOST: usize = LEAST + 10 * STEP;
     let says = |node: &&NodeView| {
         node.hold.is_some()
             || node.cause.is_some()

@@ -345,7 +345,7 @@ fn tuning_names_what_changes_and_what_it_comes_to() {
         [
             "From now on at most 5 down and 5 pulling at a time.",
             "2 nodes more go at once: n9, n10.",
-            "Pods are deleted, not evicted: PodDisruptionBudgets are bypassed, as its own controller does.",
+            "Pods are deleted, not evicted, as its own controller does: PodDisruptionBudgets are bypassed.",
             "max unavailable: default → 25% (5 of 20 nodes may be down)",
             "pull limit: 2 → 5 (follows max unavailable)"
         ]

@@ -140,7 +140,7 @@ impl fmt::Display for Peers {
     }
 }
 
-/// The progress of a running pull: `~40s of 60s, from 7 peers`. A pull that takes longer than usual: `95s, usually ~60s, from 7 peers`. A slow one:
+/// The progress of a running pull: `~40s of 60s, from 7 peers`. A pull that takes longer than usual: `95s, late (~60s, 7 peers)`. A slow one:
 /// `360s, 6× the median of its site (~60s)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PullEstimate {
@@ -175,7 +175,7 @@ impl fmt::Display for PullEstimate {
         match times_slower(elapsed, usual) {
             Some(times) => write!(f, "{elapsed_span}, {times}× {} (~{median})", usual.scope.median()),
             None if elapsed <= usual.median => write!(f, "~{elapsed_span} of {median}, from {}", Peers(usual)),
-            None => write!(f, "{elapsed_span}, late: usually ~{median}, from {}", Peers(usual)),
+            None => write!(f, "{elapsed_span}, late (~{median}, {})", Peers(usual)),
         }
     }
 }
@@ -349,7 +349,7 @@ mod tests {
             (pulling(40), Some(usual(1, PeerScope::Fleet)), "pulling, ~40s of 58s, from 1 node"),
             (pulling(40), Some(usual(9, PeerScope::Fleet)), "pulling, ~40s of 58s, from 9 nodes of all sites"),
             (pulling(360), Some(usual(7, PeerScope::Site)), "pulling, 360s, 6× the median of its site (~58s)"),
-            (pulling(95), Some(usual(7, PeerScope::Site)), "pulling, 95s, late: usually ~58s, from 7 peers"),
+            (pulling(95), Some(usual(7, PeerScope::Site)), "pulling, 95s, late (~58s, 7 peers)"),
             (present(Evidence::ImageId, None), None, "present: imageID"),
             (present(Evidence::ImageId, pull(14, 14, Some(412_345_678))), None, "present, pulled in 14s, 412 MB"),
             (present(Evidence::PulledEvent, pull(14, 4, None)), None, "present, pulled in 14s (4s without waiting)"),
