@@ -140,6 +140,28 @@ pub(super) fn no_dry_run(command: &mut Command, line: &[OsString], refused: &Err
     Some(command.find_subcommand_mut(name)?.error(ErrorKind::UnknownArgument, why))
 }
 
+/// The error for a flag that the command does not have, and for which clap knows none like it: it names commands that have it. clap would suggest
+/// the flag as the name of a DaemonSet.
+pub(super) fn flag_of_others(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
+    let word = match (refused.kind(), refused.get(ContextKind::InvalidArg), refused.get(ContextKind::SuggestedArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(word)), None) => word,
+        _ => return None,
+    };
+    let flag = word.split('=').next().unwrap_or(word);
+    let long = flag.strip_prefix("--")?;
+    let name = line.iter().filter_map(|word| word.to_str()).find(|word| command.find_subcommand(word).is_some())?;
+    let has_it = |it: &&Command| it.get_arguments().any(|arg| arg.get_long() == Some(long));
+    let have: Vec<&str> =
+        command.get_subcommands().filter(|it| !it.is_hide_set()).filter(has_it).map(Command::get_name).collect();
+    let called = command.get_bin_name().unwrap_or("rolldeck");
+    let why = match have.as_slice() {
+        [] => format!("`{name}` has no `{flag}`: `{called} {name} --help` lists what it has"),
+        [only] => format!("`{name}` has no `{flag}`, but `{only}` has one"),
+        [others @ .., last] => format!("`{name}` has no `{flag}`, but {} and {last} have one", others.join(", ")),
+    };
+    Some(command.find_subcommand_mut(name)?.error(ErrorKind::UnknownArgument, why))
+}
+
 /// The error for a flag of the console at a command, which has none: clap would suggest it as a value.
 pub(super) fn flag_of_the_console(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
     let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
