@@ -83,6 +83,21 @@ fn who_is_cut_before_the_words_about_them_are() {
     assert!(said.contains("drives, as of 20s ago by its clock"), "{said}");
 }
 
+/// A driver that was killed holds its lease for a few seconds more: how long ago it was seen is told as soon as a living one would not act any more.
+#[test]
+fn a_driver_that_does_not_renew_is_told_with_when_it_was_seen() {
+    let other = driven_by(DriverView::Other { holder: "ada@bastion/1f".into(), renewal_observed_at: ago(2) });
+    let mut console = TestConsole::on(other, 120, 40);
+    let first = |console: &TestConsole| console.screen().lines().next().unwrap_or_default().to_owned();
+    assert!(first(&console).contains("ada@bastion/1f drives · live"), "{}", first(&console));
+    console.wait(5);
+    assert!(first(&console).contains("ada@bastion/1f drives · live"), "{}", first(&console));
+    console.wait(1);
+    assert!(first(&console).contains("drives, last seen 8s ago"), "{}", first(&console));
+    console.wait(3);
+    assert!(first(&console).contains("drives, last seen 11s ago"), "{}", first(&console));
+}
+
 /// Two consoles of one user on one machine differ in what stands behind the slash.
 #[test]
 fn what_tells_the_processes_of_one_user_apart_is_explained() {

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::super::RenderContext;
 use super::as_of;
+use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::StrategyKind;
@@ -14,8 +15,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::Short;
 use crate::engine::model::{person_of, process_in_brief, process_of};
 use crate::engine::report::snapshot::WatchView;
-use crate::tui::model::RolloutPage;
-use crate::tui::model::ShownSnapshot;
+use crate::tui::model::{FINE_MILLIS, RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, is_wider, width};
 
@@ -153,6 +153,9 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
         // A line below shows the reason.
         (DriverView::Nobody, _) if snapshot.driver_stopped.is_some() => "nobody drives".to_owned(),
         (_, Some(since)) => as_of(ctx, shown, since).driving().to_string(),
+        (DriverView::Other { renewal_observed_at, .. }, None) => {
+            format!("{}{}", snapshot.driving(), last_seen(ctx, shown, *renewal_observed_at))
+        }
         (_, None) => snapshot.driving().to_string(),
     };
     let room = (cells / 2).min(most);
@@ -182,6 +185,18 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
         _ => words,
     };
     ctx.span(fit(&words, room).into_owned(), role)
+}
+
+/// `, last seen 9s ago`, of a driver who has not renewed its lease for so long that it starts nothing any more: its console may be gone, which is known only
+/// once the lease has run out. Empty while it renews.
+fn last_seen(ctx: &RenderContext<'_>, shown: &ShownSnapshot, renewal_observed_at: Timestamp) -> String {
+    let overdue_at = renewal_observed_at + Timing::default().act;
+    let (now, reading) = (ctx.model.now, shown.reading());
+    if reading.clock(now, FINE_MILLIS) < overdue_at {
+        ctx.wake_at(reading.reaches(now, overdue_at, FINE_MILLIS));
+        return String::new();
+    }
+    format!(", last seen {} ago", ctx.age(shown, renewal_observed_at))
 }
 
 /// Words about a person, whose name is cut so that all of the words fit.
