@@ -18,6 +18,7 @@
 //! reports the remaining pods.
 
 mod end;
+mod meanwhile;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,7 @@ pub(super) use self::end::DriveEnd;
 #[cfg(test)]
 pub(super) use self::end::HELD_FOR;
 use self::end::{at_rest, has_leftovers, prewarms_besides};
+use self::meanwhile::{AskedImages, changed_meanwhile};
 use super::args::{ContainerImage, DriveArgs, DriveUntil, by_container};
 use super::change_feed::Topic;
 use super::error::{CliError, CliErrorKind, Exit};
@@ -77,6 +79,7 @@ impl Task for Drive<'_> {
             let drive = Command::Drive(self.takeover());
             return one_shot::recorded(&rollout, &drive, Err(refusal.into())).await;
         }
+        let opened = snapshot.clone();
         let snapshot = if self.args.take_over { snapshot } else { proof_of_life(foreground, &rollout).await? };
         if let (DriverView::Other { holder, .. }, false) = (&snapshot.driver, self.args.take_over) {
             let drive = Command::Drive(Takeover::IfFree);
@@ -84,6 +87,11 @@ impl Task for Drive<'_> {
         }
         if !edits_first {
             return self.drive(foreground, &rollout).await;
+        }
+        if let (Some(changed), [first, ..]) = (changed_meanwhile(&opened, &snapshot), edits(self.args).as_slice()) {
+            let error = CliError::from(CommandError::Overtaken(changed));
+            let hinted = error.hinted("look at it first; the same command once more asks for all of it again");
+            return one_shot::recorded(&rollout, first, Err(hinted)).await;
         }
         let images = &self.args.images;
         let had = !images.is_empty() && has_images(&snapshot, images);
@@ -217,11 +225,13 @@ impl Drive<'_> {
     async fn follow(&self, foreground: &mut Foreground<'_>, rollout: &Rollout) -> Result<Exit, CliError> {
         let mut snapshots = rollout.snapshots.clone();
         let mut course = DriveEnd::new(self.args.until);
+        let mut asked_images = AskedImages::default();
         let (mut was_held, mut released_by) = (false, None);
         loop {
             foreground.room().await;
             let snapshot = snapshots.borrow_and_update().clone();
             foreground.tell(&snapshot)?;
+            asked_images.see(&snapshot, &self.args.images);
             let end = course.end(&snapshot, Instant::now());
             if let Phase::Releasing(by) = &snapshot.phase {
                 released_by = Some(by.by.clone());
@@ -247,6 +257,7 @@ impl Drive<'_> {
             match end {
                 Some(Ok(exit)) => {
                     let why = why_it_ends(foreground.place(), &snapshot, exit, released_by.as_deref());
+                    let why = why.or_else(|| asked_images.replaced(&snapshot, &self.args.images));
                     return why.map_or(Ok(exit), Err);
                 }
                 Some(error) => return error,

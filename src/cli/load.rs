@@ -67,6 +67,8 @@ pub(crate) async fn rollout(
             () = sleep_until(give_up) => {
                 return Err(match silent.why {
                     Some(why) => unreachable(place, &why),
+                    // Nothing at all is known, not even whether the DaemonSet is there.
+                    None if snapshot.daemonset == Presence::Loading => silent_server(place, patience),
                     None => late(&snapshot, patience),
                 });
             }
@@ -192,6 +194,12 @@ fn unreachable(place: LoadPlace<'_>, why: &str) -> CliError {
     } else {
         error.hinted("is the API server up, and is this the right context? `--context` picks another")
     }
+}
+
+fn silent_server(place: LoadPlace<'_>, patience: Duration) -> CliError {
+    let secs = whole_secs(patience).as_secs();
+    unreachable(place, &format!("it did not answer within {secs} s, so nothing was done"))
+        .hinted("`--timeout` waits longer")
 }
 
 fn late(snapshot: &Snapshot, patience: Duration) -> CliError {

@@ -444,11 +444,17 @@ async fn a_server_that_does_not_answer_is_given_up_soon() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_server_is_given_the_time_it_was_given() {
     let output = Script::of(script::loading()).run("status ds/agent --timeout 2m").await;
-    assert_eq!(output.code, 3);
+    // Not even the DaemonSet was read: that is no rollout that is not complete yet.
+    assert_eq!(output.code, 1);
     assert_snapshot!(output.error, @r#"
-    Error: not everything was loaded within 120 s: daemonset loading; revisions loading; pods loading; nodes loading; events loading; lease loading; prewarm loading
+    Error: cannot read from the cluster of context `prod-eu`: it did not answer within 120 s, so nothing was done
+    Hint: is the API server up, and is this the right context? `--context` picks another
     Hint: `--timeout` waits longer
     "#);
+    let partly = Snapshot { daemonset: Presence::Present, ..script::loading() };
+    let output = Script::of(partly).run("status ds/agent --timeout 2m").await;
+    assert_eq!(output.code, 3);
+    assert!(output.error.contains("not everything was loaded within 120 s: "), "{}", output.error);
 }
 
 #[tokio::test]

@@ -79,10 +79,13 @@ impl Engine {
             1 => "; 1 of all of them is down".to_owned(),
             down => format!("; {down} of all of them are down"),
         };
+        let stays = match &before.selector {
+            Some(selector) => format!("budgets, gates and the selector `{selector}` stay"),
+            None => "budgets and gates stay".to_owned(),
+        };
         (left > 0).then(|| {
             format!(
-                "The rollout until now ends ({updated} updated or on the way, {left} not{down}): its partition and its steps begin anew, budgets and \
-                 gates stay."
+                "The rollout until now ends ({updated} updated or on the way, {left} not{down}): its partition and its steps begin anew, {stays}."
             )
         })
     }

@@ -191,6 +191,7 @@ impl Engine {
             warnings: self
                 .warnings(command)
                 .into_iter()
+                .chain(self.rolled_by_its_controller_anyway(command))
                 .chain(self.no_way_back(command, &limits))
                 .chain(self.prewarms_in_vain(command).or_else(|| halted_before.clone()))
                 .chain(self.never_ran(command, &intent).filter(|_| halted_before.is_none()))
@@ -537,7 +538,8 @@ impl Engine {
         let restores = drives && self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
         // Without a rollout, driving only pre-warms.
         let of_rollout = !drives || (self.is_recorded() && !restores);
-        let adopts = resolved.brake || (resolved.drive && !self.is_adopted() && writes.may_adopt() && of_rollout);
+        let may_adopt = writes.may_adopt() && of_rollout && self.rolled_by_its_controller_anyway(command).is_none();
+        let adopts = resolved.brake || (resolved.drive && !self.is_adopted() && may_adopt);
         if adopts {
             calls.push(format!("PATCH daemonsets/{name} (updateStrategy OnDelete, original saved)"));
         }

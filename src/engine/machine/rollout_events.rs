@@ -17,7 +17,7 @@ use crate::engine::model::command::{Command, CommandId, Unsettled};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
-use crate::engine::model::facts::ClusterEvent;
+use crate::engine::model::facts::{ClusterEvent, DaemonSetFact};
 use crate::engine::model::notice::Notice;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{Direction, Intent};
@@ -124,6 +124,11 @@ impl Engine {
         let Some(reported) = &fact.reported_by else { return };
         let known = |known: &RolloutEvent| matches!(&known.kind, RolloutEventKind::Reported { event, .. } if *event == reported.event);
         if reported.identity == self.config().identity || self.event_log.has(known) {
+            return;
+        }
+        // Events outlive a DaemonSet: of an earlier one of this name they tell nothing of this one.
+        let of_another = |daemonset: &DaemonSetFact| !fact.object.is_empty() && fact.object != daemonset.uid;
+        if self.view.daemonset.as_ref().is_some_and(of_another) {
             return;
         }
         let person = person_of(&reported.identity);

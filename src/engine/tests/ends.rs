@@ -2,6 +2,7 @@
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::Command;
+use crate::engine::model::labels::Selector;
 use crate::engine::model::prewarm::PrewarmNodes;
 use crate::engine::model::rollout_event::Visibility;
 use crate::engine::model::settings::Setting;
@@ -51,6 +52,12 @@ fn another_image_says_which_roll_back_it_ends() {
     assert!(!lines.iter().any(|line| ends_a_roll_back(line)), "it goes forward: {lines:?}");
     let ends = "The rollout until now ends (4 updated or on the way, 2 not): its partition and its steps begin anew, budgets and gates stay.";
     assert!(lines.iter().any(|line| line == ends), "{lines:?}");
+    let selector: Selector = "zone=a".parse().unwrap();
+    let selects = Command::Select(Some(selector));
+    console.ask(&mut fake, selects).unwrap();
+    let lines = effects(&mut console, &fake, &image("agent:v3"));
+    let stay = "begin anew, budgets, gates and the selector `zone=a` stay.";
+    assert!(lines.iter().any(|line| line.ends_with(stay)), "what still holds nodes back is told: {lines:?}");
     fake.slow = true;
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 3);

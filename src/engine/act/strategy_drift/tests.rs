@@ -3,10 +3,11 @@
 use serde_json::json;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
-use crate::engine::model::command::Command;
+use crate::engine::model::command::{Command, Step};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::settings::{OnDrift, Pace, Secs, Tuning};
 use crate::engine::report::remedies::Remedy;
@@ -134,6 +135,26 @@ fn a_drift_that_nobody_answered_is_not_to_be_resumed() {
     assert!(other.ask(&mut fake, Command::Resume).is_err());
     other.ask(&mut fake, Command::Adopt).unwrap();
     assert!(on_delete(&fake));
+}
+
+/// Nobody drives, so nobody pauses for the drift: a step is written, and the controller goes on.
+#[test]
+fn a_step_after_a_drift_promises_no_on_delete_and_says_who_replaces_pods() {
+    let (mut fake, console) = under_way(OnDrift::Report);
+    drop(console);
+    drift(&mut fake);
+    fake.wait(20);
+    let mut other = FakeConsole::open_as(&fake, "ben", Role::OneShot);
+    let step = Command::Step(Step::Updated(Int(18)));
+    let preview = other.engine.preview(&step, fake.now).unwrap();
+    assert!(!preview.calls.iter().any(|call| call.contains("OnDelete")), "{:?}", preview.calls);
+    let warns = |warning: &String| warning.contains("its controller replaces pods by itself, whatever is let go here");
+    assert!(preview.warnings.iter().any(warns), "{:?}", preview.warnings);
+    other.ask(&mut fake, step).unwrap();
+    assert!(!on_delete(&fake));
+    let adopt = other.engine.preview(&Command::Adopt, fake.now).unwrap();
+    assert!(adopt.calls.iter().any(|call| call.contains("OnDelete")), "{:?}", adopt.calls);
+    assert!(!adopt.warnings.iter().any(warns), "{:?}", adopt.warnings);
 }
 
 #[test]

@@ -332,6 +332,11 @@ fn what_other_consoles_told_is_on_the_timeline_once_and_not_told_again() {
         console.engine.observe(event(&fake, "e1", "eve@bastion/1", "eve@bastion: paused: link down"), fake.now);
         console.engine.observe(event(&fake, "e2", "kim@bastion/2", "halted: n1 (driven by kim@bastion)"), fake.now);
         console.engine.observe(event(&fake, "e3", &ours, "ops@bastion: adopted"), fake.now);
+        let mut earlier = event(&fake, "e4", "joe@bastion/3", "joe@bastion: adopted");
+        if let Event::Cluster(fact) = &mut earlier {
+            fact.object = "an-earlier-daemonset-of-this-name".into();
+        }
+        console.engine.observe(earlier, fake.now);
         console.run(&mut fake);
     }
     let timeline = console.engine.snapshot(fake.now).timeline;

@@ -127,6 +127,11 @@ impl fmt::Display for UsualPull {
     }
 }
 
+/// Whether a pull takes longer than such pulls usually do, in the whole seconds in which both are told.
+fn is_late(elapsed: Duration, usual: UsualPull) -> bool {
+    elapsed.as_secs() > whole_secs(usual.median).as_secs()
+}
+
 struct Peers(UsualPull);
 
 impl fmt::Display for Peers {
@@ -157,8 +162,8 @@ impl PullEstimate {
         let Self { elapsed, usual } = self;
         match times_slower(elapsed, usual) {
             Some(times) => format!("{times}×"),
-            None if elapsed >= usual.median => "late".to_owned(),
-            None => format!("~{}%", elapsed.as_millis() * 100 / usual.median.as_millis().max(1)),
+            None if is_late(elapsed, usual) => "late".to_owned(),
+            None => format!("~{}%", (elapsed.as_millis() * 100 / usual.median.as_millis().max(1)).min(100)),
         }
     }
 }
@@ -174,7 +179,7 @@ impl fmt::Display for PullEstimate {
         let (elapsed_span, median) = (span(Duration::from_secs(elapsed.as_secs())), span(usual.median));
         match times_slower(elapsed, usual) {
             Some(times) => write!(f, "{elapsed_span}, {times}× {} (~{median})", usual.scope.median()),
-            None if elapsed <= usual.median => write!(f, "~{elapsed_span} of {median}, from {}", Peers(usual)),
+            None if !is_late(elapsed, usual) => write!(f, "~{elapsed_span} of {median}, from {}", Peers(usual)),
             None => write!(f, "{elapsed_span}, late (~{median}, {})", Peers(usual)),
         }
     }
@@ -362,6 +367,24 @@ mod tests {
             (PullState::Unknown, None, "unknown"),
         ] {
             assert_eq!(words(state, peers), want);
+        }
+    }
+
+    /// Of spans below a second, too, only a pull that is told to take longer is called late.
+    #[test]
+    fn a_pull_is_late_in_the_seconds_that_are_told() {
+        let usual = UsualPull { median: Duration::from_millis(160), ..usual(8, PeerScope::Site) };
+        let told = |millis: u64| {
+            let estimate = PullEstimate { elapsed: Duration::from_millis(millis), usual };
+            (estimate.to_string(), estimate.short())
+        };
+        for (millis, words, short) in [
+            (100, "~0s of 1s, from 8 peers", "~62%"),
+            (900, "~0s of 1s, from 8 peers", "~100%"),
+            (1_900, "~1s of 1s, from 8 peers", "~100%"),
+            (2_000, "2s, late (~1s, 8 peers)", "late"),
+        ] {
+            assert_eq!(told(millis), (words.to_owned(), short.to_owned()), "{millis} ms");
         }
     }
 
