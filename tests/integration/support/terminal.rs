@@ -117,6 +117,12 @@ impl Terminal {
         self.eventually(&format!("no `{words}`"), || self.screen().contains(words));
     }
 
+    /// Waits until the screen does not show these words any more.
+    #[track_caller]
+    pub(crate) fn until_gone(&self, words: &str) {
+        self.eventually(&format!("still `{words}`"), || !self.screen().contains(words));
+    }
+
     #[track_caller]
     fn eventually(&self, otherwise: &str, holds: impl Fn() -> bool) {
         let deadline = Instant::now() + SOON;

@@ -56,6 +56,8 @@ fn quit_and_leave_nothing(
     (application_before, before): (&Value, &Everything),
 ) {
     console.until("── updated 20");
+    // It drives until the lease is given back, and asks before it leaves as long as it does.
+    console.until_gone("you pre-warm");
     console.press(&["q"]);
     console.until("it ended with 0");
     let mut after = everything(fixture);
