@@ -76,6 +76,11 @@ pub(super) fn command_meant(command: &mut Command, line: &[OsString], refused: O
     Some(command.error(ErrorKind::InvalidSubcommand, format!("there is no command `{first}`: {why}{daemonset}")))
 }
 
+/// The first word of the line that is a command.
+fn typed_command<'a>(command: &Command, line: &'a [OsString]) -> Option<&'a str> {
+    line.iter().filter_map(|word| word.to_str()).find(|word| command.find_subcommand(word).is_some())
+}
+
 /// Whether clap refused a second word that is not a flag.
 fn names_more(refused: &Error) -> bool {
     refused.kind() == ErrorKind::UnknownArgument
@@ -117,27 +122,8 @@ pub(super) fn negative_value(command: &mut Command, line: &[OsString], refused: 
     let [flag, value] = words.windows(2).find(|pair| is_flag(pair[0]) && is_negative(pair[1]))? else { return None };
     let why = format!("`{value}` is no value for `{flag}`: it must not be negative");
     // The usage belongs to the typed command.
-    let typed = words.iter().find(|word| command.find_subcommand(word).is_some());
-    let subcommand = typed.and_then(|name| command.find_subcommand_mut(name))?;
+    let subcommand = command.find_subcommand_mut(typed_command(command, line)?)?;
     Some(subcommand.error(ErrorKind::InvalidValue, why))
-}
-
-/// The error for `--dry-run` at a command without it: it names the commands that have it. clap would suggest the flag as a value.
-pub(super) fn no_dry_run(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
-    let has_it = |it: &&Command| it.get_arguments().any(|arg| arg.get_long() == Some("dry-run"));
-    match (refused.kind(), refused.get(ContextKind::InvalidArg)) {
-        (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) if word.starts_with("--dry-run") => {}
-        _ => return None,
-    }
-    let have: Vec<&str> =
-        command.get_subcommands().filter(|it| !it.is_hide_set()).filter(has_it).map(Command::get_name).collect();
-    let [others @ .., last] = have.as_slice() else { return None };
-    let name = line.iter().filter_map(|word| word.to_str()).find(|word| command.find_subcommand(word).is_some())?;
-    let why = format!(
-        "`{name}` has no `--dry-run`: {} and {last} have one, and change nothing with it but say what they would do",
-        others.join(", ")
-    );
-    Some(command.find_subcommand_mut(name)?.error(ErrorKind::UnknownArgument, why))
 }
 
 /// The error for a flag that the command does not have, and for which clap knows none like it: it names commands that have it. clap would suggest
@@ -149,7 +135,7 @@ pub(super) fn flag_of_others(command: &mut Command, line: &[OsString], refused: 
     };
     let flag = word.split('=').next().unwrap_or(word);
     let long = flag.strip_prefix("--")?;
-    let name = line.iter().filter_map(|word| word.to_str()).find(|word| command.find_subcommand(word).is_some())?;
+    let name = typed_command(command, line)?;
     let has_it = |it: &&Command| it.get_arguments().any(|arg| arg.get_long() == Some(long));
     let have: Vec<&str> =
         command.get_subcommands().filter(|it| !it.is_hide_set()).filter(has_it).map(Command::get_name).collect();
@@ -172,7 +158,7 @@ pub(super) fn flag_of_the_console(command: &mut Command, line: &[OsString], refu
     let flag = word.split('=').next().unwrap_or(word);
     let long = flag.strip_prefix("--")?;
     command.get_arguments().find(|arg| arg.get_long() == Some(long) && !arg.is_global_set())?;
-    let name = line.iter().filter_map(|word| word.to_str()).find(|word| command.find_subcommand(word).is_some())?;
+    let name = typed_command(command, line)?;
     let why = format!("`{name}` has no `{flag}`: it is for the console, as in `rolldeck {flag}`");
     Some(command.find_subcommand_mut(name)?.error(ErrorKind::UnknownArgument, why))
 }
@@ -186,8 +172,7 @@ pub(super) fn value_without_flag(command: &mut Command, line: &[OsString], refus
         Some(ContextValue::String(word)) if names_more(refused) => word,
         _ => return None,
     };
-    let typed = line.iter().filter_map(|word| word.to_str()).find(|word| command.find_subcommand(word).is_some())?;
-    let subcommand = command.find_subcommand_mut(typed)?;
+    let subcommand = command.find_subcommand_mut(typed_command(command, line)?)?;
     let name = subcommand.get_name().to_owned();
     let takes = |flag: &str| {
         let mut flags = subcommand.get_arguments().filter(|arg| arg.get_action().takes_values());

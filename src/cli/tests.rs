@@ -5,6 +5,7 @@ mod connecting;
 mod diagnose;
 mod drive;
 mod drive_end;
+mod drive_meanwhile;
 mod formats;
 mod halts;
 mod help;

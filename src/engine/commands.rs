@@ -2,6 +2,7 @@
 
 pub(super) mod accept;
 pub(super) mod allowance;
+mod api_calls;
 mod check;
 mod driving;
 mod ends;

@@ -9,14 +9,16 @@ use crate::engine::report::snapshot::Snapshot;
 /// What somebody has changed of the rollout between two looks at it, of which nobody drove in between; `None` if nothing. Flags that were given before that
 /// change would undo it unseen.
 pub(super) fn changed_meanwhile(before: &Snapshot, now: &Snapshot) -> Option<String> {
-    let images = |snapshot: &Snapshot| snapshot.to.as_ref().map(|target| target.images.clone());
+    let is_other_target = match (&before.to, &now.to) {
+        (Some(before), Some(now)) => before.hash != now.hash,
+        (None, _) | (_, None) => false,
+    };
     // A change that was asked for at the first look may have been made since.
-    let made = before.requested_change.is_some() && now.requested_change.is_none();
-    let is_other_template =
-        now.requested_change != before.requested_change || (images(now) != images(before) && images(before).is_some());
+    let is_made = before.requested_change.is_some() && now.requested_change.is_none();
+    let is_other_template = is_other_target || now.requested_change != before.requested_change;
     let (plan, its_plan) = (&now.plan, &before.plan);
     let changes = [
-        (is_other_template && !made, "another template"),
+        (is_other_template && !is_made, "another template"),
         (now.direction != before.direction, "another direction"),
         (plan.partition != its_plan.partition || plan.steps != its_plan.steps, "how many nodes may be updated"),
         (plan.selector != its_plan.selector, "which nodes may be updated"),

@@ -60,7 +60,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_asked() {
         ("log ds/agent --since soon", "write `30s`, `5m` or `1h30m`"),
         ("simulate --runs 0", "`0` is not a count from 1: write `1000`"),
         ("simulate --runs x", "`x` is not a count from 1: write `1000`"),
-        ("drive ds/agent --dry-run", "`drive` has no `--dry-run`: adopt, "),
+        ("drive ds/agent --dry-run", "`drive` has no `--dry-run`, but adopt, "),
         ("status ds/agent --theme nope", "`status` has no `--theme`: it is for the console, as in `rolldeck --theme`"),
         ("tune ds/agent --steps 0", "step `0` updates no node: a step is one node or more"),
         ("status deploy/agent", "rolls out DaemonSets, not `deploy`"),

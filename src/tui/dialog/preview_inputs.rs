@@ -53,6 +53,10 @@ impl PreviewInputs {
     /// may be updated.
     pub(crate) fn changed_to(&self, now: &Self, counts_allowed: bool) -> Vec<String> {
         let mut changed = Vec::new();
+        // While nodes are still being listed, all numbers grow with them.
+        if self.phase == discriminant(&Phase::Loading) {
+            return changed;
+        }
         // After a change of the template its revision is known once its controller has made it: that is no change by others.
         if self.target.is_some() && now.target.is_some() && self.target != now.target {
             changed.push(match self.change == now.change {

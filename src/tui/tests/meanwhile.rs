@@ -5,7 +5,7 @@ use super::fixtures::{self, preview, running};
 use crate::engine::model::command::{Command, Preview, Step};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::report::snapshot::{PlanView, RevisionView, Snapshot};
+use crate::engine::report::snapshot::{Phase, PlanView, RevisionView, Snapshot};
 use crate::tui::message::ConsoleEffect;
 
 fn done(console: &TestConsole) -> Vec<&Command> {
@@ -63,6 +63,20 @@ fn a_step_that_became_a_bigger_one_is_told_and_enter_only_acknowledges_it() {
     // Who changes the form reads anew.
     console.type_keys("<shift-tab><down>");
     console = console.answered(step_to(30)).typed("<enter>");
+    assert_eq!(done(&console).len(), 1, "{}", console.screen());
+}
+
+/// The brake does not wait until all nodes are listed: that there are more of them then is no change by others.
+#[test]
+fn a_pause_that_was_asked_for_while_nodes_are_listed_is_made_with_one_enter() {
+    let mut loading = Snapshot { phase: Phase::Loading, ..running() };
+    (loading.budget.max_unavailable, loading.budget.max_pulling) = (1, 1);
+    let pause = || Preview { title: "Pause".into(), ..preview(Danger::None) };
+    let mut console = TestConsole::on(loading, 80, 24).typed("P").answered(pause());
+    console.see(running());
+    let console = console.answered(pause());
+    assert!(!console.screen().contains("changed meanwhile"), "{}", console.screen());
+    let console = console.typed("<enter>");
     assert_eq!(done(&console).len(), 1, "{}", console.screen());
 }
 

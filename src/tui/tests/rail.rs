@@ -68,7 +68,7 @@ fn line_with_a_rate(cells: u16) -> Option<String> {
 }
 
 #[test]
-fn a_rate_is_shown_once_updates_were_seen_and_without_its_course_where_that_has_no_room() {
+fn a_rate_is_shown_once_updates_were_seen_and_without_its_sparkline_where_that_has_no_room() {
     let wide = line_with_a_rate(200).unwrap();
     assert!(wide.contains("█ 3.0/min"), "{wide}");
     let lines: Vec<String> = (80..120).filter_map(line_with_a_rate).collect();

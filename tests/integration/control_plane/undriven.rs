@@ -93,3 +93,27 @@ fn a_release_that_nobody_carries_out_is_told_and_carried_out_by_whoever_drives()
     made.until("its controller goes on", |made| made.kubelet.count(V2) == 5);
     assert_eq!(strategy(&made), "RollingUpdate");
 }
+
+/// The driver was killed, and the next one waits until its Lease has run out. Meanwhile a colleague asks for another image, and is told that no pod is
+/// replaced before a step: what the waiting one was asked for before that is not made.
+#[test]
+fn a_drive_that_waits_for_the_lease_does_not_roll_out_what_others_ask_for_meanwhile() {
+    let Some(made) = PlayedNodes::new("undriven-waits", 5) else { return };
+    made.roll_out_to("1");
+    let mut killed = made.drive();
+    made.until("it drives", |made| made.said(&["status", DS]).contains(" drives"));
+    killed.signal(Signal::KILL);
+    killed.end();
+    let before = serving(&made);
+    let mut waits = made.operator.start(&["drive", DS, "--to", "100%", "--yes", "--timeout", "60s"]);
+    std::thread::sleep(Duration::from_secs(3));
+    let v3 = format!("agent={}3", V2.trim_end_matches('2'));
+    let asked = made.operator.run(&["set-image", DS, &v3, "--yes", "--timeout", "60s"]);
+    println!("{}", text(&asked));
+    let (code, errors) = (waits.end().code(), waits.errors());
+    println!("{}{errors}", waits.seen());
+    assert_eq!(code, Some(6), "{}{errors}", waits.seen());
+    assert!(errors.contains("while this command waited for the lease somebody asked for another template"), "{errors}");
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(serving(&made), before, "not one pod was replaced");
+}

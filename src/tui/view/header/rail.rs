@@ -123,9 +123,9 @@ pub(super) fn gates(snapshot: &Snapshot) -> String {
     passed.join(" · ")
 }
 
-/// The speed at which nodes are updated, in two lengths: with its course of the last minutes, and as a number alone.
+/// The speed at which nodes are updated, in two lengths: with its sparkline, and as a number alone.
 pub(super) struct SpeedText {
-    pub(super) with_course: String,
+    pub(super) with_sparkline: String,
     pub(super) rate: String,
 }
 
@@ -139,11 +139,11 @@ pub(super) fn speed(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSn
         rate if rate >= 9.5 => format!("{rate:.0}/min"),
         rate => format!("{rate:.1}/min"),
     };
-    let with_course = match ctx.model.glyphs {
+    let with_sparkline = match ctx.model.glyphs {
         Glyphs::Unicode => format!("{} {rate}", sparkline(&speed)),
         Glyphs::Ascii => rate.clone(),
     };
-    Some(SpeedText { with_course, rate })
+    Some(SpeedText { with_sparkline, rate })
 }
 
 fn sparkline(speed: &UpdateSpeed) -> String {

@@ -25,7 +25,7 @@ const ESTIMATE_BAR: usize = 16;
 /// The least number of cells at which the end of the last rollout is shown.
 const LAST_COMPLETE: usize = 80;
 
-/// The least length of the bar while the course of the speed stands beside it too. The number of the speed alone leaves the bar
+/// The least length of the bar while the sparkline of the speed stands beside it too. The number of the speed alone leaves the bar
 /// as short as the estimate does.
 const SPEED_BAR: usize = 30;
 
@@ -319,7 +319,7 @@ struct BesideBar {
     has_times: bool,
 }
 
-/// The estimate has precedence over the speed, the speed over its course, and that over the times.
+/// The estimate has precedence over the speed, the speed over its sparkline, and that over the times.
 fn beside_bar(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot, cells: usize) -> BesideBar {
     let snapshot = &*shown.snapshot;
     let words = width(&progress_in_words(snapshot)) + 6;
@@ -329,10 +329,10 @@ fn beside_bar(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot
     if let Some(estimate) = estimate {
         text = format!("   {estimate}");
     }
-    if let Some(SpeedText { with_course, rate }) = speed(ctx, page, shown) {
+    if let Some(SpeedText { with_sparkline, rate }) = speed(ctx, page, shown) {
         let fits = |speed: &str, bar| words + width(&text) + 3 + width(speed) + bar <= cells;
-        if fits(&with_course, SPEED_BAR) {
-            text = format!("   {with_course}{text}");
+        if fits(&with_sparkline, SPEED_BAR) {
+            text = format!("   {with_sparkline}{text}");
         } else if fits(&rate, ESTIMATE_BAR) {
             text = format!("   {rate}{text}");
         }
