@@ -2,15 +2,14 @@
 //!
 //! ```text
 //! │ ipc-017
-//! │ ✗ failed for 3m
+//! │ ✗ failed: image not found, for 3m
+//! │ manifest for agent:v1.9.0 not found
 //! │
-//! │ Why        image not found
-//! │            manifest for agent:v1.9.0 not found
-//! │ Unavail.   ours
-//! │ Revision   15 (new), 7d9f
+//! │ Down       by the rollout: charged to the budget
+//! │ Revision   15 (7d9f), the target
 //! │ Image      ✗ failed: not found: manifest unknown
-//! │ Pod        ipc-agent-7x2kq, 0 restarts, 3m old
-//! │ Order      next, place 3
+//! │ Pod        ipc-agent-7x2kq, 3m old, 0 restarts
+//! │ In line    place 3
 //! │ Labels     zone=munich …
 //! ```
 
@@ -101,16 +100,25 @@ pub(super) fn about(
     (cells, most): (usize, usize),
 ) -> (Vec<Line<'static>>, usize) {
     let (glyph, role) = sign(node);
-    // The node was in trouble before it counted as failed.
-    let lead = if node.state == NodeState::Failed { ", in trouble for" } else { " for" };
     let trouble = TroubleKind::of(node).filter(|_| node.state == NodeState::Failed);
     let since = trouble.map_or(node.since, |trouble| trouble.since(node));
-    let since = since.map(|since| format!("{lead} {}", ctx.age(shown, since))).unwrap_or_default();
-    let mut lines = vec![
-        Line::from(ctx.span(fit(&node.name, cells), ThemeRole::Title)),
-        Line::from(ctx.span(format!("{} {}{since}", ctx.glyph(glyph), node.state_words()), role)),
-        Line::default(),
-    ];
+    let since = since.map(|since| format!(" for {}", ctx.age(shown, since))).unwrap_or_default();
+    let state = match &node.cause {
+        // The node was in trouble before it counted as failed: the time is that of the cause.
+        Some(cause) if since.is_empty() => format!("{}: {cause}", node.state_words()),
+        Some(cause) => format!("{}: {cause},{since}", node.state_words()),
+        None => format!("{}{since}", node.state_words()),
+    };
+    let mut lines = vec![Line::from(ctx.span(fit(&node.name, cells), ThemeRole::Title))];
+    let paragraph = |lines: &mut Vec<Line<'static>>, text: &str, role: ThemeRole| {
+        let wrapped = wrap(text, cells).take(most.saturating_sub(lines.len()));
+        lines.extend(wrapped.map(|line| Line::from(ctx.span(line, role))));
+    };
+    paragraph(&mut lines, &format!("{} {state}", ctx.glyph(glyph)), role);
+    if let Some(message) = node.cause.as_ref().and_then(|cause| cause.message.as_ref()) {
+        paragraph(&mut lines, message, ThemeRole::Text);
+    }
+    lines.push(Line::default());
     let say = |lines: &mut Vec<Line<'static>>, name: &str, text: &str, role: ThemeRole| {
         for (nth, line) in
             wrap(text, cells.saturating_sub(NAMES + 1)).take(most.saturating_sub(lines.len())).enumerate()
@@ -122,12 +130,6 @@ pub(super) fn about(
             ]));
         }
     };
-    if let Some(cause) = &node.cause {
-        say(&mut lines, "Cause", &cause.to_string(), role);
-        if let Some(message) = &cause.message {
-            say(&mut lines, "", message, ThemeRole::Text);
-        }
-    }
     if let Some(wait) = &node.pod_wait {
         say(&mut lines, "Waits", &wait.as_of(why::instant(ctx, shown, node)).to_string(), ThemeRole::Text);
     }
