@@ -47,6 +47,7 @@ mod story;
 mod template_changes;
 mod told;
 mod tuned;
+mod unanswered;
 mod unreadable;
 mod unready;
 mod unrecorded;

@@ -271,6 +271,11 @@ impl Story {
             };
             stay[place] = true;
             let was = &last[place];
+            if is_deletion_open(node) && was.pod == node.pod {
+                // Nothing has happened to the node yet, as far as is known.
+                self.last_nodes.push(was.clone());
+                continue;
+            }
             // A pod that lost its readiness tells since when it runs, not since when it is unready. A pod that is going tells its time by its
             // deletion.
             let is_told = next.state == NodeState::Terminating;
@@ -394,6 +399,13 @@ fn is_loaded(snapshot: &Snapshot) -> bool {
     let needed = |watch: &&WatchView| watch.watched.is_needed();
     let loading = snapshot.watches.iter().filter(needed).any(|watch| watch.health == WatchHealth::Loading);
     snapshot.daemonset == Presence::Present && snapshot.phase != Phase::Loading && !loading
+}
+
+/// Whether the deletion of its pod was sent, and neither an answer nor a watch has told that it was made. It may not be.
+fn is_deletion_open(node: &NodeView) -> bool {
+    let waits = node.pod_wait.as_deref();
+    node.state == NodeState::Terminating
+        && matches!(waits, Some(PodWait::DeletionAnswer | PodWait::DeletionLost { .. }))
 }
 
 fn moment(at: Timestamp, node: &NodeView, change: NodeChange) -> NodeMoment {

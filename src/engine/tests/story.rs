@@ -13,14 +13,14 @@ use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::story::{NodeChange, NodeMoment, ProgressPoint, Story};
 
 /// Runs for so long, and has `story` see each second.
-fn watch(story: &mut Story, console: &mut FakeConsole, fake: &mut FakeCluster, secs: u64) {
+pub(super) fn watch(story: &mut Story, console: &mut FakeConsole, fake: &mut FakeCluster, secs: u64) {
     for _ in 0..secs {
         console.run_for(fake, 1);
         story.observe(&console.snapshot(fake));
     }
 }
 
-fn told(story: &Story, node: &str) -> Vec<String> {
+pub(super) fn told(story: &Story, node: &str) -> Vec<String> {
     story.of_node(node).map(|moment| moment.change.to_string()).collect()
 }
 

@@ -26,6 +26,7 @@ use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::prewarm_words::PrewarmWords;
+use crate::engine::report::snapshot::words::COUNTS_ALTHOUGH_BACK;
 use crate::engine::report::snapshot::{NodeView, PodRevision, Snapshot};
 use crate::engine::report::trouble::TroubleKind;
 use crate::tui::columns::nodes::image_sign;
@@ -157,11 +158,11 @@ pub(super) fn about(
         let role = if suspect.has_failed() { ThemeRole::Bad } else { ThemeRole::Warn };
         let words = suspect.words(ctx.instant(shown, shown.snapshot.at)).to_string();
         let back = match (suspect.has_failed() && node.state != NodeState::NodeDown, node.serves) {
-            (false, _) => "",
-            (true, true) => "; it is back and its pod serves: it counts until a resume accepts it",
-            (true, false) => "; it is back: it counts until a resume accepts it",
+            (false, _) => String::new(),
+            (true, true) => format!("; its pod serves; {COUNTS_ALTHOUGH_BACK}"),
+            (true, false) => format!("; {COUNTS_ALTHOUGH_BACK}"),
         };
-        say(&mut lines, "Suspect", &(words + back), role);
+        say(&mut lines, "Suspect", &(words + &back), role);
     }
     let reasons = lines.len();
     let words = match &node.revision {

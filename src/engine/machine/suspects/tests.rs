@@ -10,9 +10,11 @@ use crate::engine::model::record::{SITES_LIMIT, SUSPECTS_LIMIT};
 use crate::engine::model::settings::{Gates, Secs, Tuning};
 use crate::engine::model::site::ZONE;
 use crate::engine::model::suspect::SuspectView;
+use crate::engine::model::time::ShortDuration;
 use crate::engine::report::diagnosis::Diagnosis;
-use crate::engine::report::snapshot::words::Why;
+use crate::engine::report::snapshot::words::{COUNTS_ALTHOUGH_BACK, Why};
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::rules::suspects::WINDOW;
 
 /// Twenty nodes, budget 2, and a rollout that has updated `updated` of them and may go on to `allowed`.
 fn rollout(fake: &mut FakeCluster, updated: u32, allowed: u32) -> FakeConsole {
@@ -138,9 +140,8 @@ fn an_updated_node_that_goes_down_again_halts() {
         let node = snapshot.nodes.iter().find(|node| &*node.name == "n2").unwrap();
         (node.state, node.state_words(), node.is_updated_and_well(), Why { node, at: snapshot.at }.to_string())
     };
-    let why =
-        "went down after its update; failed: it went down again; it is back, and counts until a resume accepts it"
-            .to_owned();
+    let why = format!("went down after its update; failed: it went down again; {COUNTS_ALTHOUGH_BACK}");
+    assert!(COUNTS_ALTHOUGH_BACK.contains(&format!(" {} ", ShortDuration(WINDOW))));
     assert_eq!(called(&snapshot), (NodeState::Updated, "failed".to_owned(), false, why));
     let diagnosis = Diagnosis::of(&snapshot);
     assert_eq!(diagnosis.how_many(&snapshot), "8 of 20 nodes updated, 7 of them well, 20 serve");

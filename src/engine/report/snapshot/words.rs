@@ -348,6 +348,10 @@ impl NodeView {
     }
 }
 
+/// Of a node that went down after its update, counts as failed and is back: it does so for as long as falls are remembered
+/// (`WINDOW` of `rules/suspects.rs`), unless a resume past a halt accepts it before.
+pub const COUNTS_ALTHOUGH_BACK: &str = "it is back, and counts for 10m from then on";
+
 /// The line that says why a node is in its state: its trouble, its hold, or its wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Why<'a> {
@@ -420,7 +424,7 @@ impl fmt::Display for Why<'_> {
                 if let Some(suspect) = node.suspect {
                     say(f, &format_args!("went down after its update; {}", suspect.words(*at)))?;
                     if suspect.has_failed() {
-                        say(f, &"it is back, and counts until a resume accepts it")?;
+                        say(f, &COUNTS_ALTHOUGH_BACK)?;
                     }
                 }
                 if let Some(cause) = cause {
