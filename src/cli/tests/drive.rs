@@ -278,7 +278,7 @@ async fn a_drive_waits_until_it_shows_whether_the_driver_is_alive() {
     let script = Script::of(named.clone()).then(alive);
     let output = script.run("drive ds/agent").await;
     assert_eq!((output.code, script.requests().len()), (7, 0), "{}", output.text);
-    assert!(output.text.contains("ops@bastion-2 drives, as of 19s ago by its clock"), "{}", output.text);
+    assert!(output.text.contains("ops@bastion-2 renewed its lease 19s ago by its clock"), "{}", output.text);
 
     let mut halted = script::driving();
     halted.phase = Phase::Halted;

@@ -91,7 +91,7 @@ async fn a_driver_that_is_silent_is_followed_by_the_command_that_drives() {
     let now = rollout().at;
     let silent = of(driven(now - Duration::from_secs(20))).await;
     assert!(
-        silent.contains("drives, as of 20s ago by its clock: if it has ended, nothing more is started\n"),
+        silent.contains("renewed its lease 20s ago by its clock: if it has ended, nothing more is started\n"),
         "{silent}"
     );
     assert_eq!(silent.matches("rolldeck drive ").count(), 1, "{silent}");
@@ -111,7 +111,7 @@ async fn a_driver_that_is_silent_is_followed_by_the_command_that_drives() {
     // In a diagnosis what can be done about it stands below it, not above every cause.
     let diagnosed = Script::of(driven(now - Duration::from_secs(20))).run("diagnose ds/agent").await.text;
     let lines: Vec<&str> = diagnosed.lines().collect();
-    let below = |pair: &[&str]| pair[0].contains("drives, as of 20s ago") && pair[1].contains("→ rolldeck drive");
+    let below = |pair: &[&str]| pair[0].contains("renewed its lease 20s ago") && pair[1].contains("→ rolldeck drive");
     assert!(lines.windows(2).any(below), "{diagnosed}");
 }
 

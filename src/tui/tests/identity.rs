@@ -53,7 +53,7 @@ fn since_when_nobody_drives_or_may_counts_with_time() {
     let lost = DriverView::Lost { holder: holder(), renewal_observed_at: ago(20), renewed_at };
     let seen = DriverView::Lost { holder: holder(), renewal_observed_at: ago(53), renewed_at: None };
     for (driver, said) in [
-        (unconfirmed, ["uid0@vm drives, as of 53s ago by its clock", "uid0@vm drives, as of 58s ago by its clock"]),
+        (unconfirmed, ["uid0@vm renewed its lease 53s ago by its clock", "uid0@vm renewed its lease 58s ago by its clock"]),
         (lost, ["drove last, 53s ago by its clock", "drove last, 58s ago by its clock"]),
         (seen, ["was last seen 53s ago", "was last seen 58s ago"]),
     ] {
@@ -80,7 +80,7 @@ fn who_is_cut_before_the_words_about_them_are() {
     assert!(line(other(), 80).contains("uid0@a-host-with-a-long-name drives"), "{}", line(other(), 80));
     let unconfirmed = || DriverView::Unconfirmed { holder: HOLDER.into(), renewed_at: Some(ago(20)) };
     let said = line(unconfirmed(), 80);
-    assert!(said.contains("drives, as of 20s ago by its clock"), "{said}");
+    assert!(said.contains("renewed its lease 20s ago by its clock"), "{said}");
 }
 
 /// A driver that was killed holds its lease for a few seconds more: how long ago it was seen is told as soon as a living one would not act any more.

@@ -125,6 +125,10 @@ impl fmt::Display for DrivingWords<'_> {
                 // The part of the name that tells processes apart is left out: the time matters more, and headers are narrow.
                 let person = person_of(holder);
                 match renewed_at {
+                    // Whether it has ended or its clock is behind is not known: the process that looks has not waited to see.
+                    Some(at) if snapshot.has_silent_driver() => {
+                        write!(f, "{person} renewed its lease {} ago by its clock", ago(at))
+                    }
                     // Not seen renewing yet, so how it was then is all that is known.
                     Some(at) => write!(f, "{person} drives, as of {} ago by its clock", ago(at)),
                     None => write!(f, "{person} drives, or did"),
