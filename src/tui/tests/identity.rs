@@ -53,7 +53,10 @@ fn since_when_nobody_drives_or_may_counts_with_time() {
     let lost = DriverView::Lost { holder: holder(), renewal_observed_at: ago(20), renewed_at };
     let seen = DriverView::Lost { holder: holder(), renewal_observed_at: ago(53), renewed_at: None };
     for (driver, said) in [
-        (unconfirmed, ["uid0@vm renewed its lease 53s ago by its clock", "uid0@vm renewed its lease 58s ago by its clock"]),
+        (
+            unconfirmed,
+            ["uid0@vm renewed its lease 53s ago by its clock", "uid0@vm renewed its lease 58s ago by its clock"],
+        ),
         (lost, ["drove last, 53s ago by its clock", "drove last, 58s ago by its clock"]),
         (seen, ["was last seen 53s ago", "was last seen 58s ago"]),
     ] {

@@ -179,3 +179,24 @@ fn every_change_of_what_is_let_happen_is_told() {
         assert_eq!(done(&console).len(), 1, "{keys} {words}:\n{}", console.screen());
     }
 }
+
+/// Numbers of nodes that are not listed yet would be others than they are.
+#[test]
+fn a_console_that_loads_tells_no_numbers_of_the_nodes_so_far() {
+    let running = running();
+    let by_hand =
+        PlanView { allowed: 7, steps: vec!["1".parse().unwrap(), "100%".parse().unwrap()], ..running.plan.clone() };
+    for (width, height) in [(40, 8), (80, 24), (120, 40), (200, 50)] {
+        let loading = Snapshot { phase: Phase::Loading, plan: by_hand.clone(), ..running.clone() };
+        let loaded = Snapshot { phase: Phase::Running, ..loading.clone() };
+        let numbers = ["by hand", "pull slots", " down 2", "unavailable", "updated:", "1 misscheduled", "ETA"];
+        let console = TestConsole::on(loaded, width, height);
+        assert!(numbers.iter().any(|number| console.screen().contains(number)), "{}", console.screen());
+        let header = |console: &TestConsole| console.screen().lines().take(6).collect::<Vec<_>>().join("\n");
+        for keys in ["", "m"] {
+            let console = TestConsole::on(loading.clone(), width, height).typed(keys);
+            let header = header(&console);
+            assert!(numbers.iter().all(|number| !header.contains(number)), "{}", console.screen());
+        }
+    }
+}

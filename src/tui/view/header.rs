@@ -214,7 +214,10 @@ fn folded(
         }
         _ => spans.extend(doing(ctx, shown, false, 0)),
     }
-    let numbers = format!(" {}/{} down {}/{}", counts.updated, counts.nodes, budget.charged, budget.max_unavailable);
+    let numbers = match snapshot.phase {
+        Phase::Loading => String::new(),
+        _ => format!(" {}/{} down {}/{}", counts.updated, counts.nodes, budget.charged, budget.max_unavailable),
+    };
     let role = if budget.charged > budget.max_unavailable { ThemeRole::Bad } else { ThemeRole::Title };
     spans.push(ctx.span(numbers, role));
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();

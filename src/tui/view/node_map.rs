@@ -16,8 +16,8 @@ use ratatui::text::{Line, Span};
 use super::{RenderContext, ScreenParts, node, node_list, put, put_line, put_lines, put_rule, why};
 use crate::engine::model::quantity::counted;
 use crate::engine::model::site::site_name;
-use crate::engine::report::snapshot::NodeView;
 use crate::engine::report::snapshot::words::Why;
+use crate::engine::report::snapshot::{NodeView, Phase};
 use crate::tui::action::{ActionId, key_of};
 use crate::tui::columns::nodes::sign;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
@@ -135,7 +135,10 @@ fn heading(
     let dot = ctx.glyph(Glyph::Dot);
     let nodes = counted(shown.snapshot.nodes.len(), "node");
     let label = page.map.label().unwrap_or_else(|| shown.snapshot.site_label.key());
-    let mut words = format!("map of {nodes} by {label}");
+    let mut words = match shown.snapshot.phase {
+        Phase::Loading => format!("map of {nodes} so far by {label}"),
+        _ => format!("map of {nodes} by {label}"),
+    };
     if layout.per_cell > 1 {
         words.push_str(&format!(" {dot} a cell is {}, the worst shows", layout.per_cell));
     }

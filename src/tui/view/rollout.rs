@@ -7,6 +7,7 @@ use ratatui::style::Style;
 use super::{
     RenderContext, ScreenParts, node, node_list, node_map, node_page, prewarm, put, put_lines, revisions, timeline,
 };
+use crate::engine::report::snapshot::Phase;
 use crate::tui::model::Page;
 use crate::tui::words::wrap;
 
@@ -48,14 +49,14 @@ pub(super) fn sentence(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer)
     let model = ctx.model;
     let mut text = match (&model.page, model.rollout()) {
         (Page::Rollout(target), Some(page)) => match page.snapshot() {
-            Some(snapshot) => {
+            Some(snapshot) if snapshot.phase != Phase::Loading => {
                 let (counts, budget) = (&snapshot.counts, &snapshot.budget);
                 format!(
                     "{} {} {}/{} down {}/{}.",
                     target.name, snapshot.phase, counts.updated, counts.nodes, budget.charged, budget.max_unavailable
                 )
             }
-            None => format!("{}: loading.", target.name),
+            Some(_) | None => format!("{}: loading.", target.name),
         },
         _ => format!("{} DaemonSets.", model.fleet.as_ref().map_or(0, |page| page.fleet.rows.len())),
     };

@@ -24,7 +24,8 @@ const LEVELS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇",
 /// The steps: those that are done, the current one, those ahead. `None` if the plan does not decide what happens next.
 pub(super) fn rail(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Vec<Span<'static>>> {
     let plan = &snapshot.plan;
-    if !recorded(snapshot) || plan.steps.len() < 2 || snapshot.direction == Direction::Back {
+    let is_loading = snapshot.phase == Phase::Loading;
+    if is_loading || !recorded(snapshot) || plan.steps.len() < 2 || snapshot.direction == Direction::Back {
         return None;
     }
     let (updated, nodes) = (snapshot.counts.updated, snapshot.counts.nodes);

@@ -112,6 +112,8 @@ fn numbers(snapshot: &Snapshot, beside: Beside) -> String {
     match snapshot.plan.steps.len() {
         total @ 1.. if recorded(snapshot) && is_forward && beside > Beside::State => {
             let step = match snapshot.plan.by_hand(snapshot.counts.nodes) {
+                // Of the nodes so far, it would be another step than it is.
+                _ if snapshot.phase == Phase::Loading => return format!("   {}", revisions_of(snapshot)),
                 Some(by_hand) => format!("{by_hand} by hand"),
                 None => format!("step {} of {total}", snapshot.plan.step.map_or(0, |step| step + 1)),
             };
@@ -376,12 +378,15 @@ pub(super) fn budget(
     let BesideBar { has_estimate, has_times, .. } = beside_bar(ctx, page, shown, cells);
     let budget = &snapshot.budget;
     let role = if budget.charged > budget.max_unavailable { ThemeRole::Bad } else { ThemeRole::Text };
-    // Of the nodes so far it would tell another limit than it is.
+    // Of the nodes so far, all of this would be other numbers than it is.
     let budget_line = match snapshot.phase {
         Phase::Loading => ctx.span("budget not known yet", ThemeRole::Muted),
         _ => ctx.span(budget.to_string(), role),
     };
     let mut words = vec![vec![budget_line]];
+    if snapshot.phase == Phase::Loading {
+        return flow(words, "   ", " ", cells);
+    }
     if recorded(snapshot) {
         words.push(vec![ctx.span(snapshot.pull_slots(), ThemeRole::Text)]);
         if snapshot.direction == Direction::Forward {
