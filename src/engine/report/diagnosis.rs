@@ -347,7 +347,8 @@ impl Finding {
 fn tell_the_halt_by_its_causes(findings: &mut [Finding], snapshot: &Snapshot) {
     let Some(at) = snapshot.alarms.iter().position(|alarm| matches!(alarm, Alarm::Halted { .. })) else { return };
     let Some(halt) = &snapshot.halt else { return };
-    let failed: HashSet<&Str> = findings.iter().filter(|finding| finding.fails).flat_map(|one| &one.nodes).collect();
+    let failed = snapshot.nodes.iter().filter(|node| node.counts_as_failed()).map(|node| &node.name);
+    let failed: HashSet<&Str> = failed.collect();
     if halt.failed().is_empty() || !halt.failed().iter().all(|node| failed.contains(node)) {
         return;
     }
@@ -377,7 +378,12 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
             NodeState::NodeDown => suspect.words(snapshot.at).to_string().into(),
             _ => format!("{}; it is back", suspect.words(snapshot.at)).into(),
         });
-        let found = warns(FindingKind::Suspect, "its node went down after the update".to_owned()).says(text);
+        // Those that count as failed are a finding of their own.
+        let title = match node.counts_as_failed() {
+            true => "its node went down after the update, and counts as failed",
+            false => "its node went down after the update",
+        };
+        let found = warns(FindingKind::Suspect, title.to_owned()).says(text);
         let follows = Advice::roll_back().then(" if others follow it".into());
         let what = match node.counts_as_failed() {
             true => follows

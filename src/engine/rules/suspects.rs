@@ -94,6 +94,19 @@ impl JudgementInput<'_> {
     fn compares_since(&self) -> Timestamp {
         self.compared_since.max(self.now - WINDOW)
     }
+
+    /// Over how many minutes nodes are compared, rounded up: fewer than [`WINDOW`] has after a resume, which begins it anew.
+    fn compared_minutes(&self) -> u32 {
+        let millis = self.now.since(self.compares_since()).as_millis();
+        u32::try_from(millis.div_ceil(60_000)).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// When that number is another one next; not once the window has its full length.
+    fn compared_minutes_change_at(&self) -> Option<Timestamp> {
+        let grows = self.compared_since > self.now - WINDOW;
+        let minutes = Duration::from_secs(60 * u64::from(self.compared_minutes()));
+        grows.then(|| self.compared_since + minutes + Duration::from_millis(1))
+    }
 }
 
 /// The result of a judgement.
@@ -154,6 +167,7 @@ fn judge_site(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, 
     for fell_at in nodes.iter().filter_map(|node| node.fell_at) {
         judgement.wake(fell_at + WINDOW + Duration::from_millis(1), now);
     }
+    question.compared_minutes_change_at().into_iter().for_each(|at| judgement.wake(at, now));
     let (mut with_others, mut sites_own) = (Vec::new(), Vec::new());
     for node in nodes.iter().filter(|node| node.suspect || node.fell_updated()) {
         let Some(fell_at) = node.fell_at else { continue };
@@ -202,7 +216,7 @@ fn judge_site(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, 
 /// How many updated nodes went down until `until`, and how many others until now, out of those that could.
 fn compare(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, until: Timestamp) -> Comparison {
     let since = question.compares_since();
-    let window_secs = u32::try_from(WINDOW.as_secs()).unwrap_or(u32::MAX);
+    let window_secs = question.compared_minutes() * 60;
     let mut compared = Comparison { site: site.into(), window_secs, ..Comparison::default() };
     let mut before_we_looked = 0;
     for node in nodes {

@@ -97,20 +97,18 @@ fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, 
         lines.push(Line::from(ctx.span("nothing is wrong, and nothing waits", ThemeRole::Ok)));
     }
     let is_alarm = |finding: &&Finding| finding.kind == FindingKind::Alarm;
-    for finding in findings.iter().filter(is_alarm) {
+    let mut offered: Vec<String> = Vec::new();
+    // The findings of the alarms come in the order of the alarms.
+    for (finding, alarm) in findings.iter().filter(is_alarm).zip(&shown.snapshot.alarms) {
         lines.push(Line::default());
         lines.extend(of(ctx, shown, finding, cells));
-    }
-    let mut offered: Vec<String> = Vec::new();
-    let remedies = shown.snapshot.alarms.iter().flat_map(|alarm| shown.snapshot.remedies_of(alarm));
-    for remedy in remedies {
-        let line = keys_in_words(ctx, &[remedy], |remedy| remedy.to_string());
-        if !offered.contains(&line) {
-            offered.push(line);
+        for remedy in shown.snapshot.remedies_of(alarm) {
+            let line = keys_in_words(ctx, &[remedy], |remedy| remedy.to_string());
+            if !offered.contains(&line) {
+                lines.extend(indented(&line, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
+                offered.push(line);
+            }
         }
-    }
-    for line in offered {
-        lines.extend(indented(&line, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
     }
     for finding in findings.iter().filter(|finding| !is_alarm(finding)) {
         lines.push(Line::default());

@@ -298,7 +298,7 @@ fn updated_nodes_that_go_down_more_often_than_others_halt_before_the_grace() {
     assert_eq!(halt.named(), ["n2".into(), "n3".into()]);
     assert_eq!(
         &*halt.why,
-        "updated nodes go down (2 of 6 nodes went down after their update, 1 of 114 before it, in 10m) on 2 nodes"
+        "updated nodes go down (2 of 6 nodes went down after their update, 1 of 114 before it, in 1m) on 2 nodes"
     );
     assert_eq!(snapshot.counts.failed, 2);
     // They are back, and it is accepted: it is not held against them again.
@@ -368,7 +368,7 @@ fn others_that_come_back_went_down_though_their_pods_are_not_ready_yet() {
     let snapshot = console.snapshot(&fake);
     assert_eq!(
         snapshot.comparisons[0].to_string(),
-        "2 of 2 nodes went down after their update, 4 of 18 before it, in 10m"
+        "2 of 2 nodes went down after their update, 4 of 18 before it, in 2m"
     );
     assert_eq!(snapshot.halt, None);
 }
@@ -417,7 +417,7 @@ fn the_next_driver_knows_who_went_down_when_and_how_often() {
     let mut eve = FakeConsole::open(&fake, "eve");
     // Three others went down at the time, as far as the record knows one.
     let comparison = |console: &mut FakeConsole, fake: &FakeCluster| console.snapshot(fake).comparisons[0].to_string();
-    assert_eq!(comparison(&mut eve, &fake), "2 of 6 nodes went down after their update, 1 of 114 before it, in 10m");
+    assert_eq!(comparison(&mut eve, &fake), "2 of 6 nodes went down after their update, 1 of 114 before it, in 5m");
     eve.run_for(&mut fake, 20);
     let _waits = eve.ask(&mut fake, Command::Drive(Takeover::IfFree));
     eve.run_for(&mut fake, 2);

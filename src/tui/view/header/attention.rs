@@ -4,6 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::super::{RenderContext, Shape, flow};
 use super::{as_of, recorded, unsent};
+use crate::engine::model::comparison::Comparison;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::gitops_owner::RevertTrigger;
@@ -453,11 +454,11 @@ pub(super) fn trouble(
         .collect();
     // How often updated nodes go down, compared with others: suspects are judged by that.
     // What halted it says so already.
-    let is_said = |compared: &String| match &shown.snapshot.halt {
-        Some(halt) if shown.snapshot.phase == Phase::Halted => halt.why.contains(compared.as_str()),
+    let is_said = |compared: &Comparison| match &shown.snapshot.halt {
+        Some(halt) if shown.snapshot.phase == Phase::Halted => halt.why.contains(compared.numbers().as_str()),
         _ => false,
     };
-    let compared = shown.snapshot.comparisons.iter().map(ToString::to_string).filter(|compared| !is_said(compared));
+    let compared = shown.snapshot.comparisons.iter().filter(|compared| !is_said(compared)).map(ToString::to_string);
     let compared: Vec<_> = compared.take(2).map(|compared| vec![ctx.span(compared, ThemeRole::Text)]).collect();
     let down = page.summary.down.as_ref().map(|down| {
         let DownNodes { nodes, example, since } = down;
