@@ -124,7 +124,7 @@ fn nodes_that_serve_and_soak_after_the_brake_are_told_apart_from_those_that_are_
     assert_eq!((braked.budget.charged, braked.budget.soaking, braked.counts.updated), (6, 4, 0));
     console.ask(&mut fake, Command::Step(Step::Partition(IntOrPercent::Int(0)))).unwrap();
     let resume = console.engine.preview(&Command::Resume, fake.now).unwrap().effects;
-    let counted = "6 nodes count as down already (n1, n2, n3, …; 4 up, soaking), and 2 may be.";
+    let counted = "6 nodes are being updated (n1, n2, n3, …; 4 up, soaking), and 2 may be down at once.";
     assert!(resume.iter().any(|line| line.contains(counted)), "{resume:?}");
     // Nothing soaks on the way back.
     let undo = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap().effects;

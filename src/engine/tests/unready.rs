@@ -57,3 +57,19 @@ fn who_uses_the_budget_is_named_in_the_preview_and_in_what_it_waits_for() {
         format!("4 nodes wait, as 2 are down and 2 may be: until one is back of {}, {}", updated[0], updated[1]);
     assert_eq!(guidance, Some(waits));
 }
+
+/// Updates in their ordinary course are no outage.
+#[test]
+fn what_uses_the_budget_because_it_is_being_updated_is_called_so() {
+    let mut fake = FakeCluster::rolling(8, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 4);
+    while console.snapshot(&fake).budget.charged < 2 {
+        console.run_for(&mut fake, 1);
+    }
+    let step = Command::Step(Step::Partition(IntOrPercent::Int(0)));
+    let preview = says(&mut console, &fake, &step);
+    let waits = "and wait: 2 nodes are being updated (n1, n2), and 2 may be down at once. They move once one of those is updated";
+    assert!(preview.iter().any(|line| line.contains(waits)), "{preview:?}");
+}
