@@ -12,7 +12,10 @@ use crate::engine::model::settings::Limit;
 /// How many nodes pull, and how many may.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
+    /// How many nodes pull.
     pub(super) used: u32,
+    /// How many nodes are next: they take a slot once a driver makes their pods.
+    next: u32,
     pub(super) limit: u32,
     /// The slots of each site that has nodes.
     pub(super) sites: BTreeMap<Str, SiteSlots>,
@@ -21,6 +24,7 @@ pub(super) struct Slots {
 #[derive(Debug, Default)]
 pub(super) struct SiteSlots {
     pub(super) used: u32,
+    next: u32,
     pub(super) nodes: u32,
     pub(super) limit: Option<u32>,
 }
@@ -29,14 +33,15 @@ impl Slots {
     /// Takes a slot for a node of this site, or says why there is none.
     pub(super) fn take(&mut self, site: &Str) -> Result<(), PrewarmWait> {
         let of_site = self.sites.entry(site.clone()).or_default();
-        if self.used >= self.limit {
-            return Err(PrewarmWait::Limit { used: self.used, limit: self.limit });
+        let (used, at_site) = (self.used + self.next, of_site.used + of_site.next);
+        if used >= self.limit {
+            return Err(PrewarmWait::Limit { used, limit: self.limit });
         }
-        if let Some(limit) = of_site.limit.filter(|limit| of_site.used >= *limit) {
-            return Err(PrewarmWait::SiteLimit { site: site.clone(), used: of_site.used, limit });
+        if let Some(limit) = of_site.limit.filter(|limit| at_site >= *limit) {
+            return Err(PrewarmWait::SiteLimit { site: site.clone(), used: at_site, limit });
         }
-        self.used += 1;
-        of_site.used += 1;
+        self.next += 1;
+        of_site.next += 1;
         Ok(())
     }
 }

@@ -129,6 +129,9 @@ impl fmt::Display for DrivingWords<'_> {
                     Some(at) if snapshot.has_silent_driver() => {
                         write!(f, "{person} renewed its lease {} ago by its clock", ago(at))
                     }
+                    Some(at) if snapshot.only_prewarms() => {
+                        write!(f, "{person} pre-warms, as of {} ago by its clock, its controller drives", ago(at))
+                    }
                     // Not seen renewing yet, so how it was then is all that is known.
                     Some(at) => write!(f, "{person} drives, as of {} ago by its clock", ago(at)),
                     None => write!(f, "{person} drives, or did"),
@@ -138,6 +141,9 @@ impl fmt::Display for DrivingWords<'_> {
                 write!(f, "{holder} pre-warms, its controller drives")
             }
             DriverView::Other { holder, .. } => write!(f, "{holder} drives"),
+            DriverView::Lost { holder, renewal_observed_at, .. } if snapshot.only_prewarms() => {
+                write!(f, "its controller drives: {holder} pre-warmed until {} ago", ago(renewal_observed_at))
+            }
             DriverView::Lost { holder, renewed_at: Some(at), .. } => {
                 write!(f, "nobody drives: {holder} drove last, {} ago by its clock", ago(at))
             }

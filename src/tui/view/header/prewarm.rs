@@ -113,6 +113,9 @@ fn words(
     if let Some(stuck) = view.stuck_in_words().next() {
         return Some((format!("pre-warm: {stuck}"), on_screen(page, &[RETRY])));
     }
+    if let Some(waits) = snapshot.prewarming_waits().filter(|_| snapshot.has_silent_driver() && !offered) {
+        return Some((format!("pre-warm: {waits}"), format!("{drive} drive")));
+    }
     match page.summary.prewarm_stands.as_ref()? {
         PrewarmWait::NobodyDrives if !offered => {
             Some(("pre-warm waits: nobody drives".into(), format!("{drive} drive")))
