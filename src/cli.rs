@@ -357,7 +357,7 @@ where
         }
         None => {
             let session = connect(access(&global, &config.values)).await?;
-            if wants_console(&look, &global) {
+            if wants_console(&look, &global, output) {
                 let namespace = global.namespace.clone().unwrap_or_else(|| session.default_namespace().to_owned());
                 let daemonset = name.map(|DaemonSetName(name)| (namespace, name));
                 let style = Style::of(look, &global, &config);
@@ -448,11 +448,17 @@ async fn connect_within(
     Ok(session?)
 }
 
-/// Whether to open a console. If not, changes are printed line by line.
-fn wants_console(look: &Look, global: &Global) -> bool {
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+/// Whether to open a console. If not, changes are printed line by line; standard error says so where that is because of the terminal.
+fn wants_console(look: &Look, global: &Global, output: &Output) -> bool {
     let asked_for = !look.plain && global.output.as_ref().is_none_or(|output| *output == OutputAs::default());
-    asked_for && !dumb && io::stdin().is_terminal() && io::stdout().is_terminal()
+    let on_terminal = asked_for && io::stdin().is_terminal() && io::stdout().is_terminal();
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if on_terminal && dumb {
+        output
+            .streams()
+            .complain("Note: TERM=dumb: this terminal cannot show the console, so what it would show is printed");
+    }
+    on_terminal && !dumb
 }
 
 async fn carry_out(

@@ -36,7 +36,7 @@ pub(crate) async fn run(
     }
     let session = practice.session(global.audit_log.clone().unwrap_or_default().0).await?;
     let (namespace, name) = practice.daemonset().unzip();
-    if !wants_console(&args.look, global) {
+    if !wants_console(&args.look, global, output) {
         let name = name.map(|name| DaemonSetName(name.to_owned()));
         let status = StatusArgs { watch: name.is_some(), name, ..StatusArgs::default() };
         let namespace = namespace.map(str::to_owned);

@@ -262,6 +262,7 @@ fn in_charset(line: &str, charset: Charset) -> Cow<'_, str> {
             '→' => plain.push_str("->"),
             '…' => plain.push_str("..."),
             '·' | '–' => plain.push('-'),
+            '×' | '✗' => plain.push('x'),
             _ => plain.push(REPLACEMENT),
         }
     }
@@ -318,7 +319,7 @@ pub(crate) mod tests {
 
     #[test]
     fn ascii_spells_arrows_and_owns_up_to_the_rest() {
-        assert_eq!(in_charset("v1 → v2 · 3… 4–5 é", Charset::Ascii), "v1 -> v2 - 3... 4-5 ?");
+        assert_eq!(in_charset("v1 → v2 · 3… 4–5 6× ✗ é", Charset::Ascii), "v1 -> v2 - 3... 4-5 6x x ?");
     }
 
     #[test]

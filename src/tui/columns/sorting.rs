@@ -77,7 +77,8 @@ where
         Self::all().skip_while(|sort| sort.name() != self.name()).nth(1).unwrap_or_default()
     }
 
-    /// The order called `name`; without a name the next one.
+    /// The order called `name`, in capitals or not; without a name the next one. `state` is the order by trouble where no column of that name
+    /// orders otherwise.
     ///
     /// # Errors
     /// There is no order of that name: the error lists the names.
@@ -85,7 +86,8 @@ where
         if name.is_empty() {
             return Ok(self.next());
         }
-        Self::all().find(|sort| sort.name() == name).ok_or_else(|| {
+        let column = Self::all().find(|sort| sort.name().eq_ignore_ascii_case(name));
+        column.or_else(|| name.eq_ignore_ascii_case("state").then_some(Self::Trouble)).ok_or_else(|| {
             let known: Vec<&str> = Self::all().map(Self::name).collect();
             format!("cannot sort by `{name}`; there are {}", known.join(", "))
         })
@@ -125,6 +127,9 @@ mod tests {
             let known: Vec<&str> = Sort::all().map(Sort::name).collect();
             format!("cannot sort by `zone`; there are {}", known.join(", "))
         });
-        assert_eq!(Sort::default().named("name").unwrap().name(), "name");
+        assert_eq!(Sort::default().named("NAME").unwrap().name(), "name");
+        let by_state =
+            (FleetSort::default().named("STATE").unwrap().name(), Sort::default().named("state").unwrap().name());
+        assert_eq!(by_state, ("trouble", "state"));
     }
 }
