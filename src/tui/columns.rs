@@ -60,8 +60,9 @@ pub(crate) enum Width<P: 'static> {
     Optional(&'static [Share<P>]),
     /// The cells that the other columns leave, if they are more than this.
     Rest(usize),
-    /// The cells that the other columns leave, if they are more than the first number; at most the second, the width of the content.
-    Content(usize, fn(&P) -> usize),
+    /// The cells that the other columns leave, if they are more than `least`; at most `most`. In a table with fewer columns, `kept` cells are kept
+    /// for it before others get theirs.
+    Leftover { least: usize, kept: usize, most: usize },
     /// Like `Optional`; the column also takes the cells left in the end, until all of its text is shown.
     Growing(&'static [Share<P>], fn(&P) -> usize),
 }
@@ -95,11 +96,11 @@ impl<P: 'static> Clone for Width<P> {
 impl<P: 'static> Copy for Width<P> {}
 
 impl<P: 'static> Width<P> {
-    /// The most cells that the column may take of those the others leave, the blank after it included; `None` if it takes none of them.
-    fn rest(&self, page: &P) -> Option<usize> {
+    /// The cells that are kept for a column that takes those the others leave, the blank after it included; `None` if it takes none of them.
+    fn rest(&self) -> Option<usize> {
         match self {
             Self::Rest(_) => Some(usize::MAX / 2),
-            Self::Content(_, most) => Some(most(page) + 1),
+            Self::Leftover { kept, .. } => Some(kept + 1),
             Self::Always(_) | Self::Optional(_) | Self::Growing(..) => None,
         }
     }
@@ -129,7 +130,7 @@ where
                 free = free.saturating_sub(widths[at] + 1);
             }
             Width::Optional(all) | Width::Growing(all, _) => shares.extend(all.iter().map(|share| (at, share))),
-            Width::Rest(_) | Width::Content(..) => {}
+            Width::Rest(_) | Width::Leftover { .. } => {}
         }
     }
     shares.sort_by_key(|(_, share)| share.priority);
@@ -137,7 +138,7 @@ where
         let wanted = (share.cells)(page, cells);
         let later = || {
             let shares = shares[nth + 1..].iter().map(|(_, share)| (share.cells)(page, cells) + 1);
-            shares.chain(columns.iter().filter_map(|column| column.width.rest(page))).sum()
+            shares.chain(columns.iter().filter_map(|column| column.width.rest())).sum()
         };
         let keep = if is_chosen { share.keep.min(later()) } else { share.keep };
         // Columns served after this one are hidden too, even if they would fit: otherwise they would vanish again in a wider table.
@@ -150,7 +151,7 @@ where
     for (at, column) in columns.iter().enumerate() {
         widths[at] += match column.width {
             Width::Rest(least) if free > least => free - 1,
-            Width::Content(least, most) if free > least => (free - 1).min(most(page)),
+            Width::Leftover { least, most, .. } if free > least => (free - 1).min(most),
             _ => continue,
         };
         free -= widths[at] + 1;

@@ -449,6 +449,11 @@ impl NodeList {
         self.pinned
     }
 
+    /// How many pinned rows are hidden above the first visible one.
+    pub(crate) fn pinned_top(&self) -> usize {
+        self.list.pinned_top()
+    }
+
     /// The number of lines of the pinned part, without the rule below it.
     pub(crate) fn pinned_lines(&self) -> usize {
         self.pinned_lines

@@ -16,8 +16,9 @@ use crate::engine::report::snapshot::{NodeView, PodRevision, Snapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{common_domain, width};
 
-/// The most nodes on which the width of a column is measured.
-const LOOKED_AT: usize = 1000;
+/// The most cells for the reasons why nodes are in their state. A width that followed the texts would move all columns beside it, and the map,
+/// whenever a node says something longer; the end of a longer text is cut off, and the pane of the node has all of it.
+const WHY: usize = 48;
 
 pub(crate) type NodeColumn = Column<NodeView, NodeTable, NodeCell>;
 
@@ -42,8 +43,6 @@ pub(crate) struct NodeTable {
     domain: String,
     /// The longest name without the domain, in cells.
     name_width: usize,
-    /// The width of the reasons why nodes are in their state, in cells.
-    why_width: usize,
     /// The longest name of a pod, in cells.
     pod_width: usize,
     /// Images other than the target's are being pre-warmed: the column of images then shows those.
@@ -83,7 +82,6 @@ impl NodeTable {
         let mut table = Self {
             domain,
             name_width: 0,
-            why_width: why_width(snapshot),
             pod_width: 0,
             warms_others: warms_others(snapshot),
             site_label: None,
@@ -101,10 +99,10 @@ impl NodeTable {
     /// screen each time.
     pub(crate) fn no_narrower_than(self, before: &Self) -> Self {
         // All fields are named, so that each new field needs a decision whether its earlier value counts.
-        let Self { domain, name_width, why_width, pod_width, warms_others, site_label: _, at } = self;
-        let (why_width, pod_width) = (why_width.max(before.why_width), pod_width.max(before.pod_width));
+        let Self { domain, name_width, pod_width, warms_others, site_label: _, at } = self;
+        let pod_width = pod_width.max(before.pod_width);
         let site_label = before.site_label.clone();
-        Self { domain, name_width, why_width, pod_width, warms_others, site_label, at }
+        Self { domain, name_width, pod_width, warms_others, site_label, at }
     }
 
     /// Tells sites apart by this label; `None`: by the rollout's own label.
@@ -139,32 +137,6 @@ impl NodeTable {
 fn warms_others(snapshot: &Snapshot) -> bool {
     let view = snapshot.prewarm.as_ref().filter(|view| view.request.cancelled.is_none());
     view.is_some_and(|view| !view.pulls.images.is_empty())
-}
-
-/// The width of the longest reason in cells, rounded up in steps so that it seldom changes. Of many nodes with a reason only
-/// the first are measured, which are the worst.
-fn why_width(snapshot: &Snapshot) -> usize {
-    const LEAST: usize = 36;
-    const STEP: usize = 12;
-    const MOST: usize = LEAST + 10 * STEP;
-    let says = |node: &&NodeView| {
-        node.hold.is_some()
-            || node.cause.is_some()
-            || node.pod_wait.is_some()
-            || node.restarted.is_some()
-            || node.state == NodeState::NodeDown
-    };
-    let (mut longest, mut last) = (0, None);
-    for node in snapshot.nodes.iter().filter(says).take(LOOKED_AT) {
-        let plain = node.cause.is_none() && node.pod_wait.is_none() && node.state == NodeState::Outdated;
-        if plain && last == Some(&node.hold) {
-            continue;
-        }
-        last = plain.then_some(&node.hold);
-        let why = Why { node, at: snapshot.at }.to_string();
-        longest = longest.max(why.chars().take(MOST).count());
-    }
-    LEAST + longest.saturating_sub(LEAST).div_ceil(STEP) * STEP
 }
 
 /// The columns, from left to right.
@@ -218,7 +190,7 @@ const fn column(name: NodeColumnName) -> NodeColumn {
             headers: &["WHY"],
             help: "what is wrong with its pod, or what its update waits for",
             kind: ColumnKind::Text,
-            width: Width::Content(6, |table| table.why_width.max(3)),
+            width: Width::Leftover { least: 6, kept: 36, most: WHY },
             order: None,
             words: Some(|node, table| Why { node, at: table.at }.to_string()),
             searched: true,
@@ -462,7 +434,7 @@ mod tests {
 
     #[test]
     fn more_room_never_hides_a_column_that_was_chosen() {
-        let table = NodeTable { name_width: 12, why_width: 56, pod_width: 20, ..NodeTable::default() };
+        let table = NodeTable { name_width: 12, pod_width: 20, ..NodeTable::default() };
         for chosen in choices() {
             assert_eq!(hidden_by_room(&node_columns(&chosen), &table), [""; 0], "{chosen:?}");
         }
@@ -473,14 +445,11 @@ mod tests {
     fn columns_that_were_chosen_are_shown_where_there_is_room() {
         use NodeColumnName::{Name, Since, Site, State, Why};
 
-        let table = NodeTable { name_width: 8, why_width: 36, ..NodeTable::default() };
+        let table = NodeTable { name_width: 8, ..NodeTable::default() };
         let shown = |names: &[NodeColumnName]| widths(&node_columns(names), &table, 80);
         assert_eq!(shown(&[Name, State, Site]), [8, 11, 14]);
         assert_eq!(shown(&[Since, Name]), [4, 8]);
-        // The whole reason fits beside the site; where the reason is longer, the site makes room for it, as in the full list.
-        assert_eq!(shown(&[Name, State, Why, Site]), [8, 11, 36, 14]);
-        let longer = NodeTable { why_width: 56, ..table.clone() };
-        assert_eq!(widths(&node_columns(&[Name, State, Why, Site]), &longer, 80), [8, 11, 55, 0]);
+        assert_eq!(shown(&[Name, State, Why, Site]), [8, 11, 40, 14]);
     }
 
     /// The README draws the table as a terminal of 80 columns shows it, and lists the filter's names for the columns of both tables.

@@ -15,8 +15,8 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, PrewarmCommand, Step};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::Setting;
-use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{NodeView, RevisionView};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::key::Key;
 use crate::tui::prompt::paste;
@@ -163,18 +163,18 @@ impl Form {
         }
     }
 
-    /// A probable mistake in a valid command: a selector or a label that no node has.
+    /// A probable mistake in a valid command: a selector or a label that no node has, or a step before the present one is done.
     pub(crate) fn doubt(&self, snapshot: &Snapshot) -> Option<String> {
         match self {
             Self::Canary(form) => form.doubt(snapshot),
             Self::Prewarm(form) => form.doubt(snapshot),
+            Self::Step(form) => form.doubt(snapshot),
             Self::Tune(form) => {
                 let row = form.rows.iter().find(|row| row.setting == Setting::SiteLabel)?;
                 Some(row).filter(|row| row.is_changed()).and_then(|row| label_doubt(row.text(), snapshot))
             }
             Self::Plain { .. }
             | Self::Pause { .. }
-            | Self::Step(_)
             | Self::Image(_)
             | Self::Undo(_)
             | Self::Adopt(_)
@@ -286,6 +286,16 @@ impl StepForm {
     /// The form as `:partition` fills it in.
     pub(crate) fn keeping(text: &str) -> Self {
         Self { choice: StepChoice::Keep, keep: Input::new(text.to_owned()), ..Self::default() }
+    }
+
+    /// Says that the present step is not done, and that it goes on: who presses the key twice would open the whole fleet. A step that is
+    /// typed is meant.
+    fn doubt(&self, snapshot: &Snapshot) -> Option<String> {
+        let (counts, allowed) = (snapshot.counts, snapshot.plan.allowed.min(snapshot.counts.nodes));
+        let moves = |node: &NodeView| node.eligible && node.state.is_moving();
+        let goes_on = || counts.next > 0 || snapshot.nodes.iter().any(moves);
+        let is_open = self.choice == StepChoice::Next && counts.updated < allowed && goes_on();
+        is_open.then(|| format!("the present step is not done: {} of {allowed} nodes are updated", counts.updated))
     }
 
     fn command(&self) -> Result<Command, String> {

@@ -427,7 +427,7 @@ fn nodes_that_went_down_by_themselves_are_named_above_the_list() {
 fn the_dialog_of_a_write_names_the_cluster_and_how_many_nodes_stay() {
     let step = || Preview { title: "1 node updated in total, 119 stay".into(), ..preview(Danger::Bounded) };
     let screen = TestConsole::on(running(), 40, 12).typed("AS").answered(step()).screen();
-    assert!(screen.contains("┌ 1 updated, 119 stay ── enter: do it ─┐"), "{screen}");
+    assert!(screen.contains("┌ 1 updated, 119 stay ──── tab, enter ─┐"), "{screen}");
     assert!(screen.contains("└─ prod-eu/edge ─"), "{screen}");
     let screen = TestConsole::on(running(), 80, 24).typed("AS").answered(step()).screen();
     assert!(screen.contains("┌ Step: 1 node updated in total, 119 stay ─"), "{screen}");

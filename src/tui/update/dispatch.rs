@@ -11,12 +11,15 @@ use crate::tui::view;
 /// Runs the action to which the key is bound, or says why it cannot run.
 pub(super) fn dispatch(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     let now = model.now;
-    if let Some(page) = model.rollout_mut().filter(|page| view::shows_nodes(page))
+    let action = bound(model, key);
+    // Another key selects nothing: the cursor stays on the first row, whichever it is.
+    if action.is_some_and(Action::is_about_the_current_row)
+        && let Some(page) = model.rollout_mut().filter(|page| view::shows_nodes(page))
         && let Some(shown) = page.shown().cloned()
     {
         page.nodes.select_what_was_read(&shown.snapshot.nodes, now);
     }
-    match bound(model, key) {
+    match action {
         Some(action) if !is_idle_space(model, action, key) => run(model, action, ""),
         bound => {
             if bound.is_some() || key.text().is_some_and(|c| !c.is_whitespace()) {

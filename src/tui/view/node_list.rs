@@ -212,6 +212,11 @@ fn counts_in_words(ctx: &RenderContext<'_>, counts: &[(&str, usize)]) -> String 
 /// The counts of the pinned part, and the number of its hidden rows.
 fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -> String {
     let PartCounts { trouble, not_ready, down, moving, just_done, kept, .. } = page.nodes.counts();
+    // The rows in trouble are the first.
+    let above = match trouble.min(page.nodes.pinned_top()) {
+        0 => String::new(),
+        hidden => format!("{hidden} in trouble above"),
+    };
     let words = match page.nodes.pinned() {
         0 => "nothing in trouble, nothing moves".to_owned(),
         _ => counts_in_words(
@@ -227,7 +232,8 @@ fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -
         ),
     };
     let pinned = page.nodes.pinned();
-    joined(ctx, [words, if pinned > lines { format!("{lines} of {pinned} shown") } else { String::new() }])
+    // The end may be cut off.
+    joined(ctx, [above, if pinned > lines { format!("{lines} of {pinned} shown") } else { String::new() }, words])
 }
 
 /// The counts of the part below the pinned one; empty if the list is flat.
