@@ -58,6 +58,8 @@ pub(crate) struct FakeCluster {
     pub(crate) refuses: Option<Str>,
     /// The controller does nothing.
     pub(crate) idle: bool,
+    /// Kubelets do not end pods.
+    pub(crate) hung: bool,
     /// Nodes whose pod may not be deleted, each with the answer to a deletion.
     pub(crate) undeletable: BTreeMap<Str, EffectErrorKind>,
     /// Deletions that were refused, in order: node names and times.
@@ -124,6 +126,7 @@ impl FakeCluster {
             keeps_warm_pods: false,
             refuses: None,
             idle: false,
+            hung: false,
             undeletable: BTreeMap::new(),
             denied: Vec::new(),
             events: Vec::new(),
@@ -445,7 +448,8 @@ impl FakeCluster {
 
     /// Pods on their way out go, and what is missing comes back from the present template, unless that is refused.
     pub(crate) fn kubelets(&mut self) {
-        let going: Vec<PodFact> = self.pods.values().filter(|pod| pod.deletion_at.is_some()).cloned().collect();
+        let ended = |pod: &&PodFact| pod.deletion_at.is_some() && !self.hung;
+        let going: Vec<PodFact> = self.pods.values().filter(ended).cloned().collect();
         for pod in &going {
             self.pods.remove(&pod.uid);
             self.version += 1;

@@ -55,23 +55,15 @@ impl Engine {
         };
         let mut before_begin = self.before_begin();
         loop {
-            touched.all |= self.freshness.depends_on(target.as_ref(), &intent, &self.progress, &before_begin);
+            let (target, progress) = (target.as_ref(), &self.progress);
+            let (inputs, differ) = self.freshness.depends_on(target, &intent, progress, &before_begin);
+            touched.all |= differ;
             let deletions = &self.deletions;
             let deleting = |uid: &str| deletions.contains(uid);
             let warming = &self.warming.writes;
             let warming = |node: &str| warming.is_creating(node);
-            let (target, progress) = (target.as_ref(), &self.progress);
-            let question = AssessmentInput {
-                target,
-                intent: &intent,
-                progress,
-                before_begin: &before_begin,
-                under_way,
-                deleting: &deleting,
-                warming: &warming,
-                pods_seen_until,
-                now,
-            };
+            let question =
+                AssessmentInput { inputs, under_way, deleting: &deleting, warming: &warming, pods_seen_until, now };
             self.assessment.refresh(&self.view, &touched, &question);
             let view = &self.view;
             let max_unavailable = |rows: &Assessment| Limits::of(view, &Intent::default(), rows).max_unavailable;

@@ -4,6 +4,7 @@ mod back_between_crashes;
 mod back_to_failing;
 mod braked;
 mod by_hand;
+mod causes;
 mod crash_loops;
 mod defaults;
 mod diagnosis;

@@ -130,7 +130,7 @@ fn repaint(model: &mut Model) -> Effects {
 /// Moves left or right: scrolls long lines of revisions, selects a cell of the map, or folds and opens groups of the list of nodes.
 fn sideways(model: &mut Model, right: bool) -> Effects {
     match model.rollout() {
-        Some(page) if page.revisions.is_some() => revisions::sideways(model, right),
+        Some(page) if page.revisions().is_some() => revisions::sideways(model, right),
         _ if map::is_seen(model) => map::go(model, if right { MapMove::Right } else { MapMove::Left }),
         _ => navigate::fold(model, right),
     }

@@ -1,6 +1,6 @@
 //! The texts that can be copied for the selected row: its name, its description, commands that look at it.
 
-use super::model::{Model, Page, RolloutPage};
+use super::model::{Model, Page, RolloutPage, RolloutScreen};
 use crate::engine::model::Str;
 use crate::engine::model::container_log::{LogRun, LogSource};
 use crate::engine::model::shell::{shell_flag, shell_word};
@@ -44,24 +44,24 @@ fn of_rollout(model: &Model, page: &RolloutPage) -> Option<Vec<Option<Copyable>>
         let node = page.shown_nodes().iter().find(|node| node.name == open.node)?;
         return Some(of_node(model, snapshot, node, open.container().map(|container| container.name.clone())));
     }
-    if let Some(timeline) = &page.timeline {
-        let entry = timeline.selected()?;
-        return Some(vec![copyable("name", &*entry.subject()), copyable("why", entry.to_string())]);
-    }
-    if let Some(revisions) = &page.revisions {
-        let revision = revisions.in_sight()?;
-        let images: Vec<&str> = revision.images.iter().map(|(_, image)| &**image).collect();
-        let cause = revision.change_cause.as_deref().unwrap_or_default();
-        return Some(vec![
-            copyable("name", &*revision.hash),
-            copyable("why", cause),
-            copyable("image", images.join(" ")),
-        ]);
-    }
-    let marked: Vec<&str> = page.marked.iter().map(|name| &**name).collect();
-    let mut found = page.current().map(|node| of_node(model, snapshot, node, None)).unwrap_or_default();
-    found.push(copyable("marked", marked.join(" ")));
-    Some(found)
+    Some(match &page.screen {
+        RolloutScreen::Timeline(timeline) => {
+            let entry = timeline.selected()?;
+            vec![copyable("name", &*entry.subject()), copyable("why", entry.to_string())]
+        }
+        RolloutScreen::Revisions(revisions) => {
+            let revision = revisions.in_sight()?;
+            let images: Vec<&str> = revision.images.iter().map(|(_, image)| &**image).collect();
+            let cause = revision.change_cause.as_deref().unwrap_or_default();
+            vec![copyable("name", &*revision.hash), copyable("why", cause), copyable("image", images.join(" "))]
+        }
+        RolloutScreen::Nodes | RolloutScreen::Prewarm(_) => {
+            let marked: Vec<&str> = page.marked.iter().map(|name| &**name).collect();
+            let mut found = page.current().map(|node| of_node(model, snapshot, node, None)).unwrap_or_default();
+            found.push(copyable("marked", marked.join(" ")));
+            found
+        }
+    })
 }
 
 fn of_node(model: &Model, snapshot: &Snapshot, node: &NodeView, container: Option<Str>) -> Vec<Option<Copyable>> {

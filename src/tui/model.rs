@@ -263,16 +263,23 @@ pub(crate) struct RolloutPage {
     pub(crate) story: Story,
     /// The pauses that were lifted since the rollout was opened.
     pub(crate) pauses: LiftedPauses,
-    /// The timeline, while it is shown instead of the nodes.
-    pub(crate) timeline: Option<Timeline>,
-    /// Pre-warming, while it is shown instead of the nodes.
-    pub(crate) prewarm: Option<PrewarmList>,
-    /// The page of one node, while it is shown instead of the list.
+    /// The screen below the header.
+    pub(crate) screen: RolloutScreen,
+    /// The page of one node, while it is shown in place of the screen; `screen` is what it was opened from.
     pub(crate) node_page: Option<NodePage>,
-    /// The revisions, while they are shown instead of the nodes.
-    pub(crate) revisions: Option<RevisionScreen>,
     /// The complaints about the audit log or Events that were shown already.
     pub(crate) unaudited: Vec<Str>,
+}
+
+/// The screen below the header of a rollout.
+#[derive(Debug, Default)]
+pub(crate) enum RolloutScreen {
+    /// The list of nodes, or the map.
+    #[default]
+    Nodes,
+    Timeline(Box<Timeline>),
+    Prewarm(Box<PrewarmList>),
+    Revisions(Box<RevisionScreen>),
 }
 
 /// A snapshot, and the instant of its arrival.
@@ -337,7 +344,7 @@ impl ClockReading {
 impl RolloutPage {
     /// Whether the list of nodes or the map is shown.
     pub(crate) fn lists_nodes(&self) -> bool {
-        self.timeline.is_none() && self.prewarm.is_none() && self.node_page.is_none() && self.revisions.is_none()
+        self.node_page.is_none() && matches!(self.screen, RolloutScreen::Nodes)
     }
 
     pub(crate) fn new(target: DaemonSetRef) -> Self {
@@ -358,10 +365,8 @@ impl RolloutPage {
             sort: Sort::default(),
             summary: SnapshotSummary::default(),
             story: Story::default(),
-            timeline: None,
-            prewarm: None,
+            screen: RolloutScreen::default(),
             node_page: None,
-            revisions: None,
             unaudited: Vec::new(),
         }
     }
@@ -400,14 +405,11 @@ impl RolloutPage {
         if before.is_none_or(|before| discriminant(before) != discriminant(&shown.snapshot.phase)) {
             self.phase_since = before.map(|_| shown.snapshot.at);
         }
-        if let Some(timeline) = &mut self.timeline {
-            timeline.see(&shown.snapshot, &self.story, &self.pauses);
-        }
-        if let Some(prewarm) = &mut self.prewarm {
-            prewarm.see(&shown.snapshot);
-        }
-        if let Some(revisions) = &mut self.revisions {
-            revisions.see(&shown.snapshot);
+        match &mut self.screen {
+            RolloutScreen::Nodes => {}
+            RolloutScreen::Timeline(timeline) => timeline.see(&shown.snapshot, &self.story, &self.pauses),
+            RolloutScreen::Prewarm(prewarm) => prewarm.see(&shown.snapshot),
+            RolloutScreen::Revisions(revisions) => revisions.see(&shown.snapshot),
         }
         self.live = Some(shown);
         if self.frozen.is_none() {
@@ -427,19 +429,45 @@ impl RolloutPage {
 
     /// The node that is selected.
     pub(crate) fn selected(&self) -> Option<&NodeView> {
-        match &self.prewarm {
-            Some(prewarm) => prewarm.selected(),
-            None if self.nodes.is_selected() => self.current(),
-            None => None,
+        match &self.screen {
+            RolloutScreen::Prewarm(prewarm) => prewarm.selected(),
+            RolloutScreen::Nodes | RolloutScreen::Timeline(_) | RolloutScreen::Revisions(_) => {
+                self.nodes.is_selected().then(|| self.current()).flatten()
+            }
         }
     }
 
     /// The node of the current row: the selected one, or else the first of the list.
     pub(crate) fn current(&self) -> Option<&NodeView> {
-        match &self.prewarm {
-            Some(prewarm) => prewarm.current(),
-            None => self.shown_nodes().get(self.nodes.current_node()? as usize).map(|node| &**node),
+        match &self.screen {
+            RolloutScreen::Prewarm(prewarm) => prewarm.current(),
+            RolloutScreen::Nodes | RolloutScreen::Timeline(_) | RolloutScreen::Revisions(_) => {
+                self.shown_nodes().get(self.nodes.current_node()? as usize).map(|node| &**node)
+            }
         }
+    }
+
+    /// The timeline, if it is the screen.
+    pub(crate) fn timeline(&self) -> Option<&Timeline> {
+        if let RolloutScreen::Timeline(timeline) = &self.screen { Some(timeline) } else { None }
+    }
+
+    pub(crate) fn timeline_mut(&mut self) -> Option<&mut Timeline> {
+        if let RolloutScreen::Timeline(timeline) = &mut self.screen { Some(timeline) } else { None }
+    }
+
+    /// Pre-warming, if it is the screen.
+    pub(crate) fn prewarm(&self) -> Option<&PrewarmList> {
+        if let RolloutScreen::Prewarm(prewarm) = &self.screen { Some(prewarm) } else { None }
+    }
+
+    /// The revisions, if they are the screen.
+    pub(crate) fn revisions(&self) -> Option<&RevisionScreen> {
+        if let RolloutScreen::Revisions(revisions) = &self.screen { Some(revisions) } else { None }
+    }
+
+    pub(crate) fn revisions_mut(&mut self) -> Option<&mut RevisionScreen> {
+        if let RolloutScreen::Revisions(revisions) = &mut self.screen { Some(revisions) } else { None }
     }
 }
 

@@ -23,7 +23,7 @@ use super::daemonset_ref::DaemonSetRef;
 use super::dialog::DialogEvent;
 use super::key::Key;
 use super::message::{ConsoleEffect, Msg};
-use super::model::{HelpFind, Model, Overlay, ShownSnapshot, Uptime, WriteAccess};
+use super::model::{HelpFind, Model, Overlay, RolloutScreen, ShownSnapshot, Uptime, WriteAccess};
 use super::notify;
 use super::preview::{ask, ask_again};
 use super::prompt;
@@ -71,7 +71,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             let is_worth_a_call = known.is_some() && notify::calls(before.map(|known| &**known), &snapshot);
             let height = view::list_height(model);
             if let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) {
-                if let Some(prewarm) = &mut page.prewarm {
+                if let RolloutScreen::Prewarm(prewarm) = &mut page.screen {
                     prewarm.hold_current(height);
                 }
                 page.see(ShownSnapshot { snapshot, at: now, is_frozen: false });
@@ -221,17 +221,14 @@ fn settle(model: &mut Model) {
         page.list = list;
     }
     if let Some(page) = model.rollout_mut() {
-        if let Some(timeline) = &mut page.timeline {
-            timeline.follow(height);
-        }
-        if let Some(prewarm) = &mut page.prewarm {
-            prewarm.follow(height);
-        }
-        if let Some(revisions) = &mut page.revisions {
-            match &mut revisions.text {
+        match &mut page.screen {
+            RolloutScreen::Nodes => {}
+            RolloutScreen::Timeline(timeline) => timeline.follow(height),
+            RolloutScreen::Prewarm(prewarm) => prewarm.follow(height),
+            RolloutScreen::Revisions(revisions) => match &mut revisions.text {
                 Some(text) => text.settle(text.sides(cells), height),
                 None => revisions.follow(height),
-            }
+            },
         }
         page.pass_time(now);
         if page.frozen.is_none() && page.nodes.expire(now) {

@@ -47,7 +47,7 @@ use ratatui::widgets::Widget as _;
 pub(crate) use self::help::help_lines;
 pub(crate) use self::node_page::{log_layout, node_lines};
 use super::model::{
-    COARSE_MILLIS, ClockReading, FINE_MILLIS, Model, Overlay, Page, RolloutPage, ShownSnapshot, Uptime,
+    COARSE_MILLIS, ClockReading, FINE_MILLIS, Model, Overlay, Page, RolloutPage, RolloutScreen, ShownSnapshot, Uptime,
 };
 use super::node_map::MapRoom;
 use super::terminal;
@@ -120,7 +120,7 @@ fn page(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Option<Posi
     match &model.overlay {
         Overlay::Help { top, find } => return help::draw(ctx, area, *top, find, buffer),
         Overlay::Details { top } => {
-            if let Some(timeline) = model.rollout().and_then(|page| Some((page, page.timeline.as_ref()?))) {
+            if let Some(timeline) = model.rollout().and_then(|page| Some((page, page.timeline()?))) {
                 timeline::draw_over(ctx, area, timeline, *top, buffer);
             }
         }
@@ -184,8 +184,11 @@ impl ScreenParts {
         let list_top = rule.bottom().max(area.y + height);
         let said = footer::status_height(ctx, shape, area);
         let mut list = row(list_top, area.height.saturating_sub(list_top - area.y + 1 + said));
-        // The difference of two revisions takes the whole width.
-        let has_side = model.rollout().is_some_and(|page| page.revisions.is_none() && !knows_no_node(page));
+        let has_side = model.rollout().is_some_and(|page| match page.screen {
+            // The difference of two revisions takes the whole width.
+            RolloutScreen::Revisions(_) => false,
+            RolloutScreen::Nodes | RolloutScreen::Timeline(_) | RolloutScreen::Prewarm(_) => !knows_no_node(page),
+        });
         let side = (shape == Shape::Wide && has_side).then(|| {
             let width = (area.width / 3).min(72);
             list.width -= width;
@@ -222,13 +225,12 @@ impl Measures {
         }
         let screen = terminal::area(model.size);
         let parts = ScreenParts::of(&RenderContext::new(model), screen);
-        let list_height = match model.rollout() {
-            Some(RolloutPage { revisions: Some(screen), .. }) => revisions::height(&parts, screen),
-            Some(page) if page.prewarm.is_some() => {
-                prewarm::node_rows(&parts, page.snapshot().map(|snapshot| &**snapshot))
-            }
-            _ => usize::from(parts.rows().height),
-        };
+        let rows = usize::from(parts.rows().height);
+        let list_height = model.rollout().map_or(rows, |page| match &page.screen {
+            RolloutScreen::Revisions(screen) => revisions::height(&parts, screen),
+            RolloutScreen::Prewarm(_) => prewarm::node_rows(&parts, page.snapshot().map(|snapshot| &**snapshot)),
+            RolloutScreen::Nodes | RolloutScreen::Timeline(_) => rows,
+        });
         Self { list_height, map: node_map::room(&parts, screen) }
     }
 }
@@ -242,7 +244,7 @@ pub(crate) fn overlay_end(model: &Model) -> usize {
     match &model.overlay {
         Overlay::Help { find, .. } => help::end(&ctx, area, find),
         Overlay::Details { top } => {
-            let timeline = model.rollout().and_then(|page| Some((page, page.timeline.as_ref()?)));
+            let timeline = model.rollout().and_then(|page| Some((page, page.timeline()?)));
             timeline.map_or(0, |timeline| timeline::end_of_over(&ctx, area, timeline, *top))
         }
         Overlay::Diagnosis { readings, .. } => diagnosis::end(&ctx, area, readings),
@@ -274,9 +276,7 @@ fn knows_no_node(page: &RolloutPage) -> bool {
 
 /// Whether the list of nodes is shown, instead of a screen that takes its place.
 pub(crate) fn shows_nodes(page: &RolloutPage) -> bool {
-    let other =
-        page.timeline.is_some() || page.prewarm.is_some() || page.node_page.is_some() || page.revisions.is_some();
-    !other && !page.map.is_open
+    page.lists_nodes() && !page.map.is_open
 }
 
 /// Whether the map is drawn, in place of the list of nodes or beside it.

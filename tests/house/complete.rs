@@ -1,4 +1,5 @@
-//! The parts of a new cause that no compiler requires: a test, and a row in the document. `engine/tests/gates.rs` requires more of gates.
+//! What no compiler requires: of a new cause a test, and a row in the document; of a new hold, alarm or rollout event the place that raises it.
+//! `engine/tests/gates.rs` requires more of gates.
 
 use std::path::{Path, PathBuf};
 
@@ -20,14 +21,21 @@ fn files(place: &str) -> Vec<PathBuf> {
 
 /// The texts of the files in these places, as far as they are compiled for tests only.
 fn tests_in(places: &[&str]) -> String {
-    let mut texts = String::new();
+    texts_in(places).1
+}
+
+/// The texts of the files in these places: what is always compiled, and what is compiled for tests only.
+fn texts_in(places: &[&str]) -> (String, String) {
+    let (mut code, mut tests) = (String::new(), String::new());
     for file in places.iter().flat_map(|place| files(place)) {
         let text = std::fs::read_to_string(&file).unwrap();
         let is_test = file.components().any(|part| part.as_os_str().to_string_lossy().starts_with("tests"));
         let (_, tested) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
-        texts.push_str(if is_test { &text } else { tested });
+        let (always, _) = text.split_once("mod tests {").unwrap_or((&text, ""));
+        code.push_str(if is_test { "" } else { always });
+        tests.push_str(if is_test { &text } else { tested });
     }
-    texts
+    (code, tests)
 }
 
 /// Whether the text has the word as a whole.
@@ -70,4 +78,33 @@ fn every_cause_has_a_test_and_a_row_in_the_document() {
         }
     }
     assert_eq!(missing, Vec::<String>::new());
+}
+
+/// The variants of an enum that stands at the margin of a file.
+fn variants(file: &str, of: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join(file)).unwrap();
+    let lines = text.lines().skip_while(|line| !line.starts_with(&format!("pub enum {of} {{"))).skip(1);
+    let variants = lines.take_while(|line| *line != "}").filter_map(|line| line.strip_prefix("    "));
+    let variants = variants.filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()));
+    variants.map(|line| line.chars().take_while(char::is_ascii_alphanumeric).collect()).collect()
+}
+
+/// A front end has words for each of these, and nothing shows them if no rule raises them.
+#[test]
+fn every_hold_alarm_and_rollout_event_is_raised() {
+    for (of, file, places) in [
+        ("Hold", "src/engine/model/hold.rs", &["src/engine/machine", "src/engine/assess", "src/engine/report.rs"][..]),
+        ("Alarm", "src/engine/report/snapshot/alarm.rs", &["src/engine/report/alarms.rs"][..]),
+        (
+            "RolloutEventKind",
+            "src/engine/model/rollout_event.rs",
+            &["src/engine/machine", "src/engine/act", "src/engine/event_log.rs"][..],
+        ),
+    ] {
+        let (code, _) = texts_in(places);
+        let variants = variants(file, of);
+        assert!(variants.len() > 15, "{of}: {variants:?}");
+        let missing: Vec<_> = variants.iter().filter(|variant| !has(&code, &format!("{of}::{variant}"))).collect();
+        assert_eq!(missing, Vec::<&String>::new(), "nothing in {places:?} raises these of `{of}`");
+    }
 }

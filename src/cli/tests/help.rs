@@ -34,6 +34,39 @@ fn help_says_what_can_be_done() {
     }
 }
 
+/// The flags that README does not name, and why.
+const NOT_IN_THE_README: [(&str, &str); 4] = [
+    ("reason", "`pause` takes the same words without a flag"),
+    ("case", "of `simulate`, for those who develop rolldeck"),
+    ("save", "of `simulate`, for those who develop rolldeck"),
+    ("write-kubeconfig", "of `demo`: `--serve` says where the kubeconfig is"),
+];
+
+#[test]
+fn the_readme_names_every_flag() {
+    let readme = include_str!("../../../README.md");
+    let is_named = |flag: &str| {
+        readme.match_indices(flag).any(|(at, _)| {
+            let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '-';
+            !readme[..at].ends_with(goes_on) && !readme[at + flag.len()..].starts_with(goes_on)
+        })
+    };
+    let all = Cli::command();
+    let args = all.get_arguments().chain(all.get_subcommands().flat_map(clap::Command::get_arguments));
+    let mut unnamed: Vec<&str> = args
+        .filter(|arg| {
+            let short = arg.get_short().is_some_and(|short| is_named(&format!("-{short}")));
+            !short && !arg.get_long().is_none_or(|long| is_named(&format!("--{long}")))
+        })
+        .filter_map(clap::Arg::get_long)
+        .collect();
+    unnamed.sort_unstable();
+    unnamed.dedup();
+    let mut left_out = NOT_IN_THE_README.map(|(flag, _)| flag);
+    left_out.sort_unstable();
+    assert_eq!(unnamed, left_out);
+}
+
 #[test]
 fn as_a_plugin_it_is_called_kubectl_rolldeck() {
     let said = parse(["/usr/local/bin/kubectl-rolldeck", "step"].map(Into::into)).unwrap_err().to_string();

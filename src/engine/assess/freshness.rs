@@ -32,19 +32,18 @@ impl Freshness {
         !self.dirty && self.until.is_none_or(|until| now < until)
     }
 
-    /// Notes the inputs on which the rows depend now. Returns whether they differ from the inputs before.
+    /// The inputs on which the rows depend now, and whether they differ from the inputs before.
     pub(crate) fn depends_on(
         &mut self,
         target: Option<&Str>,
         intent: &Intent,
         progress: &Progress,
         before_begin: &BeforeBegin,
-    ) -> bool {
+    ) -> (&Inputs, bool) {
         let same = self.inputs.as_ref().is_some_and(|inputs| inputs.is_of(target, intent, progress, before_begin));
-        if !same {
-            self.inputs = Some(Inputs::of(target, intent, progress, before_begin));
-        }
-        !same
+        let known = self.inputs.take().filter(|_| same);
+        let inputs = known.unwrap_or_else(|| Inputs::of(target, intent, progress, before_begin));
+        (self.inputs.insert(inputs), !same)
     }
 
     /// Notes that an assessment was made, which holds until `until` if nothing happens.

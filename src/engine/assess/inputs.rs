@@ -23,19 +23,22 @@ pub(crate) struct BeforeBegin {
 /// The inputs of an assessment of all nodes, beside what was observed of each node.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Inputs {
-    target: Option<Str>,
-    direction: Direction,
-    selector: Option<Selector>,
-    gates: Gates,
-    down_before: BTreeMap<Str, Timestamp>,
-    left_out_since: Option<Timestamp>,
-    acknowledged_failures: BTreeSet<Str>,
-    failed_at_halt: Vec<Str>,
-    in_progress: BTreeSet<Str>,
-    origin: Option<Str>,
-    before_begin: BeforeBegin,
-    started_at: Option<Timestamp>,
-    began: Option<Timestamp>,
+    pub(crate) target: Option<Str>,
+    pub(crate) direction: Direction,
+    pub(crate) selector: Option<Selector>,
+    pub(crate) gates: Gates,
+    /// The soak time in this direction, in seconds.
+    pub(crate) soak_secs: u32,
+    pub(crate) down_before: BTreeMap<Str, Timestamp>,
+    pub(crate) left_out_since: Option<Timestamp>,
+    pub(crate) acknowledged_failures: BTreeSet<Str>,
+    pub(crate) failed_at_halt: Vec<Str>,
+    pub(crate) in_progress: BTreeSet<Str>,
+    pub(crate) origin: Option<Str>,
+    pub(crate) before_begin: BeforeBegin,
+    pub(crate) started_at: Option<Timestamp>,
+    /// When the rollout to the present target began (`GateMarks::began`).
+    pub(crate) began: Option<Timestamp>,
 }
 
 impl Inputs {
@@ -52,6 +55,7 @@ impl Inputs {
             direction,
             selector,
             gates,
+            soak_secs,
             down_before,
             left_out_since,
             acknowledged_failures,
@@ -66,6 +70,7 @@ impl Inputs {
             && *direction == intent.direction()
             && *selector == intent.selector
             && *gates == intent.gates
+            && *soak_secs == intent.soak_secs()
             && *down_before == progress.down_before
             && *left_out_since == progress.left_out_since
             && *acknowledged_failures == progress.acknowledged_failures
@@ -77,8 +82,7 @@ impl Inputs {
             && *began == progress.marks.began()
     }
 
-    /// All fields of the record are named. A row that depends on a field that is not taken in here is not assessed again when that field
-    /// changes.
+    /// All fields of the record are named. A row cannot read a field that is not taken in here.
     pub(crate) fn of(target: Option<&Str>, intent: &Intent, progress: &Progress, before_begin: &BeforeBegin) -> Self {
         let Intent {
             selector,
@@ -133,6 +137,7 @@ impl Inputs {
             direction: intent.direction(),
             selector: selector.clone(),
             gates: *gates,
+            soak_secs: intent.soak_secs(),
             down_before: down_before.clone(),
             left_out_since: *left_out_since,
             acknowledged_failures: acknowledged_failures.clone(),
@@ -143,5 +148,10 @@ impl Inputs {
             started_at: *started_at,
             began: marks.began(),
         }
+    }
+
+    /// Whether the driver that halted saw this node fail, as [`Progress::has_failed`].
+    pub(crate) fn has_failed(&self, node: &Str) -> bool {
+        self.failed_at_halt.contains(node) || self.acknowledged_failures.contains(node)
     }
 }

@@ -26,15 +26,15 @@ use self::image::SharedImages;
 use self::pods_on_node::OnNode;
 use self::restarts::watched_state;
 use self::state_ages::InStateSince;
-use crate::engine::assess::inputs::BeforeBegin;
+use crate::engine::assess::inputs::Inputs;
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::node::{Blame, CrashLoopView, ImageState, NodeIx, NodeState, RestartsView};
 use crate::engine::model::pull::ImagePull;
+use crate::engine::model::record::Direction;
 use crate::engine::model::record::size::bytes_of_name;
-use crate::engine::model::record::{Direction, Intent, Progress};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::images_key;
@@ -45,10 +45,8 @@ pub(crate) const LATELY: Duration = Duration::from_secs(300);
 
 /// The inputs of an assessment, beside the view.
 pub(crate) struct AssessmentInput<'a> {
-    pub(crate) target: Option<&'a Str>,
-    pub(crate) intent: &'a Intent,
-    pub(crate) progress: &'a Progress,
-    pub(crate) before_begin: &'a BeforeBegin,
+    /// What rows read of the record: nothing else of it, so that rows are assessed again whenever it changes.
+    pub(crate) inputs: &'a Inputs,
     /// Whether anything is being rolled out. If not, no node is unavailable because of a rollout.
     pub(crate) under_way: bool,
     /// Pods whose deletion was sent and is not yet seen, by uid.
@@ -195,7 +193,8 @@ impl Assessment {
 
     /// Assesses the nodes that were touched or whose time has come.
     pub(crate) fn refresh(&mut self, view: &View, touched: &Touched, question: &AssessmentInput<'_>) {
-        let template = question.target.and_then(|hash| view.revision(hash)).map(|revision| &revision.template);
+        let template =
+            question.inputs.target.as_ref().and_then(|hash| view.revision(hash)).map(|revision| &revision.template);
         let mut assessor = Assessor {
             view,
             question,
@@ -319,7 +318,7 @@ impl<'a> Assessor<'a> {
         let state = watched_state(state, restarted);
         let looping = pods.live.filter(|_| at_target && !down);
         let crash_loop = looping.and_then(|pod| self.crash_loop(pod, serves, restarted, clock));
-        let back = self.question.intent.direction() == Direction::Back;
+        let back = self.question.inputs.direction == Direction::Back;
         let may_prove = back && in_fleet && at_target && available && restarted.is_none();
         let proves = pods.live.is_some_and(|pod| may_prove && self.proves_on_the_way_back(pod, put_there, clock));
         let since = self.since(state, entry, &shown);
@@ -329,10 +328,10 @@ impl<'a> Assessor<'a> {
         }
         let image = self.image(entry, shown.live, shown_at_target, replaced);
         let images = self.pulls_of(entry, shown.live, shown_at_target, replaced);
-        let acknowledged_failures = self.question.progress.acknowledged_failures.contains(&entry.name);
+        let acknowledged_failures = self.question.inputs.acknowledged_failures.contains(&entry.name);
         let selected = self
             .question
-            .intent
+            .inputs
             .selector
             .as_ref()
             .is_none_or(|selector| fact.is_some_and(|fact| selector.matches(&fact.labels)));
@@ -350,7 +349,7 @@ impl<'a> Assessor<'a> {
             in_fleet,
             should_run: if self.nodes_visible { entry.eligibility.should_run } else { in_fleet },
             at_target,
-            old: any_pod.is_some_and(|pod| self.question.target.is_some() && !self.is_at_target(pod)),
+            old: any_pod.is_some_and(|pod| self.question.inputs.target.is_some() && !self.is_at_target(pod)),
             available,
             ready,
             selected,
@@ -387,7 +386,7 @@ impl<'a> Assessor<'a> {
             crash_loop,
             image,
             images,
-            bytes_to_name: match self.question.progress.in_progress.contains(&entry.name) {
+            bytes_to_name: match self.question.inputs.in_progress.contains(&entry.name) {
                 true => 0,
                 false => bytes_of_name(&entry.name),
             },
@@ -399,7 +398,7 @@ impl<'a> Assessor<'a> {
     }
 
     fn is_at_target(&self, pod: &PodEntry) -> bool {
-        self.question.target.is_some() && pod.fact.revision.as_ref() == self.question.target
+        self.question.inputs.target.is_some() && pod.fact.revision == self.question.inputs.target
     }
 
     pub(super) fn wake_after(&mut self, needed: Duration, elapsed: Duration) {

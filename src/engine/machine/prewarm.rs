@@ -14,7 +14,6 @@ use super::Engine;
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
-use crate::engine::model::cause::CauseKind;
 use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
@@ -34,10 +33,8 @@ use crate::engine::view::{PodIx, WarmPod, WarmState};
 use crate::engine::writes::warm::WarmWrites;
 use crate::engine::writes::warm_sets::WarmSets;
 
-/// Once this many nodes failed for a reason of [`REFUSED_TO_ALL`] and no node got the images, no further node tries.
+/// Once this many nodes failed for a cause that keeps the image from all nodes and no node got the images, no further node tries.
 const REFUSED_ON: u32 = 3;
-/// Causes that concern the image at the registry, and not the node that pulls it.
-const REFUSED_TO_ALL: [CauseKind; 3] = [CauseKind::ImageNotFound, CauseKind::ImageDenied, CauseKind::ImageName];
 
 /// Why nothing is done about pods for pre-warming that no request asks for.
 const LEFT_OVER: &str = "pods of an earlier pre-warming are left; cancel it to delete them";
@@ -289,7 +286,7 @@ impl Engine {
     fn unobtainable(&self, job: &PrewarmJob) -> Option<Unobtainable> {
         let refused = |state: &PrewarmState| match state {
             PrewarmState::Failed { cause, again_at: None, .. } => {
-                REFUSED_TO_ALL.contains(&cause.kind).then_some(cause.kind)
+                cause.kind.keeps_the_image_from_all_nodes().then_some(cause.kind)
             }
             _ => None,
         };

@@ -13,8 +13,8 @@ struct CauseConsequences {
     grace: Option<Duration>,
     /// The new revision itself may be wrong: no serving pod is replaced until that is clear.
     speaks_against_revision: bool,
-    /// Its verdict on the image, and the kind of pull failure; `None` if the cause does not concern the image.
-    image: Option<(ImageVerdict, PullFailure)>,
+    /// What it says of the image; `None` if the cause does not concern the image.
+    image: Option<ImageConsequences>,
     /// The source of the cause, which determines how long the cause can be seen.
     told_by: ToldBy,
     /// It may result from the pressure that its node's kubelet reports, which is then shown as evidence.
@@ -27,6 +27,26 @@ struct CauseConsequences {
     pod_wait: PodWaitWords,
     /// Its message may name a resource that the node lacks; the pods that hold it are then read and shown.
     names_what_is_lacking: bool,
+}
+
+/// The consequences of a cause that concerns the image.
+#[derive(Clone, Copy, Debug)]
+struct ImageConsequences {
+    /// Its verdict on the image.
+    verdict: ImageVerdict,
+    /// The kind of pull failure.
+    failure: PullFailure,
+    /// The nodes that cannot get the image because of it.
+    fails_on: ImageFailsOn,
+}
+
+/// The nodes that cannot get an image because of a cause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ImageFailsOn {
+    /// The node that shows the cause. Another node may get the image.
+    OneNode,
+    /// Every node, whichever shows the cause: the reference is invalid, or the registry refuses the image to all.
+    AllNodes,
 }
 
 /// How the words for a pod's wait combine with its cause.
@@ -101,7 +121,7 @@ impl CauseKind {
     fn consequences(self) -> CauseConsequences {
         let of = |grace_secs: Option<u64>,
                   speaks_against_revision: bool,
-                  image: Option<(ImageVerdict, PullFailure)>,
+                  image: Option<ImageConsequences>,
                   told_by: ToldBy,
                   comes_of_pressure: bool| CauseConsequences {
             grace: grace_secs.map(Duration::from_secs),
@@ -116,21 +136,24 @@ impl CauseKind {
         };
         let (against, unrelated) = (true, false);
         let (of_pressure, of_else) = (true, false);
-        let of_image =
-            |grace_secs, verdict, failure| of(grace_secs, against, Some((verdict, failure)), ToldBy::Objects, of_else);
+        let of_image = |grace_secs, verdict, failure, fails_on| {
+            let image = ImageConsequences { verdict, failure, fails_on };
+            of(grace_secs, against, Some(image), ToldBy::Objects, of_else)
+        };
+        let (on_one, on_all) = (ImageFailsOn::OneNode, ImageFailsOn::AllNodes);
         match self {
-            Self::ImageName => of_image(Some(0), ImageVerdict::Unusable, PullFailure::InvalidName),
-            Self::ImageNeverPull => of_image(Some(0), ImageVerdict::Unusable, PullFailure::NeverPulled),
-            Self::ImagePlatform => of_image(Some(0), ImageVerdict::Refused, PullFailure::Platform),
-            Self::ImageNotFound => of_image(Some(5), ImageVerdict::Refused, PullFailure::NotFound),
-            Self::ImageDenied => of_image(Some(5), ImageVerdict::Refused, PullFailure::Unauthorized),
+            Self::ImageName => of_image(Some(0), ImageVerdict::Unusable, PullFailure::InvalidName, on_all),
+            Self::ImageNeverPull => of_image(Some(0), ImageVerdict::Unusable, PullFailure::NeverPulled, on_one),
+            Self::ImagePlatform => of_image(Some(0), ImageVerdict::Refused, PullFailure::Platform, on_one),
+            Self::ImageNotFound => of_image(Some(5), ImageVerdict::Refused, PullFailure::NotFound, on_all),
+            Self::ImageDenied => of_image(Some(5), ImageVerdict::Refused, PullFailure::Unauthorized, on_all),
             // An unreachable registry says nothing of the image. Nothing that serves is replaced meanwhile, so waiting costs nothing, and the rollout
             // goes on by itself once the image arrives. A full disk says nothing of it either: it concerns the node, whose kubelet makes room or
             // evicts.
-            Self::ImageNetwork => of_image(None, ImageVerdict::Unreachable, PullFailure::Network),
-            Self::ImageDisk => of_image(None, ImageVerdict::NoRoom, PullFailure::Disk),
-            Self::ImagePull => of_image(None, ImageVerdict::Unexplained, PullFailure::Other),
-            Self::ImageRateLimited => of_image(None, ImageVerdict::Limited, PullFailure::RateLimited),
+            Self::ImageNetwork => of_image(None, ImageVerdict::Unreachable, PullFailure::Network, on_one),
+            Self::ImageDisk => of_image(None, ImageVerdict::NoRoom, PullFailure::Disk, on_one),
+            Self::ImagePull => of_image(None, ImageVerdict::Unexplained, PullFailure::Other, on_one),
+            Self::ImageRateLimited => of_image(None, ImageVerdict::Limited, PullFailure::RateLimited, on_one),
             Self::AdmissionRefused | Self::QuotaExceeded | Self::CreationForbidden | Self::PodInvalid => {
                 of(Some(5), against, None, ToldBy::Objects, of_else)
             }
@@ -236,11 +259,16 @@ impl CauseKind {
 
     /// The kind of pull failure, if it concerns the image.
     pub(crate) fn pull_failure(self) -> Option<PullFailure> {
-        self.consequences().image.map(|(_, failure)| failure)
+        self.consequences().image.map(|image| image.failure)
+    }
+
+    /// Whether no node can get the image because of it, so that a few nodes that show it tell of all.
+    pub(crate) fn keeps_the_image_from_all_nodes(self) -> bool {
+        self.consequences().image.is_some_and(|image| image.fails_on == ImageFailsOn::AllNodes)
     }
 
     fn image_verdict(self) -> Option<ImageVerdict> {
-        self.consequences().image.map(|(verdict, _)| verdict)
+        self.consequences().image.map(|image| image.verdict)
     }
 
     /// Whether the registry was asked for the image and refused it.

@@ -11,7 +11,7 @@ use crate::engine::report::trouble::TroubleKind;
 use crate::engine::rules::recognise::told_of_starts;
 
 /// Four nodes, the first of which was just taken; its replacement gets ready only when it is told to.
-fn one_taken() -> (FakeCluster, FakeConsole) {
+pub(super) fn one_taken() -> (FakeCluster, FakeConsole) {
     let mut fake = FakeCluster::rolling(4, 1);
     fake.slow = true;
     let mut console = FakeConsole::open(&fake, "ops");
@@ -23,7 +23,7 @@ fn one_taken() -> (FakeCluster, FakeConsole) {
 }
 
 /// The pod that was taken from the first node is gone, and its kubelet has the next one, which has not begun: its uid.
-fn replaced_and_not_begun(fake: &mut FakeCluster, console: &mut FakeConsole) -> Str {
+pub(super) fn replaced_and_not_begun(fake: &mut FakeCluster, console: &mut FakeConsole) -> Str {
     let gone: Vec<_> = fake.pods.values().filter(|pod| pod.deletion_at.is_some()).cloned().collect();
     fake.take_pod(&gone[0].uid);
     console.run(fake);

@@ -86,7 +86,8 @@ fn lifted(settings: &Settings) -> Option<Tuning> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeSet, HashSet};
+    use std::mem::{Discriminant, discriminant};
 
     use super::*;
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
@@ -121,6 +122,61 @@ mod tests {
             console.run_for(fake, 15);
         }
         None
+    }
+
+    /// The commands that cases give, at most six of each kind.
+    fn commands() -> Vec<Command> {
+        fn given(act: Act) -> Option<Command> {
+            match act {
+                Act::Ask(_, command) | Act::OneShot(command) => Some(command),
+                Act::Upon { act, .. } => given(*act),
+                _ => None,
+            }
+        }
+        let mut commands: Vec<Command> = Vec::new();
+        let acts = (0..400).flat_map(|seed| Case::random(seed).acts);
+        for command in acts.filter_map(|(_, act)| given(act)) {
+            if commands.iter().filter(|known| kind(known) == kind(&command)).count() < 6 {
+                commands.push(command);
+            }
+        }
+        commands
+    }
+
+    fn kind(command: &Command) -> Discriminant<Command> {
+        discriminant(command.inner())
+    }
+
+    /// A command that leaves what no move of this operator ends would make the attack accuse every case that gives it.
+    #[test]
+    fn a_rollout_that_any_command_has_changed_ends() {
+        let commands = commands();
+        let mut tried = HashSet::new();
+        for before in [None, Some(Command::Pause { why: None }), Some(Command::StopDriving)] {
+            let mut tried_here = HashSet::new();
+            for command in &commands {
+                if tried_here.contains(&kind(command)) {
+                    continue;
+                }
+                let mut fake = FakeCluster::rolling(6, 2);
+                let mut console = FakeConsole::open(&fake, "ops");
+                console.set_image(&mut fake, "agent:v2");
+                console.partition(&mut fake, 3);
+                console.run_for(&mut fake, 20);
+                if let Some(before) = before.clone() {
+                    console.ask(&mut fake, before).unwrap();
+                }
+                if console.engine.command(command.clone(), fake.now).is_err() {
+                    continue;
+                }
+                let ends = resumes(&mut fake, &mut console, &[]);
+                assert!(ends.is_some(), "{command:?} after {before:?}: never ends");
+                tried_here.insert(kind(command));
+            }
+            tried.extend(tried_here);
+        }
+        let refused = commands.iter().find(|command| !tried.contains(&kind(command)));
+        assert_eq!(refused, None, "whatever was given before");
     }
 
     /// After the calm nothing fails any more. So a rollout that a gate has halted ends, whether this operator resumes it or, where its image is bad,

@@ -19,6 +19,7 @@
 
 mod absent;
 mod back;
+mod causes;
 mod change;
 mod commands;
 mod context;

@@ -351,7 +351,20 @@ impl<'a> Run<'a> {
         match command.inner() {
             Command::Pause { .. } => self.pauses.push((console.identity().clone(), id, now)),
             Command::Drive(Takeover::Ask) => self.faults.count(FaultKind::Takeover),
-            _ => {}
+            Command::Drive(Takeover::IfFree)
+            | Command::Adopt
+            | Command::SetImage(_)
+            | Command::Step(_)
+            | Command::Select(_)
+            | Command::Resume
+            | Command::Undo { .. }
+            | Command::Release(_)
+            | Command::Tune(_)
+            | Command::Tuned { .. }
+            | Command::Prewarm(_)
+            | Command::StopDriving
+            | Command::EndDriving { .. }
+            | Command::GiveUpDriving { .. } => {}
         }
         Ok(())
     }

@@ -73,18 +73,9 @@ pub(super) struct StreamContext<'a> {
 
 impl Watches {
     pub(super) fn new(now: Timestamp) -> Self {
-        let kinds = [
-            (Watched::DaemonSet, Kind::DaemonSet),
-            (Watched::Revisions, Kind::ControllerRevision),
-            (Watched::Pods, Kind::Pod),
-            (Watched::Nodes, Kind::Node),
-            (Watched::Events, Kind::Event),
-            (Watched::Lease, Kind::Lease),
-            (Watched::WarmPods, Kind::Pod),
-        ];
-        let watch = |(watched, kind)| AttackWatch {
+        let watch = |watched| AttackWatch {
             watched,
-            kind,
+            kind: kind_of(watched),
             known: 0,
             history: VecDeque::new(),
             sent_at: now,
@@ -92,7 +83,7 @@ impl Watches {
             late: None,
             state: StreamState::Unlisted(now),
         };
-        Self { watches: kinds.map(watch).into(), followed: u64::MAX }
+        Self { watches: Watched::ALL.map(watch).into(), followed: u64::MAX }
     }
 
     /// The next time at which a watch acts even if nothing changes in the world.
@@ -286,6 +277,18 @@ fn as_of(world: &World, kind: Kind, version: u64) -> Option<Vec<std::sync::Arc<O
         objects.extend(change.before.clone());
     }
     Some(objects)
+}
+
+/// The kind of the objects that a watch lists.
+fn kind_of(watched: Watched) -> Kind {
+    match watched {
+        Watched::DaemonSet => Kind::DaemonSet,
+        Watched::Revisions => Kind::ControllerRevision,
+        Watched::Pods | Watched::WarmPods => Kind::Pod,
+        Watched::Nodes => Kind::Node,
+        Watched::Events => Kind::Event,
+        Watched::Lease => Kind::Lease,
+    }
 }
 
 /// The event for a change; `None` if the watch does not cover the object.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use self::misfortune::misfortune;
+use self::misfortune::{drawn_as, misfortune};
 use super::object::{Body, Owner, Pod, PodStatus};
 use super::scenario::{ClusterFault, ControllerVariant, FleetFault, PullQuota, built_in};
 use super::*;
@@ -253,20 +253,16 @@ fn every_world_recovers() {
         let mut world = World::new(&scenario, seed);
         let mut rng = fastrand::Rng::with_seed(seed);
         let nodes: Vec<Str> = scenario.nodes.iter().map(|node| node.name.clone()).collect();
-        let mut faults = Vec::new();
+        let (mut faults, mut ends) = (Vec::new(), Vec::new());
         for _ in 0..40 {
             let fault = misfortune(nodes[rng.usize(..nodes.len())].clone(), &mut rng);
             faults.push(format!("{:?} {fault:?}", world.now()));
             world.inject(&fault);
+            ends.extend(drawn_as(&fault).and_then(|drawn| drawn.ended_by));
             world.advance_by(Duration::from_millis(rng.u64(0..40_000)));
         }
-        set_image(&mut world, "v2");
-        set_strategy(&mut world, StrategyKind::RollingUpdate);
-        world.inject(&FleetFault::LimitPulls { registry: "registry.example".into(), quota: None }.into());
-        for node in &nodes {
-            for fault in [FleetFault::PowerOn, FleetFault::Restore, FleetFault::ProbesPass, FleetFault::DiskFree] {
-                world.inject(&fault(node.clone()).into());
-            }
+        for end in &ends {
+            world.inject(end);
         }
         run(&mut world, 30);
         let counters = counters(&world);

@@ -6,7 +6,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::dialog::form::{NO_OTHER_REVISION, Undo};
-use crate::tui::model::Model;
+use crate::tui::model::{Model, RolloutScreen};
 use crate::tui::revisions::text::RevisionText;
 
 pub(super) fn always(_: &Model) -> Result<(), String> {
@@ -102,16 +102,17 @@ pub(super) fn stopped(model: &Model) -> Result<(), String> {
 /// For actions on the list of nodes.
 pub(super) fn no_timeline(model: &Model) -> Result<(), String> {
     no_prewarm(model)?;
-    match model.rollout() {
-        Some(page) if page.timeline.is_some() => Err("this is the timeline: T goes back to the nodes".to_owned()),
-        Some(page) if page.revisions.is_some() => Err("these are the revisions: v goes back to the nodes".to_owned()),
-        _ => Ok(()),
+    match model.rollout().map(|page| &page.screen) {
+        Some(RolloutScreen::Timeline(_)) => Err("this is the timeline: T goes back to the nodes".to_owned()),
+        Some(RolloutScreen::Revisions(_)) => Err("these are the revisions: v goes back to the nodes".to_owned()),
+        // Pre-warming is refused above.
+        None | Some(RolloutScreen::Nodes | RolloutScreen::Prewarm(_)) => Ok(()),
     }
 }
 
 /// For actions that show the difference of two revisions.
 fn not_comparing(model: &Model) -> Result<(), String> {
-    let text = model.rollout().and_then(|page| page.revisions.as_ref()?.text.as_ref());
+    let text = model.rollout().and_then(|page| page.revisions()?.text.as_ref());
     match text.is_some_and(RevisionText::is_diff) {
         true => Err("this is what differs: y shows the template that it leads to, esc goes back".to_owned()),
         false => Ok(()),
@@ -162,7 +163,7 @@ pub(super) fn searches(model: &Model) -> Result<(), String> {
 
 /// For actions on the list of revisions.
 pub(super) fn listing_revisions(model: &Model) -> Result<(), String> {
-    let screen = model.rollout().and_then(|page| page.revisions.as_ref());
+    let screen = model.rollout().and_then(|page| page.revisions());
     match screen.is_some_and(|screen| screen.text.is_none()) {
         true => Ok(()),
         false => Err("in the list of revisions: esc goes back to it".to_owned()),
@@ -174,16 +175,16 @@ pub(super) fn no_prewarm(model: &Model) -> Result<(), String> {
     if model.node_page().is_some() {
         return Err("this is the page of a node: esc goes back".to_owned());
     }
-    match model.rollout().is_some_and(|page| page.prewarm.is_some()) {
-        true => Err("this is the pre-warm screen: esc goes back to the nodes".to_owned()),
-        false => Ok(()),
+    match model.rollout().map(|page| &page.screen) {
+        Some(RolloutScreen::Prewarm(_)) => Err("this is the pre-warm screen: esc goes back to the nodes".to_owned()),
+        None | Some(RolloutScreen::Nodes | RolloutScreen::Timeline(_) | RolloutScreen::Revisions(_)) => Ok(()),
     }
 }
 
 /// Whether images are being pre-warmed and the screen that shows this is not open.
 pub(crate) fn has_prewarm_to_show(model: &Model) -> bool {
     model.rollout().is_some_and(|page| {
-        page.prewarm.is_none() && page.snapshot().is_some_and(|snapshot| snapshot.prewarm.is_some())
+        page.prewarm().is_none() && page.snapshot().is_some_and(|snapshot| snapshot.prewarm.is_some())
     })
 }
 

@@ -6,7 +6,7 @@ use crate::engine::model::presence::Presence;
 use crate::engine::report::snapshot::{Snapshot, WatchView};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::key::Key;
-use crate::tui::model::{FleetPage, Model, Page, RolloutPage};
+use crate::tui::model::{FleetPage, Model, Page, RolloutPage, RolloutScreen};
 
 /// An entry of the table.
 #[derive(Clone, Copy, Debug)]
@@ -128,16 +128,19 @@ impl Action {
                 | ActionScope::NodeRows,
                 Page::Fleet,
             ) => false,
-            (ActionScope::Revisions, Page::Rollout(_)) => model.rollout().is_some_and(|page| page.revisions.is_some()),
+            (ActionScope::Revisions, Page::Rollout(_)) => {
+                model.rollout().is_some_and(|page| page.revisions().is_some())
+            }
             (ActionScope::NodeRows, Page::Rollout(_)) => model.rollout().is_some_and(RolloutPage::lists_nodes),
             (ActionScope::Timeline, Page::Rollout(_)) => {
-                model.rollout().is_some_and(|page| page.timeline.is_some() && page.node_page.is_none())
+                model.rollout().is_some_and(|page| page.timeline().is_some() && page.node_page.is_none())
             }
-            (ActionScope::Nodes, Page::Rollout(_)) => {
-                model.rollout().is_some_and(|page| page.timeline.is_none() && page.revisions.is_none())
-            }
+            (ActionScope::Nodes, Page::Rollout(_)) => model.rollout().is_some_and(|page| match page.screen {
+                RolloutScreen::Nodes | RolloutScreen::Prewarm(_) => true,
+                RolloutScreen::Timeline(_) | RolloutScreen::Revisions(_) => false,
+            }),
             (ActionScope::Prewarm, Page::Rollout(_)) => {
-                model.rollout().is_some_and(|page| page.prewarm.is_some() && page.node_page.is_none())
+                model.rollout().is_some_and(|page| page.prewarm().is_some() && page.node_page.is_none())
             }
             (ActionScope::Node, Page::Rollout(_)) => model.node_page().is_some(),
         }

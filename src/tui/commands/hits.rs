@@ -5,7 +5,7 @@ use super::{map, navigate};
 use crate::engine::model::Str;
 use crate::tui::filter::ESC_CLEARS_IT;
 use crate::tui::list::Move;
-use crate::tui::model::{Model, Page};
+use crate::tui::model::{Model, Page, RolloutScreen};
 use crate::tui::status::StatusSeverity;
 use crate::tui::view;
 
@@ -75,16 +75,14 @@ fn place(model: &Model) -> Option<(usize, usize)> {
         }
         Page::Rollout(_) => {
             let page = model.rollout()?;
-            match (&page.timeline, &page.revisions) {
-                (Some(timeline), _) => (timeline.list.current(timeline.len())?, timeline.len()),
-                (None, Some(revisions)) => match &revisions.text {
+            match &page.screen {
+                RolloutScreen::Nodes => (page.nodes.current()?, page.nodes.len()),
+                RolloutScreen::Timeline(timeline) => (timeline.list.current(timeline.len())?, timeline.len()),
+                RolloutScreen::Revisions(revisions) => match &revisions.text {
                     Some(text) => (text.top, text.len(text.sides(model.size.width))),
                     None => (revisions.list.current(revisions.len())?, revisions.len()),
                 },
-                (None, None) => match &page.prewarm {
-                    Some(prewarm) => (prewarm.list.current(prewarm.len())?, prewarm.len()),
-                    None => (page.nodes.current()?, page.nodes.len()),
-                },
+                RolloutScreen::Prewarm(prewarm) => (prewarm.list.current(prewarm.len())?, prewarm.len()),
             }
         }
     };
@@ -94,10 +92,7 @@ fn place(model: &Model) -> Option<(usize, usize)> {
 /// Moves in the list of nodes although the map is open; the map shows the node that is selected in the list.
 fn go(model: &mut Model, movement: Move) {
     let height = view::list_height(model);
-    let lists_nodes = |page: &&mut crate::tui::model::RolloutPage| {
-        page.timeline.is_none() && page.revisions.is_none() && page.prewarm.is_none()
-    };
-    match model.rollout_mut().filter(lists_nodes) {
+    match model.rollout_mut().filter(|page| matches!(page.screen, RolloutScreen::Nodes)) {
         Some(page) => {
             if let Some(shown) = page.shown().cloned() {
                 page.nodes.go(movement, height, &shown.snapshot.nodes);

@@ -4,7 +4,7 @@ use super::effects::{Effects, refuse};
 use crate::engine::model::site::SiteLabel;
 use crate::tui::list::Move;
 use crate::tui::message::ConsoleEffect;
-use crate::tui::model::{Model, RolloutPage};
+use crate::tui::model::{Model, RolloutPage, RolloutScreen};
 use crate::tui::node_map::{MapMove, block_labels};
 use crate::tui::status::StatusSeverity;
 use crate::tui::view::Measures;
@@ -12,9 +12,8 @@ use crate::tui::view::Measures;
 /// Switches between the map and the list of nodes.
 pub(super) fn toggle(model: &mut Model) -> Effects {
     if let Some(page) = model.rollout_mut() {
-        let elsewhere = page.timeline.is_some() || page.revisions.is_some() || page.prewarm.is_some();
-        page.map.is_open = elsewhere || page.node_page.is_some() || !page.map.is_open;
-        (page.timeline, page.revisions, page.prewarm, page.node_page) = (None, None, None, None);
+        page.map.is_open = !page.lists_nodes() || !page.map.is_open;
+        (page.screen, page.node_page) = (RolloutScreen::Nodes, None);
         if page.map.is_open && !select_in_group(page) {
             keep_cursor(page);
         }

@@ -10,7 +10,7 @@ use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::filter::ESC_CLEARS_IT;
 use crate::tui::list::Move;
 use crate::tui::message::ConsoleEffect;
-use crate::tui::model::{FleetPage, Model, Overlay, Page, RolloutPage};
+use crate::tui::model::{FleetPage, Model, Overlay, Page, RolloutPage, RolloutScreen};
 use crate::tui::node_page::NodeTab;
 use crate::tui::palette;
 use crate::tui::prewarm::PrewarmList;
@@ -42,23 +42,18 @@ pub(super) fn move_by(model: &mut Model, movement: Move) -> Effects {
             }
             let cells = model.size.width;
             if let Some(page) = model.rollout_mut() {
-                if let Some(timeline) = &mut page.timeline {
-                    timeline.go(movement, height);
-                    return Vec::new();
-                }
-                if let Some(revisions) = &mut page.revisions {
-                    match &mut revisions.text {
+                match &mut page.screen {
+                    RolloutScreen::Timeline(timeline) => timeline.go(movement, height),
+                    RolloutScreen::Revisions(revisions) => match &mut revisions.text {
                         Some(text) => text.go(movement, text.sides(cells), height),
                         None => revisions.go(movement, height),
+                    },
+                    RolloutScreen::Prewarm(prewarm) => prewarm.go(movement, height),
+                    RolloutScreen::Nodes => {
+                        if let Some(shown) = page.shown().cloned() {
+                            page.nodes.go(movement, height, &shown.snapshot.nodes);
+                        }
                     }
-                    return Vec::new();
-                }
-                if let Some(prewarm) = &mut page.prewarm {
-                    prewarm.go(movement, height);
-                    return Vec::new();
-                }
-                if let Some(shown) = page.shown().cloned() {
-                    page.nodes.go(movement, height, &shown.snapshot.nodes);
                 }
             }
         }
@@ -76,29 +71,32 @@ pub(super) fn open(model: &mut Model) -> Effects {
                 None => Vec::new(),
             }
         }
-        Page::Rollout(_) if model.rollout().is_some_and(|page| page.revisions.is_some()) => {
-            revisions::compare_selected(model)
-        }
         Page::Rollout(_) => {
-            if model.node_page().is_some() {
-                return Vec::new();
-            }
             let on_map = map::is_seen(model);
-            // A list that was arranged anew may have a heading at the place of a node.
-            if on_map && model.rollout_mut().is_some_and(map::select_in_group) {
-                return Vec::new();
-            }
-            match model.rollout_mut() {
-                Some(page) if page.timeline.is_some() => {
+            let Some(page) = model.rollout_mut() else { return node::open(model, NodeTab::Why) };
+            let is_on_node = page.node_page.is_some();
+            match page.screen {
+                RolloutScreen::Revisions(_) => revisions::compare_selected(model),
+                RolloutScreen::Nodes | RolloutScreen::Timeline(_) | RolloutScreen::Prewarm(_) if is_on_node => {
+                    Vec::new()
+                }
+                RolloutScreen::Timeline(_) => {
                     model.overlay = Overlay::Details { top: 0 };
                     Vec::new()
                 }
-                Some(page) if !on_map && page.prewarm.is_none() && page.nodes.current_group().is_some() => {
-                    page.nodes.toggle();
-                    page.arrange();
-                    Vec::new()
+                RolloutScreen::Prewarm(_) => node::open(model, NodeTab::Why),
+                RolloutScreen::Nodes => {
+                    // A list that was arranged anew may have a heading at the place of a node.
+                    if on_map && map::select_in_group(page) {
+                        return Vec::new();
+                    }
+                    if !on_map && page.nodes.current_group().is_some() {
+                        page.nodes.toggle();
+                        page.arrange();
+                        return Vec::new();
+                    }
+                    node::open(model, NodeTab::Why)
                 }
-                _ => node::open(model, NodeTab::Why),
             }
         }
     }
@@ -175,41 +173,54 @@ pub(super) fn back(model: &mut Model) -> Effects {
                 } else {
                     node_page.search.clear();
                 }
-            } else if let Some(timeline) = &mut page.timeline {
-                if timeline.filter.is_all() {
-                    page.timeline = None;
-                } else {
-                    timeline.filter = Default::default();
-                    timeline.arrange();
+                return Vec::new();
+            }
+            let is_left = match &mut page.screen {
+                RolloutScreen::Nodes => return back_from_nodes(model),
+                RolloutScreen::Timeline(timeline) => {
+                    let is_left = timeline.filter.is_all();
+                    if !is_left {
+                        timeline.filter = Default::default();
+                        timeline.arrange();
+                    }
+                    is_left
                 }
-            } else if let Some(revisions) = &mut page.revisions {
-                if !revisions.back() {
-                    page.revisions = None;
+                RolloutScreen::Revisions(revisions) => !revisions.back(),
+                RolloutScreen::Prewarm(prewarm) => {
+                    let is_left = prewarm.filter.is_all();
+                    if !is_left {
+                        prewarm.filter = Default::default();
+                        prewarm.arrange();
+                    }
+                    is_left
                 }
-            } else if let Some(prewarm) = &mut page.prewarm {
-                if !prewarm.filter.is_all() {
-                    prewarm.filter = Default::default();
-                    prewarm.arrange();
-                    return Vec::new();
-                }
-                page.prewarm = None;
-            } else if !page.filter.is_all() {
-                // A user who searched for a node stays on it.
-                if let Some(found) = page.current().map(|node| node.name.clone()) {
-                    page.nodes.select_node(&found);
-                }
-                page.filter = Default::default();
-                page.arrange();
-            } else if page.map.is_open {
-                page.map.is_open = false;
-            } else if page.frozen.is_some() {
-                return freeze(model);
-            } else {
-                return fleet(model, "");
+            };
+            if is_left {
+                page.screen = RolloutScreen::Nodes;
             }
             Vec::new()
         }
     }
+}
+
+/// Back one level from the list of nodes or the map: the filter, then the map, then what is frozen, then the page.
+fn back_from_nodes(model: &mut Model) -> Effects {
+    let Some(page) = model.rollout_mut() else { return Vec::new() };
+    if !page.filter.is_all() {
+        // A user who searched for a node stays on it.
+        if let Some(found) = page.current().map(|node| node.name.clone()) {
+            page.nodes.select_node(&found);
+        }
+        page.filter = Default::default();
+        page.arrange();
+    } else if page.map.is_open {
+        page.map.is_open = false;
+    } else if page.frozen.is_some() {
+        return freeze(model);
+    } else {
+        return fleet(model, "");
+    }
+    Vec::new()
 }
 
 /// Shows the DaemonSets of one namespace, or those that were listed last.
@@ -290,7 +301,7 @@ pub(super) fn nodes(model: &mut Model) -> Effects {
     let Some(page) = model.rollout_mut() else {
         return refuse(model, "open a DaemonSet first, with enter: each of its rows is a node and its pod".to_owned());
     };
-    (page.timeline, page.prewarm, page.node_page, page.revisions) = (None, None, None, None);
+    (page.screen, page.node_page) = (RolloutScreen::Nodes, None);
     page.map.is_open = false;
     Vec::new()
 }
@@ -365,10 +376,10 @@ pub(super) fn fold(model: &mut Model, open: bool) -> Effects {
 /// Switches between the timeline and the nodes.
 pub(super) fn timeline(model: &mut Model, filter: &str) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
-    let open = page.timeline.is_none() || !filter.is_empty();
+    let open = page.timeline().is_none() || !filter.is_empty();
     let timeline = page.snapshot().map(|snapshot| Timeline::of(snapshot, &page.story, &page.pauses));
-    page.timeline = open.then(|| timeline.unwrap_or_default());
-    (page.prewarm, page.node_page, page.revisions) = (None, None, None);
+    let screen = if open { RolloutScreen::Timeline(timeline.unwrap_or_default().into()) } else { RolloutScreen::Nodes };
+    (page.screen, page.node_page) = (screen, None);
     if filter.is_empty() {
         return Vec::new();
     }
@@ -380,7 +391,7 @@ pub(super) fn timeline(model: &mut Model, filter: &str) -> Effects {
 
 /// Switches between the important events and each step of each node.
 pub(super) fn all_steps(model: &mut Model) -> Effects {
-    if let Some(timeline) = model.rollout_mut().and_then(|page| page.timeline.as_mut()) {
+    if let Some(timeline) = model.rollout_mut().and_then(|page| page.timeline_mut()) {
         timeline.all_steps = !timeline.all_steps;
         timeline.arrange();
     }
@@ -390,8 +401,8 @@ pub(super) fn all_steps(model: &mut Model) -> Effects {
 /// Shows the progress of pre-warming in place of the nodes.
 pub(super) fn prewarm(model: &mut Model) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
-    page.prewarm = page.snapshot().map(|snapshot| PrewarmList::of(snapshot));
-    (page.timeline, page.node_page, page.revisions) = (None, None, None);
+    let prewarm = page.snapshot().map(|snapshot| RolloutScreen::Prewarm(PrewarmList::of(snapshot).into()));
+    (page.screen, page.node_page) = (prewarm.unwrap_or_default(), None);
     Vec::new()
 }
 

@@ -2,14 +2,14 @@
 
 use super::effects::{Effects, refuse};
 use crate::engine::report::snapshot::RevisionView;
-use crate::tui::model::{Model, RolloutPage};
+use crate::tui::model::{Model, RolloutPage, RolloutScreen};
 use crate::tui::revisions::RevisionScreen;
 
 /// Switches between the revisions and the nodes.
 pub(super) fn history(model: &mut Model) -> Effects {
     if let Some(page) = model.rollout_mut() {
-        match page.revisions {
-            Some(_) => page.revisions = None,
+        match page.revisions() {
+            Some(_) => page.screen = RolloutScreen::Nodes,
             None => show(page),
         }
     }
@@ -17,14 +17,14 @@ pub(super) fn history(model: &mut Model) -> Effects {
 }
 
 fn show(page: &mut RolloutPage) {
-    page.revisions = page.snapshot().map(|snapshot| RevisionScreen::of(snapshot));
-    (page.timeline, page.prewarm, page.node_page) = (None, None, None);
+    let revisions = page.snapshot().map(|snapshot| RolloutScreen::Revisions(RevisionScreen::of(snapshot).into()));
+    (page.screen, page.node_page) = (revisions.unwrap_or_default(), None);
 }
 
 /// Shows the difference of two revisions. If none is named: in the list of revisions, of the selected one and the one it is
 /// compared with; elsewhere, the change that the rollout makes.
 pub(super) fn diff(model: &mut Model, named: &str) -> Effects {
-    let listed = model.rollout().is_some_and(|page| page.revisions.is_some());
+    let listed = model.rollout().is_some_and(|page| page.revisions().is_some());
     if named.is_empty() && listed {
         return compare_selected(model);
     }
@@ -44,7 +44,7 @@ pub(super) fn diff(model: &mut Model, named: &str) -> Effects {
 
 /// Compares the selected revision of the list.
 pub(super) fn compare_selected(model: &mut Model) -> Effects {
-    let Some(screen) = model.rollout().and_then(|page| page.revisions.as_ref()) else { return Vec::new() };
+    let Some(screen) = model.rollout().and_then(|page| page.revisions()) else { return Vec::new() };
     let Some(selected) = screen.selected().cloned() else { return Vec::new() };
     match screen.compared_with().cloned() {
         Some(base) => compare(model, &base, &selected),
@@ -60,7 +60,7 @@ fn compare(model: &mut Model, from: &RevisionView, to: &RevisionView) -> Effects
 pub(super) fn template(model: &mut Model, named: &str) -> Effects {
     let Some(page) = model.rollout() else { return Vec::new() };
     let Some(snapshot) = page.snapshot().cloned() else { return Vec::new() };
-    let revision = match (named, &page.revisions) {
+    let revision = match (named, page.revisions()) {
         ("", Some(screen)) => screen.in_sight().cloned().ok_or_else(|| "no revision is known".to_owned()),
         ("", None) => snapshot.current_revision().cloned(),
         (named, _) => snapshot.revision_called(named).cloned(),
@@ -74,10 +74,10 @@ pub(super) fn template(model: &mut Model, named: &str) -> Effects {
 /// Opens a text over the list.
 fn open(model: &mut Model, text: impl FnOnce(&mut RevisionScreen) -> Result<(), String>) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
-    if page.revisions.is_none() {
+    if page.revisions().is_none() {
         show(page);
     }
-    let Some(screen) = &mut page.revisions else { return Vec::new() };
+    let Some(screen) = page.revisions_mut() else { return Vec::new() };
     match text(screen) {
         Ok(()) => Vec::new(),
         Err(why) => refuse(model, why),
@@ -86,7 +86,7 @@ fn open(model: &mut Model, text: impl FnOnce(&mut RevisionScreen) -> Result<(), 
 
 /// Makes the selected revision the one that others are compared with; a second time removes this mark.
 pub(super) fn mark(model: &mut Model) -> Effects {
-    if let Some(screen) = model.rollout_mut().and_then(|page| page.revisions.as_mut()) {
+    if let Some(screen) = model.rollout_mut().and_then(|page| page.revisions_mut()) {
         screen.mark();
     }
     Vec::new()
@@ -94,7 +94,7 @@ pub(super) fn mark(model: &mut Model) -> Effects {
 
 /// Moves the long lines of the open text.
 pub(super) fn sideways(model: &mut Model, right: bool) -> Effects {
-    let screen = model.rollout_mut().and_then(|page| page.revisions.as_mut());
+    let screen = model.rollout_mut().and_then(|page| page.revisions_mut());
     if let Some(text) = screen.and_then(|screen| screen.text.as_mut()) {
         if right { text.right() } else { text.back_left() }
     }

@@ -128,8 +128,7 @@ pub(super) fn undo(model: &mut Model, to: &str) -> Effects {
         return Vec::new();
     };
     // In the list of revisions this is the selected one, if a roll back can go to it.
-    let listed =
-        page.revisions.as_ref().and_then(|screen| screen.chosen_to_go_back_to()).map(|number| number.to_string());
+    let listed = page.revisions().and_then(|screen| screen.chosen_to_go_back_to()).map(|number| number.to_string());
     let to = if to.is_empty() { listed.as_deref().unwrap_or_default() } else { to };
     match Undo::new(snapshot, to) {
         Ok(form) => dialog(model, Form::Undo(form)),

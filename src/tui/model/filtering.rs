@@ -5,7 +5,7 @@ mod bookmark;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{FleetPage, Model, Page, RolloutPage, ShownSnapshot};
+use super::{FleetPage, Model, Page, RolloutPage, RolloutScreen, ShownSnapshot};
 use crate::driver::{Fleet, FleetRow};
 use crate::engine::model::Str;
 use crate::engine::model::presence::Presence;
@@ -138,11 +138,11 @@ impl Model {
     fn filtered(&self) -> Option<Filtered<'_>> {
         match &self.page {
             Page::Fleet => self.fleet.as_ref().map(Filtered::Fleet),
-            Page::Rollout(_) => self.rollout().map(|page| match page {
-                RolloutPage { timeline: Some(timeline), .. } => Filtered::Timeline(timeline),
-                RolloutPage { revisions: Some(revisions), .. } => Filtered::Revisions(revisions),
-                RolloutPage { prewarm: Some(prewarm), .. } => Filtered::Prewarm(prewarm),
-                page => Filtered::Nodes(page),
+            Page::Rollout(_) => self.rollout().map(|page| match &page.screen {
+                RolloutScreen::Nodes => Filtered::Nodes(page),
+                RolloutScreen::Timeline(timeline) => Filtered::Timeline(timeline),
+                RolloutScreen::Revisions(revisions) => Filtered::Revisions(revisions),
+                RolloutScreen::Prewarm(prewarm) => Filtered::Prewarm(prewarm),
             }),
         }
     }
@@ -193,16 +193,17 @@ impl Model {
             }
             Page::Rollout(_) => {
                 if let Some(page) = self.rollout_mut() {
-                    if let Some(timeline) = &mut page.timeline {
-                        timeline.filter = filter;
-                        timeline.arrange();
-                    } else if let Some(revisions) = &mut page.revisions {
-                        revisions.set_filter(filter);
-                    } else if let Some(prewarm) = &mut page.prewarm {
-                        prewarm.filter = filter;
-                        prewarm.arrange();
-                    } else {
-                        page.show_what_passes(filter);
+                    match &mut page.screen {
+                        RolloutScreen::Nodes => page.show_what_passes(filter),
+                        RolloutScreen::Timeline(timeline) => {
+                            timeline.filter = filter;
+                            timeline.arrange();
+                        }
+                        RolloutScreen::Revisions(revisions) => revisions.set_filter(filter),
+                        RolloutScreen::Prewarm(prewarm) => {
+                            prewarm.filter = filter;
+                            prewarm.arrange();
+                        }
                     }
                 }
             }

@@ -101,13 +101,13 @@ fn the_fleet_the_timeline_and_the_revisions_have_columns_too() {
     assert_eq!((rows("ns=edge"), rows("namespace=edge"), rows("new<lt>100"), rows("state=halted")), (2, 2, 3, 1));
     let entries = |typed: &str| {
         let console = TestConsole::on(with_events(), 80, 24).typed(&format!("T/{typed}<enter>"));
-        console.model.rollout().unwrap().timeline.as_ref().unwrap().len()
+        console.model.rollout().unwrap().timeline().unwrap().len()
     };
     assert!(entries("who=ops") > 0 && entries("who=ops") < entries("ops what~.") + 12);
     assert_eq!(entries("what=halted"), 1);
     let revisions = |typed: &str| {
         let console = on_running().typed(&format!("v/{typed}<enter>"));
-        console.model.rollout().unwrap().revisions.as_ref().unwrap().len()
+        console.model.rollout().unwrap().revisions().unwrap().len()
     };
     assert_eq!((revisions("rev=14"), revisions("rev<lt>15 rev>14")), (1, 0));
 }

@@ -442,7 +442,10 @@ fn keys_of_the_users_own_work_beside_the_others_and_are_in_footer_and_help() {
     assert!(!console.screen().contains("map of"), "{}", console.screen());
     assert!(console.screen().contains("M map"), "{}", console.screen());
     console.type_keys("s");
-    assert!(console.model.rollout().is_some_and(|page| page.timeline.is_some()), "what the table had there gives way");
+    assert!(
+        console.model.rollout().is_some_and(|page| page.timeline().is_some()),
+        "what the table had there gives way"
+    );
     console.type_keys("<esc>?/alt-p<enter>");
     assert!(console.screen().contains("alt-p P B"), "{}", console.screen());
 }

@@ -90,20 +90,20 @@ fn the_cursor_stays_on_its_node_and_a_frozen_list_stays_as_it_is() {
 
 #[test]
 fn the_timeline_takes_the_place_of_the_nodes_and_gives_it_back() {
-    let open = |console: &TestConsole| console.model.rollout().unwrap().timeline.is_some();
+    let open = |console: &TestConsole| console.model.rollout().unwrap().timeline().is_some();
     let mut console = TestConsole::on(with_events(), 80, 24).typed("jT");
     assert!(open(&console));
     console.type_keys("s");
     assert_eq!(status(&console), "this is the timeline: T goes back to the nodes");
     console.type_keys("/halted<enter>");
     assert_eq!(console.model.status, None, "the next key that does something puts it away");
-    assert_eq!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 1);
+    assert_eq!(console.model.rollout().unwrap().timeline().unwrap().len(), 1);
     assert!(console.model.rollout().unwrap().filter.is_all(), "the nodes' filter is another one");
     console.type_keys("s<esc>");
     assert_eq!(console.model.status, None, "first the refusal is put away");
-    assert_eq!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 1);
+    assert_eq!(console.model.rollout().unwrap().timeline().unwrap().len(), 1);
     console.type_keys("<esc>");
-    assert_eq!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len(), 12, "then the filter");
+    assert_eq!(console.model.rollout().unwrap().timeline().unwrap().len(), 12, "then the filter");
     console.type_keys("<esc>");
     assert!(!open(&console), "then the timeline");
     assert_eq!(&*console.model.rollout().unwrap().selected().unwrap().name, "ipc-031", "the selection stayed");
@@ -123,7 +123,7 @@ fn the_timeline_tells_what_goes_wrong_on_nodes_and_each_step_on_demand() {
     let other = nodes.iter().position(|node| node.state == NodeState::Outdated).unwrap();
     let name = nodes[other].name.to_string();
     nodes[other] = target(&name, NodeState::Creating, 0);
-    let before = console.model.rollout().unwrap().timeline.as_ref().unwrap().len();
+    let before = console.model.rollout().unwrap().timeline().unwrap().len();
     console.see(Snapshot { nodes: nodes.into(), ..with_events() });
     let screen = console.screen();
     assert!(screen.contains("ipc-018") && screen.contains("failed: crash loop"), "{screen}");
@@ -136,7 +136,7 @@ fn the_timeline_tells_what_goes_wrong_on_nodes_and_each_step_on_demand() {
         screen.contains("its new pod is made") && !screen.contains("failed: crash loop"),
         "who looks for a node: {screen}"
     );
-    assert!(console.model.rollout().unwrap().timeline.as_ref().unwrap().len() < before);
+    assert!(console.model.rollout().unwrap().timeline().unwrap().len() < before);
     console.type_keys("<esc>k<enter>");
     assert!(console.screen().contains("What happened"), "{}", console.screen());
 }
@@ -144,9 +144,8 @@ fn the_timeline_tells_what_goes_wrong_on_nodes_and_each_step_on_demand() {
 #[test]
 fn the_cursor_stays_on_what_happened_while_more_does() {
     let mut console = TestConsole::on(with_events(), 80, 24).typed("Tjj");
-    let selected = |console: &TestConsole| {
-        console.model.rollout().unwrap().timeline.as_ref().unwrap().selected().unwrap().to_string()
-    };
+    let selected =
+        |console: &TestConsole| console.model.rollout().unwrap().timeline().unwrap().selected().unwrap().to_string();
     assert_eq!(selected(&console), "halted at revision 15: image not found on 1 node (ipc-017)");
     let mut timeline = with_events().timeline.to_vec();
     timeline.push(rollout_event(

@@ -34,7 +34,7 @@ fn keys_that_close_it_do_nothing_else() {
 fn keys_of_the_page_work_from_there() {
     for (keys, console) in over_a_rollout() {
         let console = console.typed("v");
-        assert!(!is_open(&console) && console.model.rollout().unwrap().revisions.is_some(), "{keys} v");
+        assert!(!is_open(&console) && console.model.rollout().unwrap().revisions().is_some(), "{keys} v");
         let screen = console.screen();
         assert!(screen.contains("rev"), "{screen}");
     }

@@ -434,8 +434,7 @@ fn keys_on_the_screen_ask_first() {
 #[test]
 fn escape_leads_back_level_by_level() {
     let mut console = TestConsole::on(warm(), 80, 24).typed("Wk");
-    let page =
-        |console: &TestConsole| console.model.rollout().unwrap().prewarm.as_ref().map(|it| it.list.selected().cloned());
+    let page = |console: &TestConsole| console.model.rollout().unwrap().prewarm().map(|it| it.list.selected().cloned());
     assert_eq!(page(&console), Some(Some("ipc-013".into())));
     console.type_keys("/ipc-013<enter><esc>");
     assert_eq!(page(&console), Some(Some("ipc-013".into())), "first the filter");
@@ -445,7 +444,7 @@ fn escape_leads_back_level_by_level() {
     console.type_keys("WT");
     assert_eq!(page(&console), None, "the timeline takes its place");
     console.type_keys("W");
-    assert!(console.model.rollout().unwrap().timeline.is_none());
+    assert!(console.model.rollout().unwrap().timeline().is_none());
     console.type_keys("s");
     assert!(console.model.status.as_ref().unwrap().text.contains("esc goes back"));
 }
@@ -528,7 +527,7 @@ fn of_two_limits_of_pulls_both_are_named_with_whose_they_are() {
 #[test]
 fn the_screen_is_filtered_like_the_list() {
     let console = |keys: &str| TestConsole::on(warm(), 80, 24).typed(&format!("W{keys}"));
-    let shown = |keys: &str| console(keys).model.rollout().unwrap().prewarm.as_ref().unwrap().len();
+    let shown = |keys: &str| console(keys).model.rollout().unwrap().prewarm().unwrap().len();
     let all = shown("");
     let failed = shown("/state=failed<enter>");
     assert!(0 < failed && failed < all, "{failed} of {all}");
@@ -537,7 +536,7 @@ fn the_screen_is_filtered_like_the_list() {
     let filtered = console("/state=failed<enter>");
     assert!(filtered.screen().contains("filter state=failed ("), "{}", filtered.screen());
     assert!(filtered.model.rollout().unwrap().filter.is_all(), "the list's filter is another one");
-    assert_eq!(console("/state=failed<enter><esc>").model.rollout().unwrap().prewarm.as_ref().unwrap().len(), all);
+    assert_eq!(console("/state=failed<enter><esc>").model.rollout().unwrap().prewarm().unwrap().len(), all);
     assert!(
         console("/rst>0").screen().contains("neither a column nor a node label `rst`"),
         "{}",

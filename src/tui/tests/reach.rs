@@ -43,7 +43,7 @@ fn copied(console: &TestConsole) -> Option<String> {
 fn words_from_k9s_lead_somewhere() {
     for word in ["pods", "po", "no", "nodes"] {
         let console = TestConsole::on(with_events(), 80, 24).typed(&format!("T:{word}<enter>"));
-        assert!(console.model.rollout().unwrap().timeline.is_none(), "{word} leads back to the nodes");
+        assert!(console.model.rollout().unwrap().timeline().is_none(), "{word} leads back to the nodes");
         let from_fleet = on_fleet().typed(&format!(":{word}<enter>"));
         assert!(status(&from_fleet).contains("open a DaemonSet first"), "{word}: {}", status(&from_fleet));
     }
@@ -51,7 +51,7 @@ fn words_from_k9s_lead_somewhere() {
         assert_eq!(on_running().typed(&format!(":{word}<enter>")).model.page, Page::Fleet, "{word}");
     }
     let events = on_running().typed(":events<enter>");
-    assert!(events.model.rollout().unwrap().timeline.is_some());
+    assert!(events.model.rollout().unwrap().timeline().is_some());
     assert!(on_running().typed(":logs<enter>").model.node_page().is_some());
     for word in ["help", "aliases"] {
         assert!(matches!(on_running().typed(&format!(":{word}<enter>")).model.overlay, Overlay::Help { .. }), "{word}");

@@ -10,7 +10,6 @@ use super::fixtures::{self, held, running};
 use crate::driver::Fleet;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::hold::Hold;
-use crate::engine::report::snapshot::Snapshot;
 use crate::tui::message::Msg;
 use crate::tui::theme::{Depth, Theme, ThemeRole, Themes};
 

@@ -21,7 +21,7 @@ use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, bound, key_of, 
 use crate::tui::dialog::form::Form;
 use crate::tui::dialog::{Dialog, PreviewState};
 use crate::tui::filter::last_part;
-use crate::tui::model::{Model, Overlay, Page, RolloutPage};
+use crate::tui::model::{Model, Overlay, Page, RolloutPage, RolloutScreen};
 use crate::tui::node_list::NodeGroup;
 use crate::tui::palette;
 use crate::tui::prompt::Prompt;
@@ -66,11 +66,11 @@ pub(super) fn draw(
                     offer(ctx, buffer, parts.status, prompt, words);
                 }
                 None => {
-                    let asks = match ctx.model.rollout() {
-                        Some(page) if page.timeline.is_some() => "who=jane",
-                        Some(page) if page.revisions.is_some() => "image=v2",
-                        Some(page) if page.prewarm.is_some() => "state=failed zone=a",
-                        Some(_) => "state=failed rst>0 for<5m zone=a",
+                    let asks = match ctx.model.rollout().map(|page| &page.screen) {
+                        Some(RolloutScreen::Timeline(_)) => "who=jane",
+                        Some(RolloutScreen::Revisions(_)) => "image=v2",
+                        Some(RolloutScreen::Prewarm(_)) => "state=failed zone=a",
+                        Some(RolloutScreen::Nodes) => "state=failed rst>0 for<5m zone=a",
                         None => "state=halted avl<5",
                     };
                     let help = format!(" words !not {asks} /regex/   enter keeps, esc clears");
@@ -435,8 +435,7 @@ fn is_for_here(model: &Model, action: &'static Action) -> bool {
 
 /// Whether the filter applies to the list of nodes.
 fn lists_nodes(model: &Model) -> bool {
-    let other = |page: &RolloutPage| page.timeline.is_some() || page.prewarm.is_some() || page.revisions.is_some();
-    model.rollout().is_some_and(|page| !other(page))
+    model.rollout().is_some_and(|page| matches!(page.screen, RolloutScreen::Nodes))
 }
 
 /// The group of nodes whose heading is the current row of the list.
@@ -447,7 +446,7 @@ fn current_heading(model: &Model) -> Option<&NodeGroup> {
 
 /// Whether the list shows the nodes that are pre-warmed.
 fn lists_prewarm(model: &Model) -> bool {
-    model.rollout().is_some_and(|page| page.prewarm.is_some() && page.node_page.is_none())
+    model.rollout().is_some_and(|page| page.prewarm().is_some() && page.node_page.is_none())
 }
 
 /// Whether the screen of pre-warming is open and nothing is pre-warmed.
@@ -462,11 +461,11 @@ fn is_named_here(model: &Model, action: &Action) -> bool {
 }
 
 fn lists_events(model: &Model) -> bool {
-    model.rollout().is_some_and(|page| page.timeline.is_some())
+    model.rollout().is_some_and(|page| page.timeline().is_some())
 }
 
 fn lists_revisions(model: &Model) -> bool {
-    model.rollout().is_some_and(|page| page.revisions.is_some())
+    model.rollout().is_some_and(|page| page.revisions().is_some())
 }
 
 /// Whether the action makes this screen what it is.
@@ -547,28 +546,27 @@ fn rolled_by_its_controller(model: &Model) -> bool {
 /// The action's label in the present state.
 fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
     let model = ctx.model;
-    let timeline = model.rollout().is_some_and(|page| page.timeline.is_some());
+    let timeline = lists_events(model);
     let revisions = lists_revisions(model);
     match action.id {
         ActionId::Arm if model.armed_for().is_some() => "read-only",
         ActionId::Canary if selection_done(model) => "lift selector",
         ActionId::PausePrewarm if prewarm_paused(model) => "go on",
         ActionId::Prewarm if lists_prewarm(model) && !begins_prewarm(model) => "another",
-        ActionId::Open if timeline && Shape::of(model) <= Shape::Folded => "read",
-        ActionId::Open if timeline => "in full",
-        ActionId::Open if revisions => "diff",
         ActionId::History if revisions => "nodes",
         ActionId::Timeline if timeline && model.rollout().is_some_and(|page| page.map.is_open) => "map",
         ActionId::Timeline if timeline => "nodes",
         ActionId::Filter if model.node_page().is_some() => "find",
-        ActionId::Open if let Some(group) = current_heading(model) => {
-            if group.is_open {
-                "fold"
-            } else {
-                "open"
-            }
-        }
-        ActionId::Open if model.rollout().is_some() => "node",
+        ActionId::Open if let Some(page) = model.rollout() => match page.screen {
+            RolloutScreen::Timeline(_) if Shape::of(model) <= Shape::Folded => "read",
+            RolloutScreen::Timeline(_) => "in full",
+            RolloutScreen::Revisions(_) => "diff",
+            RolloutScreen::Nodes | RolloutScreen::Prewarm(_) => match current_heading(model) {
+                Some(group) if group.is_open => "fold",
+                Some(_) => "open",
+                None => "node",
+            },
+        },
         ActionId::Drive if model.rollout().is_some_and(|page| page.driven_by_us()) => "stop driving",
         ActionId::Pause if is_paused(model) => "new reason",
         ActionId::Pause if rolled_by_its_controller(model) => "brake",

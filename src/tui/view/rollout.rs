@@ -8,7 +8,7 @@ use super::{
     RenderContext, ScreenParts, node, node_list, node_map, node_page, prewarm, put, put_lines, revisions, timeline,
 };
 use crate::engine::report::snapshot::Phase;
-use crate::tui::model::Page;
+use crate::tui::model::{Page, RolloutPage, RolloutScreen};
 use crate::tui::words::wrap;
 
 /// The least number of lines beside the list that have room for both the map and a node.
@@ -21,18 +21,17 @@ pub(super) fn draw(ctx: &RenderContext<'_>, parts: &ScreenParts, buffer: &mut Bu
     if let Some(open) = &page.node_page {
         return node_page::draw(ctx, parts, page, open, buffer);
     }
-    if let Some(timeline) = &page.timeline {
-        return timeline::draw(ctx, parts, page, timeline, buffer);
+    match &page.screen {
+        RolloutScreen::Timeline(timeline) => timeline::draw(ctx, parts, page, timeline, buffer),
+        RolloutScreen::Revisions(screen) => revisions::draw(ctx, parts, page, screen, buffer),
+        RolloutScreen::Prewarm(screen) => prewarm::draw(ctx, parts, page, screen, buffer),
+        RolloutScreen::Nodes if page.map.is_open => node_map::draw(ctx, parts, page, buffer),
+        RolloutScreen::Nodes => draw_nodes(ctx, parts, page, buffer),
     }
-    if let Some(screen) = &page.revisions {
-        return revisions::draw(ctx, parts, page, screen, buffer);
-    }
-    if let Some(screen) = &page.prewarm {
-        return prewarm::draw(ctx, parts, page, screen, buffer);
-    }
-    if page.map.is_open {
-        return node_map::draw(ctx, parts, page, buffer);
-    }
+}
+
+/// Draws the list of nodes, and beside it, if there is room, the map and a node.
+fn draw_nodes(ctx: &RenderContext<'_>, parts: &ScreenParts, page: &RolloutPage, buffer: &mut Buffer) {
     node_list::draw(ctx, parts, page, buffer);
     if let Some(side) = parts.side {
         let inside = node::open_side(ctx, side, buffer);

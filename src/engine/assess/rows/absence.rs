@@ -39,7 +39,7 @@ impl Assessor<'_> {
         // While the watch of pods is not live, the pod may exist without being seen.
         let known = matches!(self.view.health(Watched::Pods), WatchHealth::Live);
         // An earlier driver saw it fail: it was missing for longer than we have been watching.
-        let seen_failed = known && self.question.progress.failed_at_halt().contains(&entry.name);
+        let seen_failed = known && self.question.inputs.failed_at_halt.contains(&entry.name);
         if let Some(refusal) = self.view.creation.refusal() {
             let grace = refusal.kind.grace().unwrap_or_default();
             let refused_for = now.since(refusal.since.max(since));
@@ -51,7 +51,7 @@ impl Assessor<'_> {
                 failed: seen_failed || (known && refused_for >= grace),
             });
         }
-        let deadline = Duration::from(self.question.intent.gates.progress_deadline_secs);
+        let deadline = Duration::from(self.question.inputs.gates.progress_deadline_secs);
         let idle_for = now.since(self.view.creation.waiting_since(since));
         let idle = idle_for >= IDLE_AFTER;
         self.wake_after(IDLE_AFTER, idle_for);

@@ -65,10 +65,10 @@ impl<'a> Assessor<'a> {
     /// another revision by now: the soak time, at least [`PROVES`]. 0 for every other pod. Such a pod is up between two crashes. If it were
     /// taken for a pod that serves, the rollout would take down others up to the whole budget, and this pod would go down beside them.
     fn up_between_crashes(&self, pod: &PodEntry, at_target: bool) -> u32 {
-        let progress = self.question.progress;
-        let put_there = || pod.fact.node.as_ref().is_some_and(|node| progress.in_progress.contains(node));
+        let inputs = self.question.inputs;
+        let put_there = || pod.fact.node.as_ref().is_some_and(|node| inputs.in_progress.contains(node));
         let restarts = || pod.fact.containers.iter().any(|container| container.restarts > 0);
-        let soak = u32::try_from(PROVES.as_secs()).unwrap_or(u32::MAX).max(self.question.intent.gates.soak_secs.0);
+        let soak = u32::try_from(PROVES.as_secs()).unwrap_or(u32::MAX).max(self.question.inputs.gates.soak_secs.0);
         if !at_target && restarts() && put_there() { soak } else { 0 }
     }
 
@@ -77,7 +77,7 @@ impl<'a> Assessor<'a> {
     /// up.
     pub(super) fn proves_on_the_way_back(&mut self, pod: &PodEntry, put_there: bool, clock: Option<i64>) -> bool {
         let Some(observed) = pod.ready_observed else { return false };
-        let needed = PROVES.max(Duration::from_secs(self.question.intent.gates.soak_secs.0.into()));
+        let needed = PROVES.max(Duration::from_secs(self.question.inputs.gates.soak_secs.0.into()));
         let elapsed = self.as_seen(self.ready_for(pod, observed, true, clock));
         if put_there && self.question.pods_seen_until.is_none() {
             self.wake_after(needed, elapsed);
@@ -96,8 +96,8 @@ impl<'a> Assessor<'a> {
     /// before somebody drives it. A rollout of the DaemonSet's own controller is judged by `minReadySeconds` alone.
     pub(super) fn soak_secs(&self, at_target: bool) -> u32 {
         let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        let soaks = at_target && (self.question.progress.started_at.is_some() || self.question.before_begin.soaks);
-        if soaks { min_ready.max(self.question.intent.soak_secs()) } else { min_ready }
+        let soaks = at_target && (self.question.inputs.started_at.is_some() || self.question.inputs.before_begin.soaks);
+        if soaks { min_ready.max(self.question.inputs.soak_secs) } else { min_ready }
     }
 
     /// For how long a pod has been ready. If the node's clock has not been measured and the pod is at the target, the time that its kubelet

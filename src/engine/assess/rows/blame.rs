@@ -17,14 +17,14 @@ use crate::engine::view::PodEntry;
 impl Assessor<'_> {
     /// Whether the rollout put the pod on its node, whatever the target is by now.
     pub(super) fn put_there(&self, at_target: bool, pod: Option<&PodEntry>) -> bool {
-        let progress = self.question.progress;
+        let inputs = self.question.inputs;
         let revision = pod.and_then(|pod| pod.fact.revision.as_ref());
-        let began = progress.started_at.filter(|_| at_target);
+        let began = inputs.started_at.filter(|_| at_target);
         let made_since = |began| pod.is_some_and(|pod| self.view.our_time(pod.fact.created_at) > began);
-        match (&progress.origin, revision, began) {
+        match (&inputs.origin, revision, began) {
             // On the way back, pods that never left the revision are at the target as well: only their age tells them from pods that were
             // put back.
-            (_, Some(_), Some(began)) if self.question.intent.direction() == Direction::Back => made_since(began),
+            (_, Some(_), Some(began)) if self.question.inputs.direction == Direction::Back => made_since(began),
             // The same holds if a rollout goes forward to the revision that it came from.
             (Some(origin), Some(revision), began) => revision != origin || began.is_some_and(made_since),
             _ => at_target,
@@ -38,11 +38,11 @@ impl Assessor<'_> {
         (down, at_target, replaced, put_there): (bool, bool, bool, bool),
         (pod, cause, never_served): (Option<&PodEntry>, Option<&Cause>, bool),
     ) -> Blame {
-        let progress = self.question.progress;
-        if progress.down_before.contains_key(name) || self.was_down_before(name, node, at_target, pod) {
+        let inputs = self.question.inputs;
+        if inputs.down_before.contains_key(name) || self.was_down_before(name, node, at_target, pod) {
             return Blame::PreExisting;
         }
-        let in_progress = progress.in_progress.contains(name);
+        let in_progress = inputs.in_progress.contains(name);
         match (down, replaced) {
             (_, true) => Blame::Rollout,
             (true, false) if in_progress && at_target => Blame::Suspect,
@@ -52,7 +52,7 @@ impl Assessor<'_> {
             // A node that the rollout took down is blamed on it until it is available again, even if the target has changed.
             (false, false) if put_there || in_progress => Blame::Rollout,
             // On the way back pods that never left the revision are at the target: nobody touched them.
-            (false, false) if at_target && self.question.intent.direction() == Direction::Forward => Blame::Rollout,
+            (false, false) if at_target && self.question.inputs.direction == Direction::Forward => Blame::Rollout,
             // Nobody drives yet, and a driver will not take this node for down before: see `Engine::begin`.
             (false, false) if self.was_taken_down_earlier(node, pod, (cause, never_served)) => Blame::Rollout,
             (false, false) => Blame::PreExisting,
@@ -67,7 +67,8 @@ impl Assessor<'_> {
     ) -> bool {
         let Some(pod) = pod.map(|pod| &pod.fact) else { return false };
         let skew = node.and_then(|node| node.clock_skew_millis);
-        let (before, deadline) = (self.question.before_begin, self.question.intent.gates.progress_deadline_secs.into());
+        let (before, deadline) =
+            (&self.question.inputs.before_begin, self.question.inputs.gates.progress_deadline_secs.into());
         if never_served && before.origin.is_some() {
             self.wake_after(deadline, self.server_now.since(pod.created_at));
         }
@@ -80,8 +81,8 @@ impl Assessor<'_> {
     /// A node that has not been Ready since before then was never acted on; an old pod that was made before then was not
     /// made by the rollout.
     fn was_down_before(&self, name: &Str, node: Option<&NodeFact>, at_target: bool, pod: Option<&PodEntry>) -> bool {
-        let progress = self.question.progress;
-        let Some(began_at) = progress.left_out_since.filter(|_| !progress.in_progress.contains(name)) else {
+        let inputs = self.question.inputs;
+        let Some(began_at) = inputs.left_out_since.filter(|_| !inputs.in_progress.contains(name)) else {
             return false;
         };
         let going = pod.is_some_and(|pod| (self.question.deleting)(&pod.fact.uid));

@@ -19,13 +19,13 @@ impl Assessor<'_> {
         clock: Option<i64>,
         entry: &NodeEntry,
     ) -> Option<Cause> {
-        let gates = &self.question.intent.gates;
+        let gates = &self.question.inputs.gates;
         if let Some(trouble) = &pod.trouble
             && let Some(grace) = trouble.cause.kind.grace()
         {
             let elapsed = self.question.now.since(self.troubled_since(pod, trouble, clock));
             self.wake_after(grace, elapsed);
-            if elapsed >= grace || self.question.progress.has_failed(&entry.name) {
+            if elapsed >= grace || self.question.inputs.has_failed(&entry.name) {
                 return Some(trouble.cause.clone());
             }
         }

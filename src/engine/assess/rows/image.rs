@@ -26,7 +26,7 @@ impl<'a> Assessor<'a> {
         at_target: bool,
         replaced: bool,
     ) -> ImageState {
-        if self.question.target.is_none() {
+        if self.question.inputs.target.is_none() {
             return ImageState::Unknown;
         }
         if let Some(pod) = live.filter(|_| at_target) {

@@ -26,7 +26,7 @@ impl Assessor<'_> {
         put_there: bool,
         clock: Option<i64>,
     ) -> Option<RestartsView> {
-        let began = self.question.progress.started_at?;
+        let began = self.question.inputs.started_at?;
         let pod = pod.filter(|pod| pod.restarts.since_ready > 0)?;
         // A pod that the rollout did not create is not watched.
         if !put_there && self.our_time(pod.fact.created_at) <= began {
@@ -34,7 +34,7 @@ impl Assessor<'_> {
         }
         let (observed, said) = pod.restarts.last()?;
         let said = said.map(|at| by_server(at, clock));
-        let needed = WATCHED.max(Duration::from_secs(self.question.intent.soak_secs().into()));
+        let needed = WATCHED.max(Duration::from_secs(self.question.inputs.soak_secs.into()));
         let elapsed = self.as_seen(observed.elapsed(said, self.question.now, self.server_now));
         if self.question.pods_seen_until.is_none() {
             self.wake_after(needed, elapsed);

@@ -48,10 +48,10 @@ impl Assessor<'_> {
     /// Since when the target is the target, as far as known: since its revision was made or since the rollout to it began, whichever is
     /// later. A revision that is rolled back to was made long before.
     fn target_since(&self) -> Option<Timestamp> {
-        let target = self.question.target.as_ref()?;
+        let target = self.question.inputs.target.as_ref()?;
         let made = self.view.revision(target).map(|revision| revision.created_at);
-        let progress = self.question.progress;
-        let began = progress.marks.began().or_else(|| Some(self.view.server_time(progress.started_at?)));
+        let inputs = self.question.inputs;
+        let began = inputs.began.or_else(|| Some(self.view.server_time(inputs.started_at?)));
         made.max(began)
     }
 

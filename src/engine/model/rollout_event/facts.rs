@@ -44,7 +44,35 @@ impl RolloutEvent {
             RolloutEventKind::Reported { .. } if [COMPLETE, ROLLING_BACK, HALTED].contains(&reason) => {
                 revisions.extend(self.said.as_deref().and_then(revision_in));
             }
-            _ => {}
+            // What these tell is read off their reason, here as in another process.
+            RolloutEventKind::TemplateChanged { .. }
+            | RolloutEventKind::TemplateChangedByOthers { .. }
+            | RolloutEventKind::Command(_)
+            | RolloutEventKind::RecordDeleted
+            | RolloutEventKind::RecordRemoved
+            | RolloutEventKind::Complete { back: false, .. }
+            | RolloutEventKind::Reported { .. } => {}
+            // These tell nothing of the template or of the record.
+            RolloutEventKind::Adopted
+            | RolloutEventKind::ChangeRefused { .. }
+            | RolloutEventKind::StrategyDrifted { .. }
+            | RolloutEventKind::PrewarmComplete { .. }
+            | RolloutEventKind::Released { .. }
+            | RolloutEventKind::LeaseAcquired
+            | RolloutEventKind::LeaseTakenOver { .. }
+            | RolloutEventKind::LeaseLost { .. }
+            | RolloutEventKind::DroveMeanwhile { .. }
+            | RolloutEventKind::LeaseGivenBack { .. }
+            | RolloutEventKind::RecordUnreadable { .. }
+            | RolloutEventKind::PodTakenAway { .. }
+            | RolloutEventKind::DriverSilent { .. }
+            | RolloutEventKind::DriverBack { .. }
+            | RolloutEventKind::DeletePod { .. }
+            | RolloutEventKind::CreateWarmPod { .. }
+            | RolloutEventKind::DeleteWarmPod { .. }
+            | RolloutEventKind::CreateWarmSet { .. }
+            | RolloutEventKind::DeleteWarmSet { .. }
+            | RolloutEventKind::PatchDaemonSet { .. } => {}
         }
         let back = match &self.kind {
             RolloutEventKind::Complete { back, .. } => *back,

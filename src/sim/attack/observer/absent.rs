@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::causes::{CauseSign, sign_of};
 use super::context::{Broken, DeletionContext};
 use super::{Observer, ROUNDED};
 use crate::engine::model::Str;
-use crate::engine::model::cause::CauseKind;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
@@ -118,8 +118,7 @@ impl Observer {
         }
         let refused = snapshot.nodes.iter().filter(|node| {
             let kind = node.cause.as_ref().map(|cause| cause.kind);
-            let known = [CauseKind::AdmissionRefused, CauseKind::QuotaExceeded, CauseKind::CreationForbidden];
-            live && node.state == NodeState::Creating && kind.is_some_and(|kind| known.contains(&kind))
+            live && node.state == NodeState::Creating && kind.map(sign_of) == Some(CauseSign::CreationRefused)
         });
         let shown = self.absent.refused.entry(by.clone()).or_default();
         let refused: BTreeMap<Str, Timestamp> =

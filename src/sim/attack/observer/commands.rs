@@ -12,14 +12,10 @@ impl Observer {
         self.drives_again.command_given(who);
         self.note_undo(command, now);
         self.note_asked((who, id), command, now);
-        let goes_on = matches!(
-            command.inner(),
-            Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_)
-        );
         if let Command::SetImage(images) = command.inner() {
             *self.images_requested.entry(images.clone()).or_default() += 1;
         }
-        if goes_on {
+        if ends_a_pause(command) {
             self.resumptions.push(((who.clone(), id), now));
         }
     }
@@ -51,5 +47,23 @@ impl Observer {
                 format!("{by} says it is paused, and its controller replaces pods for {secs} s"),
             );
         }
+    }
+}
+
+/// Whether a rollout may go on after a pause or a halt because of the command.
+fn ends_a_pause(command: &Command) -> bool {
+    match command.inner() {
+        Command::Resume | Command::SetImage(_) | Command::Undo { .. } | Command::Release(_) => true,
+        Command::Adopt
+        | Command::Step(_)
+        | Command::Select(_)
+        | Command::Pause { .. }
+        | Command::Tune(_)
+        | Command::Tuned { .. }
+        | Command::Prewarm(_)
+        | Command::Drive(_)
+        | Command::StopDriving
+        | Command::EndDriving { .. }
+        | Command::GiveUpDriving { .. } => false,
     }
 }

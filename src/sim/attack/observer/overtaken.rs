@@ -22,7 +22,19 @@ impl Sets {
         match command.inner() {
             Command::Step(_) => Some(Self::Partition),
             Command::Select(_) => Some(Self::Selector),
-            _ => None,
+            Command::Adopt
+            | Command::SetImage(_)
+            | Command::Pause { .. }
+            | Command::Resume
+            | Command::Undo { .. }
+            | Command::Release(_)
+            | Command::Tune(_)
+            | Command::Tuned { .. }
+            | Command::Prewarm(_)
+            | Command::Drive(_)
+            | Command::StopDriving
+            | Command::EndDriving { .. }
+            | Command::GiveUpDriving { .. } => None,
         }
     }
 

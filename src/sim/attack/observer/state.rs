@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::causes::failure_for;
 use super::{Observer, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState, PodFact, StrategyKind};
@@ -284,12 +285,9 @@ fn is_refused(pod: &PodFact) -> bool {
 
 /// The failure of a pod that a person must repair (an image), or that begins again and again (a crash loop).
 pub(super) fn trouble_of(pod: &PodFact) -> Option<FaultKind> {
-    const IMAGES: [&str; 5] =
-        ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "ErrImageNeverPull"];
     pod.containers.iter().find_map(|container| match &container.state {
-        ContainerState::Waiting { reason, .. } if IMAGES.contains(&&**reason) => Some(FaultKind::PullFailed),
-        ContainerState::Waiting { reason, .. } if **reason == *"CrashLoopBackOff" => Some(FaultKind::CrashLoop),
-        _ => None,
+        ContainerState::Waiting { reason, .. } => failure_for(reason),
+        ContainerState::Running { .. } | ContainerState::Terminated { .. } => None,
     })
 }
 

@@ -39,37 +39,53 @@ pub(super) fn misfortune(node: Str, dice: &mut fastrand::Rng) -> Fault {
     }
 }
 
-/// Names every fault of a world: the faults that [`misfortune`] draws, and those that it leaves out.
+/// A fault that [`misfortune`] draws.
+pub(super) struct DrawnFault {
+    name: &'static str,
+    /// The fault that ends it; `None` if it is over at once, or ends another one.
+    pub(super) ended_by: Option<Fault>,
+}
+
+/// Names every fault of a world: the faults that [`misfortune`] draws, each with the fault that ends it, and those that it leaves out.
 macro_rules! faults {
-    (drawn { $($drawn:pat,)+ } left_out { $($left_out:pat,)+ }) => {
+    (drawn { $($drawn:pat => $ended_by:expr,)+ } left_out { $($left_out:pat,)+ }) => {
         const DRAWN: [&str; [$(stringify!($drawn)),+].len()] = [$(stringify!($drawn)),+];
 
-        /// The name of a fault that is drawn; `None` for one that is left out.
-        fn drawn_as(fault: &Fault) -> Option<&'static str> {
-            match fault {
-                $($drawn => Some(stringify!($drawn)),)+
-                $($left_out)|+ => None,
-            }
+        /// `None` for a fault that is left out.
+        pub(super) fn drawn_as(fault: &Fault) -> Option<DrawnFault> {
+            Some(match fault {
+                $($drawn => DrawnFault { name: stringify!($drawn), ended_by: $ended_by },)+
+                $($left_out)|+ => return None,
+            })
         }
     };
 }
 
 faults! {
     drawn {
-        Fault::Fleet(FleetFault::PowerOff(_)),
-        Fault::Fleet(FleetFault::PowerOn(_)),
-        Fault::Fleet(FleetFault::Cut(_)),
-        Fault::Fleet(FleetFault::Restore(_)),
-        Fault::Fleet(FleetFault::ProbesFail(_)),
-        Fault::Fleet(FleetFault::ProbesPass(_)),
-        Fault::Fleet(FleetFault::DiskFull(_)),
-        Fault::Fleet(FleetFault::DiskFree(_)),
-        Fault::Fleet(FleetFault::EvictAll(_)),
-        Fault::Fleet(FleetFault::LimitPulls { .. }),
-        Fault::Cluster(ClusterFault::DeletePods { .. }),
-        Fault::Cluster(ClusterFault::SetImages { .. }),
-        Fault::Cluster(ClusterFault::SetStrategy { .. }),
-        Fault::Cluster(ClusterFault::Compact),
+        Fault::Fleet(FleetFault::PowerOff(node)) => Some(FleetFault::PowerOn(node.clone()).into()),
+        Fault::Fleet(FleetFault::PowerOn(_)) => None,
+        Fault::Fleet(FleetFault::Cut(node)) => Some(FleetFault::Restore(node.clone()).into()),
+        Fault::Fleet(FleetFault::Restore(_)) => None,
+        Fault::Fleet(FleetFault::ProbesFail(node)) => Some(FleetFault::ProbesPass(node.clone()).into()),
+        Fault::Fleet(FleetFault::ProbesPass(_)) => None,
+        Fault::Fleet(FleetFault::DiskFull(node)) => Some(FleetFault::DiskFree(node.clone()).into()),
+        Fault::Fleet(FleetFault::DiskFree(_)) => None,
+        Fault::Fleet(FleetFault::EvictAll(_)) => None,
+        Fault::Fleet(FleetFault::LimitPulls { registry, .. }) => {
+            Some(FleetFault::LimitPulls { registry: registry.clone(), quota: None }.into())
+        },
+        Fault::Cluster(ClusterFault::DeletePods { .. }) => None,
+        Fault::Cluster(ClusterFault::SetImages { daemon_set, images }) => {
+            let of_v2 = |container: &String| (container.clone(), "registry.example/agent:v2".to_owned());
+            let images = images.keys().map(of_v2).collect();
+            Some(ClusterFault::SetImages { daemon_set: daemon_set.clone(), images }.into())
+        },
+        Fault::Cluster(ClusterFault::SetStrategy { daemon_set, max_unavailable, .. }) => {
+            let (daemon_set, kind) = (daemon_set.clone(), StrategyKind::RollingUpdate);
+            Some(ClusterFault::SetStrategy { daemon_set, kind, max_unavailable: *max_unavailable }.into())
+        },
+        Fault::Cluster(ClusterFault::Compact) => None,
     }
     left_out {
         // The scenario's machines, sites and images do not change.
@@ -122,7 +138,9 @@ fn every_fault_that_is_not_left_out_is_drawn() {
     let drawn: BTreeSet<&str> = (0..1_000)
         .map(|_| {
             let fault = misfortune("node-a-01".into(), &mut dice);
-            drawn_as(&fault).unwrap_or_else(|| panic!("it is named as left out: {fault:?}"))
+            let drawn = drawn_as(&fault).unwrap_or_else(|| panic!("it is named as left out: {fault:?}"));
+            assert!(drawn.ended_by.iter().all(|end| drawn_as(end).is_some()), "what ends it is drawn, too: {fault:?}");
+            drawn.name
         })
         .collect();
     let absent: Vec<&str> = DRAWN.into_iter().filter(|fault| !drawn.contains(fault)).collect();

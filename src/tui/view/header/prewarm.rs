@@ -88,7 +88,7 @@ fn words(
     if let Some(paused) = &view.request.paused {
         let words = format!("pre-warm paused by {} {} ago", person_of(&paused.by), ctx.age(shown, paused.at));
         // What the rollout waits for offers the same key.
-        let is_offered = page.prewarm.is_none() && offers(snapshot, Remedy::ResumePrewarm);
+        let is_offered = page.prewarm().is_none() && offers(snapshot, Remedy::ResumePrewarm);
         let keys = if is_offered { &[][..] } else { &[(ActionId::PausePrewarm, "go on")][..] };
         return Some((words, on_screen(page, keys)));
     }
@@ -101,7 +101,7 @@ fn words(
         // Where the rollout requires these images, pre-warming would begin again at once.
         let in_vain = snapshot.requires_what_it_prewarms(view);
         // What the rollout waits for offers the same key.
-        let is_offered = page.prewarm.is_none() && offers(snapshot, Remedy::RetryPrewarm);
+        let is_offered = page.prewarm().is_none() && offers(snapshot, Remedy::RetryPrewarm);
         let offered = match (is_offered, in_vain) {
             (true, _) => &[][..],
             (false, true) => &[RETRY][..],
@@ -146,9 +146,9 @@ const RETRY: (ActionId, &str) = (ActionId::RetryPrewarm, "retry");
 /// The keys of actions on the pre-warm screen: `r retry  x cancel` there, and `W, then r: retry · W, then x: cancel` elsewhere.
 fn on_screen(page: &RolloutPage, offered: &[(ActionId, &str)]) -> String {
     let open = ActionId::Prewarm.key();
-    let keys = offered.iter().map(|(action, does)| match page.prewarm {
+    let keys = offered.iter().map(|(action, does)| match page.prewarm() {
         Some(_) => format!("{} {does}", action.key()),
         None => format!("{open}, then {}: {does}", action.key()),
     });
-    keys.collect::<Vec<_>>().join(if page.prewarm.is_some() { "  " } else { " · " })
+    keys.collect::<Vec<_>>().join(if page.prewarm().is_some() { "  " } else { " · " })
 }
