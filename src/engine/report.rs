@@ -338,7 +338,9 @@ impl Engine {
             .map(|row| {
                 let rank = self.plan.rank(row.node);
                 let natural = natural.get(row.node).copied().unwrap_or(u32::MAX);
-                (group(row, rank.is_some()), rank.unwrap_or(natural), row)
+                // Those that count as failed are the worst, whatever their state is by now.
+                let group = if self.has_failed(row) { 0 } else { group(row, rank.is_some()) };
+                (group, rank.unwrap_or(natural), row)
             })
             .collect();
         order.sort_unstable_by_key(|(group, rank, row)| (*group, *rank, row.node));

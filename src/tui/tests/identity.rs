@@ -78,7 +78,12 @@ fn who_is_cut_before_the_words_about_them_are() {
     let lost = || DriverView::Lost { holder: HOLDER.into(), renewal_observed_at: ago(70), renewed_at: Some(ago(70)) };
     assert!(line(lost(), 200).contains(&format!("nobody drives: {HOLDER} drove last, 1m ago by its clock")));
     assert!(line(lost(), 160).contains("nobody drives: uid0@a-host-with-a-long-name drove last, 1m ago by its clock"));
-    assert!(line(lost(), 80).contains("nobody drives, uid0@a-…g-name did 1m ago"), "{}", line(lost(), 80));
+    assert!(line(lost(), 80).contains("nobody drives, uid0…name did 1m ago"), "{}", line(lost(), 80));
+    assert!(
+        line(lost(), 80).starts_with(" prod-eu/edge/ipc-agent "),
+        "the cluster is no less important: {}",
+        line(lost(), 80)
+    );
     let other = || DriverView::Other { holder: HOLDER.into(), renewal_observed_at: ago(1) };
     assert!(line(other(), 80).contains("uid0@a-host-with-a-long-name drives"), "{}", line(other(), 80));
     let unconfirmed = || DriverView::Unconfirmed { holder: HOLDER.into(), renewed_at: Some(ago(20)) };

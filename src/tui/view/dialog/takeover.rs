@@ -4,6 +4,7 @@
 //! ```text
 //! Step 2 of 4, 31 of 120 updated; paused by ops@bastion-2 3m ago: link to munich is down.
 //! In trouble: 1 image not found (ipc-017, 3m), 1 went down since update (ipc-031, 1m).
+//! Pre-warming: 12 of 120 present, 108 waiting; at most 2 pull at a time.
 //! Silent: ops@bastion-2/3f9a1c was last seen 40s ago.
 //! 7 nodes are in line, at most 2 down and 2 pulling at a time.
 //! It halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m.
@@ -36,6 +37,12 @@ pub(super) fn fill(body: &mut DialogBody<'_>, page: &RolloutPage, shown: &ShownS
             true => body.say("No node is in trouble, as far as is seen.", ThemeRole::Text),
             false => body.say(&format!("In trouble: {}.", trouble.join(", ")), ThemeRole::Bad),
         }
+    }
+    if let Some(view) = snapshot.prewarm.as_ref().filter(|view| view.request.cancelled.is_none()) {
+        let is_paused = if view.request.paused.is_some() { " is paused" } else { "" };
+        let (counts, limit) = (view.counts, view.limit);
+        let words = format!("Pre-warming{is_paused}: {counts}; at most {limit} pull at a time.");
+        body.say(&words, ThemeRole::Text);
     }
     if let Some(silent) = silent(ctx, shown) {
         body.say(&format!("{silent}."), ThemeRole::Text);

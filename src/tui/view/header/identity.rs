@@ -28,6 +28,9 @@ const LEAST_DRIVER: usize = 14;
 /// The least number of cells at which a context is shown.
 const LEAST_CONTEXT: usize = 5;
 
+/// The cells of a context for which the driver's name is shortened.
+const KEPT_CONTEXT: usize = 12;
+
 /// The DaemonSet and its cluster; the driver, the age of the view, whether the console can write.
 pub(super) fn identity(
     ctx: &RenderContext<'_>,
@@ -61,9 +64,13 @@ pub(super) fn identity(
     right.push(access(ctx));
     right.push(Span::raw(" "));
     if let Some(shown) = shown.filter(|shown| shown.snapshot.daemonset == Presence::Present) {
-        // The driver's name is shortened before the DaemonSet's is left out.
+        // The driver's name is shortened before the cluster's and the DaemonSet's are.
         let others: usize = right.iter().map(|span| width(&span.content)).sum();
-        let left_over = cells.saturating_sub(others + banner_cells + 3 + named + 3);
+        let context = match narrow || banner.is_some() {
+            true => 0,
+            false => width(&ctx.model.context).min(KEPT_CONTEXT) + 1,
+        };
+        let left_over = cells.saturating_sub(others + banner_cells + 3 + context + named + 3);
         // Behind the warnings, each of which has a dot behind it.
         let place = 2 * ctx.model.warnings.len();
         right.splice(place..place, [who(ctx, shown, cells, left_over.max(LEAST_DRIVER)), dot()]);
@@ -160,6 +167,9 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
     };
     let room = (cells / 2).min(most);
     let words = match &snapshot.driver {
+        DriverView::Lost { .. } if snapshot.only_prewarms() && is_wider(&words, room) => {
+            "its controller drives".to_owned()
+        }
         DriverView::Lost { holder, .. } if is_wider(&words, room) => {
             let short = words.replacen(&**holder, person_of(holder), 1);
             let since = since.map(|since| ctx.age(shown, since)).unwrap_or_default();

@@ -288,7 +288,9 @@ pub(super) fn progress(
     let words = progress_in_words(snapshot);
     let mut spans = vec![Span::raw(" ")];
     let BesideBar { text: beside, .. } = beside_bar(ctx, page, shown, cells);
-    let bar = cells.saturating_sub(width(&words) + width(&beside) + 6).min(60);
+    let room = cells.saturating_sub(width(&words) + width(&beside) + 6).min(60);
+    // In steps, so that it does not change its length with every digit beside it.
+    let bar = if room > 10 { room - room % 10 } else { room };
     // While the state is still being loaded, the done part is unknown.
     if bar >= 8 && snapshot.phase != Phase::Loading {
         let part = |nodes: u32| match counts.nodes {
