@@ -166,6 +166,7 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
         (_, None) => snapshot.driving().to_string(),
     };
     let room = (cells / 2).min(most);
+    let words = if is_wider(&words, room) { words.replacen(" renewed its lease ", " renewed ", 1) } else { words };
     let words = match &snapshot.driver {
         DriverView::Lost { .. } if snapshot.only_prewarms() && is_wider(&words, room) => {
             "its controller drives".to_owned()
