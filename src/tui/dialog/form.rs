@@ -289,12 +289,12 @@ impl StepForm {
     }
 
     /// Says that the present step is not done, and that it goes on: who presses the key twice would open the whole fleet. A step that is
-    /// typed is meant.
+    /// typed is meant. As long as no node is updated, the preview says so, and asks to look first.
     fn doubt(&self, snapshot: &Snapshot) -> Option<String> {
         let (counts, allowed) = (snapshot.counts, snapshot.plan.allowed.min(snapshot.counts.nodes));
         let moves = |node: &NodeView| node.eligible && node.state.is_moving();
         let goes_on = || counts.next > 0 || snapshot.nodes.iter().any(moves);
-        let is_open = self.choice == StepChoice::Next && counts.updated < allowed && goes_on();
+        let is_open = self.choice == StepChoice::Next && (1..allowed).contains(&counts.updated) && goes_on();
         is_open.then(|| format!("the present step is not done: {} of {allowed} nodes are updated", counts.updated))
     }
 
