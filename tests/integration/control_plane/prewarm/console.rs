@@ -56,8 +56,9 @@ fn quit_and_leave_nothing(
     (application_before, before): (&Value, &Everything),
 ) {
     console.until("── updated 20");
-    // It drives until the lease is given back, and asks before it leaves as long as it does.
+    // It drives until the lease is given back, and asks before it leaves as long as it does. Once its pre-warming is over, it says `you drive`.
     console.until_gone("you pre-warm");
+    console.until_gone("you drive");
     console.press(&["q"]);
     console.until("it ended with 0");
     let mut after = everything(fixture);
@@ -86,7 +87,8 @@ fn a_console_killed_while_it_makes_pods_is_carried_on_by_the_next() {
     assert_eq!((warm.made(), warm.pulled().len()), (made, made), "{}", warm.describe());
 
     let Some(second) = Terminal::open(&operator, &[DS], (200, 50)) else { return };
-    second.until("drove last");
+    second.until("its controller drives: ");
+    second.until(" pre-warmed until ");
     take_over(&second);
     warm.until("all have it", SOON, |warm| warm.pulled().len() == NODES);
     assert_eq!(warm.made(), NODES, "no node got a second pod");
