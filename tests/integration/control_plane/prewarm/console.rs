@@ -36,8 +36,7 @@ fn start_by_keys(console: &Terminal, method: PrewarmMethod) {
         console.press(&["Right"]);
         console.until("method        statefulset");
     }
-    press_until(console, "Tab", "[>Pre-warm<]");
-    console.confirm("[>Pre-warm<]");
+    console.choose("Pre-warm");
 }
 
 /// Arms a console on a DaemonSet whose driver is gone, and drives.
