@@ -21,6 +21,7 @@ use super::action::{ActionId, in_keys, unreadable_in_keys};
 use super::commands::{self, connected, follow_pod, read_log};
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::DialogEvent;
+use super::dialog::form::Form;
 use super::key::Key;
 use super::message::{ConsoleEffect, Msg};
 use super::model::{HelpFind, Model, Overlay, RolloutScreen, ShownSnapshot, Uptime, WriteAccess};
@@ -84,6 +85,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
                 status::announce(model, &target, &news);
             }
             let mut effects = ask_again(model, &target);
+            drop_question_to_quit(model, &target);
             effects.extend(follow_pod(model));
             effects.extend(is_worth_a_call.then_some(ConsoleEffect::Call));
             effects
@@ -273,6 +275,18 @@ fn on_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         Overlay::Palette(_) => palette_key(model, key),
         Overlay::Filter(_) => filter_key(model, key),
         Overlay::Dialog(_) => dialog_key(model, key),
+    }
+}
+
+/// A rollout that is not driven any more is none that the question whether to quit names; without any, nothing is asked.
+fn drop_question_to_quit(model: &mut Model, target: &DaemonSetRef) {
+    let is_driven = model.driven().any(|page| page.target == *target);
+    let Overlay::Dialog(dialog) = &mut model.overlay else { return };
+    let Form::Quit(driven) = &mut dialog.form else { return };
+    driven.retain(|one| is_driven || one != target);
+    if driven.is_empty() {
+        model.overlay = Overlay::None;
+        model.say(StatusSeverity::UntilKey, "nothing is driven any more: q quits");
     }
 }
 

@@ -25,6 +25,7 @@ use self::controllers_rollout::ControllersRollout;
 use self::image::SharedImages;
 use self::pods_on_node::OnNode;
 use self::restarts::watched_state;
+pub(crate) use self::state::lost_readiness;
 use self::state_ages::InStateSince;
 use crate::engine::assess::inputs::Inputs;
 use crate::engine::model::Str;

@@ -2,7 +2,7 @@
 
 use super::allowance::counted_are;
 use crate::engine::assess::plan::{Limits, budget, costs_nothing, is_charged};
-use crate::engine::assess::rows::{Assessment, Row};
+use crate::engine::assess::rows::{Assessment, Row, lost_readiness};
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::budget::{FAILS_ON_MORE, well_again};
@@ -39,44 +39,41 @@ impl Engine {
             2..4 => (format!("and {named} go at once, the others wait"), "These move"),
             all => (format!("and {all} ({named}) go at once, the others wait"), "These move"),
         };
-        let forward = self.intent().direction() == Direction::Forward;
-        let are_updated = forward && at_once.is_empty() && self.all_are_being_updated(assessment, strict);
-        let are_down = match (budget.soaking, charged) {
-            _ if are_updated => format!("{} being updated", counted_are(charged as usize)),
-            (0, _) => format!("{} down", counted_are(charged as usize)),
-            // They serve: nobody is to take them for an outage.
-            (_, 1) => "1 node counts as down".to_owned(),
-            _ => format!("{charged} nodes count as down"),
-        };
         let soaking = budget.soaking_in_words();
         let which: Vec<String> = self.down_in_words(assessment, strict).into_iter().chain(soaking).collect();
         let which = if which.is_empty() { String::new() } else { format!(" ({})", which.join("; ")) };
-        let once = match ((charged + 1).saturating_sub(most), are_updated) {
-            (0 | 1, true) => "one of those is updated".to_owned(),
-            (nodes, true) => format!("{nodes} of those are updated"),
-            (nodes, false) => well_again(nodes),
-        };
         // The same hint as that of the alarm for a budget that is used up.
         let or = match self.failed_and_down() {
             0 => ", or with a larger budget".to_owned(),
             _ => format!(". {FAILS_ON_MORE}"),
         };
-        match are_updated {
-            true => format!("{wait}: {are_down}{which}, and {most} may be down at once. {others} once {once}{or}"),
-            false => format!("{wait}: {are_down} already{which}, and {most} may be. {others} once {once}{or}"),
+        let more = (charged + 1).saturating_sub(most);
+        let forward = self.intent().direction() == Direction::Forward;
+        if forward && at_once.is_empty() && self.all_are_being_updated(assessment, strict) {
+            let are = counted_are(charged as usize);
+            let once = if more > 1 { format!("{more} of those are updated") } else { "one of those is updated".into() };
+            return format!(
+                "{wait}: {are} being updated{which}, and {most} may be down at once. {others} once {once}{or}"
+            );
         }
+        let are_down = match (budget.soaking, charged) {
+            (0, _) => format!("{} down", counted_are(charged as usize)),
+            // They serve: nobody is to take them for an outage.
+            (_, 1) => "1 node counts as down".to_owned(),
+            _ => format!("{charged} nodes count as down"),
+        };
+        format!("{wait}: {are_down} already{which}, and {most} may be. {others} once {}{or}", well_again(more))
     }
 
     /// Whether what uses the budget are updates in their ordinary course: no pod failed, restarts, is in trouble or lost its readiness.
     fn all_are_being_updated(&self, assessment: &Assessment, strict: bool) -> bool {
-        let was_ready = |row: &Row| row.pod.and_then(|pod| self.view.pod(pod)).is_some_and(|pod| pod.served.is_some());
         let in_trouble = |row: &Row| {
             let cause = row.cause.as_ref().is_some_and(|cause| !cause.kind.is_ordinary_at_start());
             cause || row.restarted.is_some() || row.crash_loop.is_some() || row.state == NodeState::PullFailed
         };
         let is_updated = |row: &Row| {
-            let lost_readiness = row.state == NodeState::Starting && was_ready(row);
-            row.state.is_moving() && !lost_readiness && !in_trouble(row)
+            let pod = row.pod.and_then(|pod| self.view.pod(pod));
+            row.state.is_moving() && !lost_readiness(row.state, pod) && !in_trouble(row)
         };
         let mut charged = assessment.rows().filter(|row| row.in_fleet && is_charged(row, strict));
         charged.all(|row| row.blame == Some(Blame::Rollout) && is_updated(row))

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::snapshot::{Phase, keeps_restarting, lost_readiness};
+use super::snapshot::{Phase, keeps_restarting};
 use super::trouble::{Symptoms, TroubleKind};
-use crate::engine::assess::rows::Row;
+use crate::engine::assess::rows::{Row, lost_readiness};
 use crate::engine::machine::Engine;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::event::{WatchHealth, Watched};

@@ -107,7 +107,7 @@ impl fmt::Display for PrewarmWait {
             Self::Updating => f.write_str("its update pulls"),
             Self::TriedAgain => f.write_str("tried again once its failed pod is deleted"),
             Self::Refused(why) => write!(f, "its pod is refused: {why}"),
-            Self::NobodyDrives => f.write_str("nobody drives"),
+            Self::NobodyDrives => f.write_str("nobody pre-warms"),
             Self::ViewStale(why) => f.write_str(why),
         }
     }
@@ -268,7 +268,7 @@ impl Snapshot {
             |node: &NodeView| matches!(node.prewarm.as_deref(), Some(PrewarmState::Waiting(PrewarmWait::NobodyDrives)));
         let nobody = matches!(self.driver, DriverView::Nobody | DriverView::Lost { .. });
         if nobody && self.nodes.iter().any(for_driver) {
-            return Some("nobody drives: no further node begins to pull".to_owned());
+            return Some("nobody pre-warms: no further node begins to pull".to_owned());
         }
         if request.method == PrewarmMethod::Pods && self.driver.is_silent(self.at, Timing::default().lease) {
             return Some(format!("{}: if it has ended, no further node begins to pull", self.driving()));

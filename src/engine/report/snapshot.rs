@@ -44,8 +44,8 @@ use crate::engine::model::wait::{DistanceView, Wait};
 
 pub use alarm::Alarm;
 pub use counterparts::Counterparts;
+pub(super) use node_view::keeps_restarting;
 pub use node_view::{NodeView, PodRevision};
-pub(super) use node_view::{keeps_restarting, lost_readiness};
 pub use node_views::NodeViews;
 
 /// Everything about one rollout, as of one instant.

@@ -431,7 +431,7 @@ fn what_holds_the_slots_is_said() {
     console.ask(&mut fake, Command::StopDriving).unwrap();
     console.run_for(&mut fake, 1);
     let waits = console.snapshot(&fake).prewarming_waits();
-    assert_eq!(waits.as_deref(), Some("nobody drives: no further node begins to pull"));
+    assert_eq!(waits.as_deref(), Some("nobody pre-warms: no further node begins to pull"));
 }
 
 /// Kubelets do not break off a pull: after a roll back the slot stays taken, and it is said by what.

@@ -230,19 +230,20 @@ impl Action {
 
     /// Whether the action concerns the current row of the list of nodes, or moves from it.
     pub(crate) fn is_about_the_current_row(&self) -> bool {
-        let moves = [
-            ActionId::Up,
-            ActionId::Down,
-            ActionId::HalfUp,
-            ActionId::HalfDown,
-            ActionId::PageUp,
-            ActionId::PageDown,
-            ActionId::NextHit,
-            ActionId::PreviousHit,
-        ];
-        let shows = [ActionId::Open, ActionId::Copy, ActionId::CopyWhat, ActionId::Map];
         let of_rows = matches!(self.scope, ActionScope::Nodes | ActionScope::Node | ActionScope::NodeRows);
-        of_rows || moves.contains(&self.id) || shows.contains(&self.id)
+        let shows = matches!(self.id, ActionId::Open | ActionId::Copy | ActionId::CopyWhat | ActionId::Map);
+        let moves = matches!(
+            self.id,
+            ActionId::Up
+                | ActionId::Down
+                | ActionId::HalfUp
+                | ActionId::HalfDown
+                | ActionId::PageUp
+                | ActionId::PageDown
+                | ActionId::NextHit
+                | ActionId::PreviousHit
+        );
+        of_rows || shows || moves
     }
 
     /// Whether the action changes nothing in the cluster in the present state.

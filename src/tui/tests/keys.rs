@@ -483,3 +483,17 @@ fn what_was_said_of_an_earlier_target_goes() {
     console.see(running());
     assert!(status(&console).contains("halted"), "the same target");
 }
+
+/// The rollout was over before the question whether to quit was answered: it would say of nobody that they drive.
+#[test]
+fn the_question_to_quit_goes_with_the_last_rollout_that_is_driven() {
+    let mut console = on_running().typed("q");
+    assert!(console.screen().contains("You drive edge/ipc-agent"), "{}", console.screen());
+    console.see(running());
+    assert!(console.screen().contains("You drive edge/ipc-agent"), "{}", console.screen());
+    console.see(Snapshot { driver: DriverView::Nobody, ..running() });
+    assert!(!console.screen().contains("You drive"), "{}", console.screen());
+    assert_eq!(status(&console), "nothing is driven any more: q quits");
+    console.type_keys("q");
+    assert!(console.effects.iter().any(|effect| matches!(effect, ConsoleEffect::Quit(driven) if driven.is_empty())));
+}

@@ -197,6 +197,31 @@ fn an_undo_does_not_lead_by_itself_to_a_revision_at_which_a_rollout_halted() {
     assert!(again.contains("As an Event says, the rollout halted at revision 2"), "{again}");
 }
 
+/// An image that is set again gets a new number, and Events name the old one: whose that was is not known, so that it is told of no revision as certain.
+#[test]
+fn a_revision_is_not_told_as_halted_because_another_one_halted_under_a_number_that_is_gone() {
+    let Some(fixture) = RolloutFixture::new("halted-perhaps") else { return };
+    let operator = fixture.operator();
+    let end = |mut driver: Driving, code: i32| assert_eq!(driver.end().code(), Some(code), "{}", driver.seen());
+    let (good, missing) = (format!("agent={}", GOOD[1]), format!("agent={MISSING}"));
+    let back = || {
+        operator.ok(&["undo", DS, "--yes"]);
+        end(operator.drive(DS, &[]), 0);
+    };
+    end(operator.drive(DS, &["--image", &good, "--to", "1", "--until", "held"]), 0);
+    back();
+    end(operator.drive(DS, &["--image", &missing, "--to", "1"]), 4);
+    back();
+    end(operator.drive(DS, &["--image", &good, "--to", "1", "--until", "held"]), 0);
+    end(operator.drive(DS, &["--image", &missing, "--to", "1"]), 4);
+    let history = operator.ok(&["history", DS]);
+    println!("{history}");
+    let line = |image: &str| history.lines().find(|line| line.contains(image)).unwrap_or_default();
+    assert!(line(MISSING).contains("current, halted "), "{history}");
+    assert!(line(GOOD[1]).contains("perhaps the 4 that halted "), "{history}");
+    assert!(line(GOOD[0]).contains("undo leads here"), "{history}");
+}
+
 /// Somebody deletes the ControllerRevision that the rollout came from, while most pods still run it: an undo does not guess another one, and the image that
 /// it had makes it anew with the same hash, so that no pod is replaced that runs it already.
 #[test]

@@ -54,3 +54,8 @@ impl Assessor<'_> {
         if begun || self.view.has_told_of_a_pull(&pod.fact.uid) { NodeState::Starting } else { NodeState::Creating }
     }
 }
+
+/// Whether the pod of a node in this state was ready, and is not any more.
+pub(crate) fn lost_readiness(state: NodeState, pod: Option<&PodEntry>) -> bool {
+    state == NodeState::Starting && pod.is_some_and(|pod| pod.served.is_some())
+}

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::assess::rows::Row;
+use crate::engine::assess::rows::{Row, lost_readiness};
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
@@ -19,7 +19,6 @@ use crate::engine::model::pull::{ImagePull, PullState, UsualPull};
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::holds::HoldKind;
-use crate::engine::view::PodEntry;
 
 /// The revision of a pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -225,11 +224,6 @@ impl NodeView {
     pub fn age(&self, now: Timestamp) -> Option<Duration> {
         self.since.map(|since| now.since(since))
     }
-}
-
-/// Whether the pod of a node in this state was ready, and is not any more.
-pub(in crate::engine::report) fn lost_readiness(state: NodeState, pod: Option<&PodEntry>) -> bool {
-    state == NodeState::Starting && pod.is_some_and(|pod| pod.served.is_some())
 }
 
 #[cfg(test)]

@@ -350,7 +350,7 @@ impl NodeView {
 
 /// Of a node that went down after its update, counts as failed and is back: it does so for as long as falls are remembered
 /// (`WINDOW` of `rules/suspects.rs`), unless a resume past a halt accepts it before.
-pub const COUNTS_ALTHOUGH_BACK: &str = "it is back, and counts for 10m from then on";
+pub const COUNTS_ALTHOUGH_BACK: &str = "it is back, and counts as failed for 10m from then on";
 
 /// The line that says why a node is in its state: its trouble, its hold, or its wait.
 #[derive(Clone, Copy, Debug)]

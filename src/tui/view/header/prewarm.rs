@@ -118,7 +118,7 @@ fn words(
     }
     match page.summary.prewarm_stands.as_ref()? {
         PrewarmWait::NobodyDrives if !offered => {
-            Some(("pre-warm waits: nobody drives".into(), format!("{drive} drive")))
+            Some(("pre-warm waits: nobody pre-warms".into(), format!("{drive} drive")))
         }
         wait @ PrewarmWait::RateLimited { again_at, .. } => {
             let at = if again_at.is_some() { ctx.present(shown) } else { snapshot.at };
