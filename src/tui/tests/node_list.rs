@@ -215,6 +215,14 @@ fn a_key_concerns_the_node_that_was_current_a_moment_ago() {
     };
     assert_eq!(opened(0).as_deref(), Some("ipc-018"), "nobody has read of the other one yet");
     assert_eq!(opened(2).as_deref(), Some("ipc-017"));
+    // A key that is about no row selects none: the list goes on showing its top.
+    for keys in ["P<esc>", "TT", "i<esc>"] {
+        let mut console = TestConsole::on(nodes(None), 80, 24);
+        console.wait(20);
+        console.see(nodes(Some(failed("ipc-017", CauseKind::CrashLoop, "exit 1", 1))));
+        let console = console.typed(keys);
+        assert_eq!((selected(&console), current(&console).as_deref()), (None, Some("ipc-017")), "{keys}");
+    }
 }
 
 #[test]

@@ -560,3 +560,19 @@ fn the_rate_of_all_sites_is_the_sum_of_those_that_tell() {
     assert!(line_of_all(false).contains(" ~11 MB/s "), "{}", line_of_all(false));
     assert!(line_of_all(true).contains(" ≥11 MB/s "), "{}", line_of_all(true));
 }
+
+/// A console that is opened after the driver was killed says so at once, and whoever takes over reads how much is left.
+#[test]
+fn a_driver_that_is_silent_is_told_beside_the_pre_warming_that_it_left() {
+    let holder = || "ada@bastion/1f".into();
+    let silent = DriverView::Unconfirmed { holder: holder(), renewed_at: Some(ago(40)) };
+    let screen = TestConsole::on(Snapshot { driver: silent, ..warm() }, 120, 40).screen();
+    assert!(screen.contains("if it has ended, no further node begins to pull"), "{screen}");
+    let lives = DriverView::Other { holder: holder(), renewal_observed_at: ago(1) };
+    let screen = TestConsole::on(Snapshot { driver: lives, ..warm() }, 120, 40).screen();
+    assert!(!screen.contains("if it has ended"), "{screen}");
+    let lost = DriverView::Lost { holder: holder(), renewal_observed_at: ago(40), renewed_at: Some(ago(40)) };
+    let screen = TestConsole::on(Snapshot { driver: lost, ..warm() }, 120, 40).typed("AD").answered(preview());
+    let (counts, screen) = (warm().prewarm.unwrap().counts, screen.screen());
+    assert!(screen.contains(&format!("Pre-warming: {counts}; at most 3 pull at a time.")), "{screen}");
+}

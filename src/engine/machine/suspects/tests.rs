@@ -118,6 +118,31 @@ fn the_grace_is_a_gate() {
     assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
 }
 
+/// Of the nodes that went down after their update only those that count as failed are failures: the halt counts no others.
+#[test]
+fn a_halt_does_not_count_nodes_that_may_still_come_back() {
+    let mut fake = FakeCluster::rolling(20, 4);
+    let mut console = rollout(&mut fake, 8, 8);
+    for (up, down) in [(0, 20), (60, 35)] {
+        console.run_for(&mut fake, up);
+        ready(&mut fake, &["n2"], false);
+        console.run_for(&mut fake, down);
+        ready(&mut fake, &["n2"], true);
+    }
+    ready(&mut fake, &["n3"], false);
+    console.run_for(&mut fake, 5);
+    let snapshot = console.snapshot(&fake);
+    assert!(matches!(suspect(&snapshot, "n3"), Some(SuspectView::Waits { .. })), "{:?}", suspect(&snapshot, "n3"));
+    let diagnosis = Diagnosis::of(&snapshot);
+    assert_eq!(diagnosis.findings[0].title, "halted: 1 node failed");
+    let of = |title: &str| {
+        let found = diagnosis.findings.iter().find(|finding| finding.title == title);
+        found.map(|finding| finding.nodes.iter().map(|node| &**node).collect::<Vec<_>>())
+    };
+    assert_eq!(of("its node went down after the update, and counts as failed"), Some(vec!["n2"]));
+    assert_eq!(of("its node went down after the update"), Some(vec!["n3"]));
+}
+
 #[test]
 fn an_updated_node_that_goes_down_again_halts() {
     let mut fake = FakeCluster::rolling(20, 2);
