@@ -110,9 +110,9 @@ pub enum PullFailure {
 /// How long an image took on nodes that have finished pulling it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UsualPull {
-    /// The median: half of the nodes were faster.
+    /// The median: half of the nodes took at most this long.
     pub median: Duration,
-    /// A quarter of the nodes were faster than the first duration, and a quarter slower than the second.
+    /// A quarter of the nodes took at most the first duration, and three quarters at most the second.
     pub quartiles: (Duration, Duration),
     /// How many nodes are compared.
     pub peers: u32,

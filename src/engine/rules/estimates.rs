@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::pulls::usual;
+use super::pulls::{percentile, usual};
 use crate::engine::model::estimate::{TimeRange, TimeSpread};
 use crate::engine::model::pull::PeerScope;
 use crate::engine::model::time::Timestamp;
@@ -34,9 +34,8 @@ pub(crate) fn spread(took: &mut [Duration]) -> Option<TimeSpread> {
         return None;
     }
     took.sort_unstable();
-    // The smallest duration that this percentage of nodes does not exceed.
-    let at = |percent: usize| took.get((took.len() * percent).div_ceil(100).saturating_sub(1)).copied();
-    Some(TimeSpread { p50: at(50)?, p95: at(95)?, nodes: u32::try_from(took.len()).unwrap_or(u32::MAX) })
+    let nodes = u32::try_from(took.len()).unwrap_or(u32::MAX);
+    Some(TimeSpread { p50: percentile(took, 50)?, p95: percentile(took, 95)?, nodes })
 }
 
 /// How long until all are done: the nodes under way, each for the time in `under_way` so far, and `waiting` more, `at_once` at a time.
@@ -96,6 +95,10 @@ mod tests {
         let got = [3, 4, 20, 21, 100].map(|many| (of(many).p50.as_secs(), of(many).p95.as_secs(), of(many).nodes));
         assert_eq!(got, [(2, 3, 3), (2, 4, 4), (10, 19, 20), (11, 20, 21), (50, 95, 100)]);
         assert_eq!(of(20).to_string(), "p50 10s p95 19s");
+        for many in 3..=100 {
+            let usual = usual(&mut (1..=many).map(secs).collect::<Vec<_>>(), PeerScope::Fleet).unwrap();
+            assert_eq!(usual.median, of(many).p50, "one median of {many} pulls, whoever tells it");
+        }
         let quick = spread(&mut [Duration::from_millis(300); 3]).unwrap();
         assert_eq!(quick.to_string(), "p50 1s p95 1s", "not 0s");
     }

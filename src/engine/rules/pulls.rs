@@ -123,9 +123,14 @@ pub(crate) fn waits_by(reason: &str, message: &str) -> Option<CauseKind> {
 /// Median and quartiles of finished pulls; `None` where there are none. Sorts `took`.
 pub(crate) fn usual(took: &mut [Duration], scope: PeerScope) -> Option<UsualPull> {
     took.sort_unstable();
-    let at = |quarter: usize| took.get((took.len().checked_sub(1)? * quarter).div_ceil(4)).copied();
     let peers = u32::try_from(took.len()).unwrap_or(u32::MAX);
-    Some(UsualPull { median: at(2)?, quartiles: (at(1)?, at(3)?), peers, scope })
+    let quartiles = (percentile(took, 25)?, percentile(took, 75)?);
+    Some(UsualPull { median: percentile(took, 50)?, quartiles, peers, scope })
+}
+
+/// The shortest of the durations that this percentage of them (1 to 100) does not exceed; `None` where there are none. `sorted` is in ascending order.
+pub(crate) fn percentile(sorted: &[Duration], percent: usize) -> Option<Duration> {
+    sorted.get((sorted.len() * percent).div_ceil(100).saturating_sub(1)).copied()
 }
 
 /// By which factor a pull exceeds its peers' median, if it is slow.
