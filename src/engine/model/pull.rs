@@ -137,7 +137,7 @@ pub struct PullSummary {
     pub counts: PullCounts,
     /// One entry for each image of the target, in the order of its containers.
     pub images: Arc<[ImageSummary]>,
-    /// Finished pulls that took much longer than those of their peers, the slowest first.
+    /// Finished pulls that took much longer than those of their peers, the slowest first; at most ten.
     pub slow: Arc<[SlowPull]>,
 }
 
@@ -190,7 +190,7 @@ pub struct SlowPull {
 pub struct PrewarmPulls {
     /// One entry for each of these images.
     pub images: Arc<[ImageSummary]>,
-    /// Pulls that took much longer than those of their peers, the slowest first.
+    /// Pulls that took much longer than those of their peers, the slowest first; at most ten.
     pub slow: Arc<[SlowPull]>,
     /// All finished pulls, by the name of the node; of several pulls of one image on a node, the last.
     pub finished: Arc<[NodePull]>,

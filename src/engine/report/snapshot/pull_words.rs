@@ -229,15 +229,21 @@ impl fmt::Display for ImageSummary {
     }
 }
 
+/// How many slow pulls have a line each.
+const SLOWEST: usize = 3;
+
 /// How many sites a line names at most.
 const SITES: usize = 5;
 
 impl PullSummary {
-    /// The lines that say how pulls go: counts, sizes and durations of each image, slow pulls.
+    /// The lines that say how pulls go: counts, sizes and durations of each image, the slowest pulls each on a line, and the other slow ones on another.
     pub fn lines(&self) -> Vec<String> {
         let tells = |image: &&ImageSummary| image.bytes.is_some() || image.fleet.is_some();
         let images = self.images.iter().filter(tells).map(ToString::to_string);
-        let slow = self.slow.iter().map(|slow| format!("slow: {slow}"));
+        let (slowest, others) = self.slow.split_at(self.slow.len().min(SLOWEST));
+        let others: Vec<_> = others.iter().map(|slow| format!("{} {}×", slow.node, slow.times)).collect();
+        let others = (!others.is_empty()).then(|| format!("slow, too: {}", others.join(", ")));
+        let slow = slowest.iter().map(|slow| format!("slow: {slow}")).chain(others);
         let PullCounts { unknown, .. } = self.counts;
         let counts = (self.counts != PullCounts { unknown, ..PullCounts::default() }).then(|| self.counts.to_string());
         counts.into_iter().chain(images).chain(slow).collect()
@@ -419,5 +425,10 @@ mod tests {
                 "slow: ipc-037: 6× the median of its site (350s for v2)",
             ]
         );
+        let many: Vec<_> =
+            (0..5).map(|n| SlowPull { node: format!("n{n}").into(), ..summary.slow[0].clone() }).collect();
+        let slow = |of: &[SlowPull]| PullSummary { slow: of.into(), ..PullSummary::default() }.lines();
+        assert_eq!(slow(&many[..3]).len(), 3);
+        assert_eq!(slow(&many)[2..], ["slow: n2: 6× the median of its site (350s for v2)", "slow, too: n3 6×, n4 6×"]);
     }
 }
