@@ -5,7 +5,7 @@ mod reports;
 
 use super::*;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
-use crate::engine::model::command::{Command, Takeover};
+use crate::engine::model::command::{Command, Early, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::DaemonSetCounters;
@@ -80,7 +80,9 @@ fn agree(what: &str, fake: &FakeCluster, console: &mut FakeConsole) -> Snapshot 
         }
         (Phase::Running | Phase::Preparing, FleetState::RollingBack) => snapshot.direction == Direction::Back,
         (Phase::Held, FleetState::Held) => true,
-        (Phase::Held, FleetState::Undriven) => matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. }),
+        (Phase::Held | Phase::Preparing | Phase::Releasing(_), FleetState::Undriven) => {
+            matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. })
+        }
         // The remaining pods are on nodes that are down, which the controller does not count.
         (Phase::Held, FleetState::Misscheduled(pods)) => *pods == counts.nodes - counts.updated + counts.misscheduled,
         (Phase::Paused(_), FleetState::Paused(_)) => true,
@@ -311,6 +313,37 @@ fn nobody_drives_and_a_halt() {
     console.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
     console.run_for(&mut fake, 60);
     agree("halted", &fake, &mut console);
+}
+
+/// A roll back or a release is asked for after a halt, while the lease of a driver that was killed has not run out: nobody carries it out.
+#[test]
+fn what_is_asked_for_after_a_halt_is_what_nobody_carries_out() {
+    for asked in [Command::Undo { to: None }, Command::Release(Early::Accept)] {
+        let mut fake = FakeCluster::rolling(10, 2);
+        fake.broken.push("agent:bad".into());
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:bad");
+        console.partition(&mut fake, 5);
+        fake.kubelets();
+        console.run_for(&mut fake, 60);
+        agree("halted", &fake, &mut console);
+        let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+        eve.engine.command(asked.clone(), fake.now).unwrap();
+        eve.run(&mut fake);
+        let mut kim = FakeConsole::open(&fake, "kim");
+        kim.hear(&fake);
+        fake.wait(300);
+        assert!(
+            fake.lease.as_ref().is_some_and(|lease| lease.holder.is_some()),
+            "the lease is that of the killed driver"
+        );
+        let daemonset = daemonset_of(&fake);
+        let record = fake.lease.as_ref().and_then(|lease| lease.record.as_ref().ok()?.as_ref());
+        let listed = fleet_state(&brief(&daemonset), record, false);
+        let page = kim.snapshot(&fake);
+        assert!(matches!(page.driver, DriverView::Lost { .. }), "{:?}", page.driver);
+        assert_eq!(listed, FleetState::Undriven, "{asked:?}: the page says {}", page.doing());
+    }
 }
 
 /// Nodes whose failure an operator accepted do not count as on their way: list and page agree on that.

@@ -15,7 +15,7 @@ impl Engine {
         }
         let write = if self.lock.record_error().is_some_and(|why| !self.may_replace_unreadable(why, now)) {
             // What cannot be read may be of a newer version: it stays as it is, and whoever decides on it needs the lease.
-            let leaves = self.lock.holds() && self.lock.want == Want::No && self.writes_nothing_else();
+            let leaves = self.lock.holds() && self.lock.want == Want::No && self.takes_no_place();
             leaves.then(|| self.lock.give_back(LeaseContents::default()))?
         } else if self.lock.holds() {
             self.holders_write(now)?
@@ -54,16 +54,17 @@ impl Engine {
         self.edits.replace_unreadable(why) && self.lock.living_other(now).is_none()
     }
 
-    /// Whether no write but those of the Lease is on its way.
-    fn writes_nothing_else(&self) -> bool {
-        !self.effects.has_deletion() && !self.daemonset.is_patching()
+    /// Whether no write is on its way that takes a place of the next driver: it would delete a pod, begin a pull or change the DaemonSet while somebody
+    /// else counts what is down and what pulls. Deletions of what pre-warming made, and lists, may still be on their way.
+    fn takes_no_place(&self) -> bool {
+        !self.effects.has_deletion() && !self.effects.has_creation() && !self.daemonset.is_patching()
     }
 
     fn holders_write(&self, now: Timestamp) -> Option<crate::engine::model::effect::LeaseWrite> {
         let intent = self.recorded_intent();
         let prewarm = self.recorded_prewarm();
         let over = intent.is_none() && prewarm.is_none();
-        if (self.lock.want == Want::No || over) && self.writes_nothing_else() {
+        if (self.lock.want == Want::No || over) && self.takes_no_place() {
             return Some(self.lock.give_back(self.kept_with_foreign()));
         }
         let news = match (self.lock.record(), intent) {

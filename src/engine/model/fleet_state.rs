@@ -18,7 +18,7 @@ pub enum FleetState {
     /// All pods that should run are available, with no rollout under way. This many pods are on nodes that should not run them, or that
     /// are down.
     Misscheduled(u32),
-    /// Its partition lets nodes go, but nobody drives, so that nothing moves.
+    /// Its partition lets nodes go, or another template or a release was asked for, but nobody drives, so that nothing moves.
     Undriven,
     /// Its rollout is paused; the words say by whom.
     Paused(String),

@@ -100,7 +100,9 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         completed: _,
         original_strategy: _,
     } = &record.progress;
-    if let Some(halt) = halt.as_ref().filter(|halt| halt.number > *acknowledged_halt) {
+    // As on the page: what is asked for after a halt, another template or a release, is what an operator waits for from then on.
+    let is_asked = change.is_some() || releasing.is_some();
+    if let Some(halt) = halt.as_ref().filter(|halt| halt.number > *acknowledged_halt && !is_asked) {
         return FleetState::Halted(halt.why.to_string());
     }
     // The same rule as in `Engine::has_drifted`. The controller goes on while the rollout is paused.
@@ -128,6 +130,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     let in_flight = is_under_way && (driven || unavailable > daemonset.failed_pulls);
     let moves = in_flight || change.is_some();
     match outdated {
+        _ if is_asked && !driven => FleetState::Undriven,
         _ if may_move || moves => match intent.direction() {
             Direction::Forward => FleetState::Rolling,
             Direction::Back => FleetState::RollingBack,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::prewarm::warming;
 use super::story::{told, watch};
 use super::*;
 use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
@@ -43,4 +44,32 @@ fn a_deletion_that_was_never_made_is_no_part_of_the_story() {
     // Another node was next meanwhile, so that this one waits; its pod has served all the time.
     let state = console.snapshot(&fake).nodes.iter().find(|node| node.name == waits.name).map(|node| node.state);
     assert_eq!((state, told(&story, &waits.name)), (Some(NodeState::Outdated), Vec::new()));
+}
+
+/// Until it is known whether a pod for pre-warming was made, the next driver would count its node as one that does not pull: the lease stays held.
+#[test]
+fn the_lease_is_kept_until_creations_are_answered() {
+    let (mut fake, mut console) = warming();
+    console.run_for(&mut fake, 10);
+    fake.warm_arrives("n2");
+    console.hear(&fake);
+    let mut created = Vec::new();
+    for (id, effect) in console.engine.decide(fake.now) {
+        match effect {
+            Effect::CreateWarmPod { .. } => created.push((id, effect)),
+            effect => {
+                let outcome = fake.apply(effect);
+                console.engine.outcome(id, outcome, fake.now);
+            }
+        }
+    }
+    let [(id, creation)] = <[_; 1]>::try_from(created).unwrap();
+    console.engine.command(Command::StopDriving, fake.now).unwrap();
+    let holder = |fake: &FakeCluster| fake.lease.as_ref().unwrap().holder.clone();
+    console.run_for(&mut fake, 5);
+    assert!(holder(&fake).is_some(), "the creation is not answered");
+    let outcome = fake.apply(creation);
+    console.engine.outcome(id, outcome, fake.now);
+    console.run_for(&mut fake, 2);
+    assert_eq!((holder(&fake), fake.warm_nodes().len()), (None, 3));
 }

@@ -61,6 +61,11 @@ impl EffectsInFlight {
         self.sent.values().any(|sent| matches!(sent, Sent::CreateWarm { .. } | Sent::DeleteWarm { .. }))
     }
 
+    /// Whether the creation of a pod or of a StatefulSet for pre-warming is not answered yet.
+    pub(crate) fn has_creation(&self) -> bool {
+        self.sent.values().any(|sent| matches!(sent, Sent::CreateWarm { .. } | Sent::CreateSet { .. }))
+    }
+
     /// Whether the deletion of a pod is not answered yet.
     pub(crate) fn has_deletion(&self) -> bool {
         self.sent.values().any(|sent| matches!(sent, Sent::Delete { .. }))
