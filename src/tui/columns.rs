@@ -40,15 +40,29 @@ pub(crate) struct Column<R, P: 'static, C> {
     pub(crate) cell: fn(&R, &P, usize) -> (C, ThemeRole),
 }
 
-/// How a column's text stands in its cells.
+/// What a column shows: it decides how the text stands in its cells, and what a filter compares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ColumnKind {
     /// Left-aligned, cut at its end.
     Text,
     /// Left-aligned, cut in its middle: names differ at their ends.
     Name,
-    /// Right-aligned.
+    /// A number. Right-aligned, as are the kinds below.
     Number,
+    /// The number of a revision; a filter also takes `new` and `old`.
+    Revision,
+    /// How long something has lasted; its cells tell since when. A filter takes durations, and rows that grow older enter and leave the list.
+    Age,
+}
+
+impl ColumnKind {
+    /// Whether a filter compares numbers in this column, which stand at the right edge of its cells.
+    pub(crate) fn is_number(self) -> bool {
+        match self {
+            Self::Number | Self::Revision | Self::Age => true,
+            Self::Text | Self::Name => false,
+        }
+    }
 }
 
 /// The width of a column, in a table of a given width in cells.

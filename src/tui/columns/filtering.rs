@@ -24,16 +24,14 @@ pub(crate) trait FilterableCell {
 
 /// The column of both tables that shows how long a row has been in its state.
 const SINCE: &str = "since";
-/// The column of both tables that shows the revision.
-const REVISION: &str = "revision";
 
 /// The columns of a table as the fields of a filter, in their order.
 pub(crate) fn fields<R, P: 'static, C>(columns: &[Column<R, P, C>]) -> Vec<FilterField> {
     let field = |column: &Column<R, P, C>| {
         let headings = column.headers.iter().map(|heading| by_heading(heading));
         let kind = match column.kind {
-            ColumnKind::Number if column.name == SINCE => FieldKind::Age,
-            ColumnKind::Number if column.name == REVISION => FieldKind::Revision,
+            ColumnKind::Age => FieldKind::Age,
+            ColumnKind::Revision => FieldKind::Revision,
             ColumnKind::Number => FieldKind::Number,
             ColumnKind::Text | ColumnKind::Name => FieldKind::Text,
         };

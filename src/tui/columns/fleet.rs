@@ -92,7 +92,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         name: "revision",
         headers: &["REVISION", "REV"],
         help: "from which revision to which; `?`: not known",
-        kind: ColumnKind::Number,
+        kind: ColumnKind::Revision,
         width: Width::Optional(&[Share {
             priority: 3,
             cells: |fleet, _| longest_of(fleet, |row| width(&revisions(row))).clamp(3, 11),
@@ -192,7 +192,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         name: "since",
         headers: &["FOR"],
         help: "how long in this state: of a rollout that runs since it was let go, resumed or sent back; `?`: not known",
-        kind: ColumnKind::Number,
+        kind: ColumnKind::Age,
         width: Width::Optional(&[Share { priority: 1, cells: |_, _| 4, keep: 18 }]),
         order: Some(|a, b| (a.since.is_none(), Reverse(a.since)).cmp(&(b.since.is_none(), Reverse(b.since)))),
         words: None,

@@ -211,7 +211,7 @@ const fn column(name: NodeColumnName) -> NodeColumn {
             name: name.name(),
             headers: &["REV"],
             help: "the revision that its pod runs",
-            kind: ColumnKind::Number,
+            kind: ColumnKind::Revision,
             width: Width::Optional(&[Share { priority: 1, cells: |_, _| 3, keep: 16 }]),
             order: Some(|a, b| {
                 let number = |node: &NodeView| (node.revision_number().is_none(), node.revision_number());
@@ -286,7 +286,7 @@ const fn column(name: NodeColumnName) -> NodeColumn {
             name: name.name(),
             headers: &["FOR"],
             help: "for how long the node has been in its state; of an updated one: since its pod is ready; how old its pod is, is on its page",
-            kind: ColumnKind::Number,
+            kind: ColumnKind::Age,
             width: Width::Optional(&[Share { priority: 0, cells: |_, _| 4, keep: 0 }]),
             order: Some(|a, b| Reverse(a.since).cmp(&Reverse(b.since))),
             words: None,

@@ -87,7 +87,8 @@ where
             true => asked(row).words(field) != asked(unknown).words(field),
             false => cell(row) != cell(unknown),
         };
-        let is_number = column.kind == ColumnKind::Number;
+        let is_number = column.kind.is_number();
+        let is_age = column.kind == ColumnKind::Age;
         let [one, two, nine, ten] = &rows;
         let order = column.order.map(|order| [order(one, two), order(nine, ten), order(two, ten)]);
         let by_number = order.is_none_or(|order| order.windows(2).all(|two| two[0] == two[1]));
@@ -99,6 +100,7 @@ where
             (width(column.header(cells)) <= cells, "cuts its header"),
             (is_number || !asked(row).words(field).is_empty(), "has no words for the filter"),
             (!is_number || asked(row).number(field).is_some(), "is of numbers, and the filter reads none"),
+            (is_age == cell(row).since().is_some(), "is of ages, and its cells tell none, or the other way round"),
             (by_number, "is sorted by its text, and not by the number in it"),
             (missing_is_last || NEVER_MISSING.contains(&column.name), "sorts what is not known before what is"),
             (sorted_by_it || TELLS_FEW_APART.contains(&column.name), "has an order by which different rows are equal"),

@@ -131,6 +131,6 @@ pub(super) fn select(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) {
 
 fn put_cell(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, cells: usize, kind: ColumnKind, style: Style) {
     let text = if kind == ColumnKind::Name { fit_middle(text, cells) } else { fit(text, cells) };
-    let indent = if kind == ColumnKind::Number { cells - width(&text) } else { 0 };
+    let indent = if kind.is_number() { cells - width(&text) } else { 0 };
     put(buffer, x + u16::try_from(indent).unwrap_or(0), y, &text, cells - indent, style);
 }
