@@ -311,7 +311,7 @@ async fn held_by_other(snapshots: &mut watch::Receiver<Arc<Snapshot>>) -> Result
 
 /// Whether a driver without a command would find nothing to do: nobody else drives, and nothing is left to delete or to pre-warm.
 fn finds_nothing(snapshot: &Snapshot) -> bool {
-    let free = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
+    let free = snapshot.driver.is_nobody();
     free && !has_leftovers(snapshot) && !prewarms_besides(snapshot) && snapshot.daemonset == Presence::Present
 }
 

@@ -260,7 +260,7 @@ async fn follow(
                 return Err(CliError::new(CliErrorKind::Incomplete, why));
             }
         }
-        let vacant = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
+        let vacant = snapshot.driver.is_nobody();
         vacant_since = vacant.then(|| vacant_since.unwrap_or_else(Instant::now));
         let vacated = async {
             match vacant_since {

@@ -287,7 +287,7 @@ fn prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Vec<SuggestedCommand
 
 fn goes_on_prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedCommand> {
     let prewarm = snapshot.prewarm.as_ref()?;
-    let nobody = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
+    let nobody = snapshot.driver.is_nobody();
     if prewarm.request.cancelled.is_some() {
         let command = CommandTarget::new(place, snapshot).command("prewarm --cancel");
         let cleans_up = SuggestedCommand::new("prewarmCancel", command, "deletes its pods, which are left".to_owned());

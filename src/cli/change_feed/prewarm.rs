@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use super::{CROWD, Telling, Topic};
 use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
-use crate::engine::model::driver::DriverView;
 use crate::engine::model::prewarm::{Prewarm, PrewarmState, PrewarmView, PrewarmWait};
 use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
 use crate::engine::model::time::Timestamp;
@@ -39,7 +38,7 @@ impl Telling<'_> {
             }
         }
         // The absence of a driver is reported for the rollout as a whole.
-        let nobody = matches!(self.snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
+        let nobody = self.snapshot.driver.is_nobody();
         if let Some((prewarm, waits)) = is.filter(|_| !nobody).zip(self.snapshot.prewarming_waits())
             && last.and_then(Snapshot::prewarming_waits).as_ref() != Some(&waits)
         {

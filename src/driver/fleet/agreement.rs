@@ -80,9 +80,7 @@ fn agree(what: &str, fake: &FakeCluster, console: &mut FakeConsole) -> Snapshot 
         }
         (Phase::Running | Phase::Preparing, FleetState::RollingBack) => snapshot.direction == Direction::Back,
         (Phase::Held, FleetState::Held) => true,
-        (Phase::Held | Phase::Preparing | Phase::Releasing(_), FleetState::Undriven) => {
-            matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. })
-        }
+        (Phase::Held | Phase::Preparing | Phase::Releasing(_), FleetState::Undriven) => snapshot.driver.is_nobody(),
         // The remaining pods are on nodes that are down, which the controller does not count.
         (Phase::Held, FleetState::Misscheduled(pods)) => *pods == counts.nodes - counts.updated + counts.misscheduled,
         (Phase::Paused(_), FleetState::Paused(_)) => true,

@@ -13,7 +13,6 @@ use failure_threshold::FailureThreshold;
 use super::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
-use crate::engine::model::driver::DriverView;
 use crate::engine::model::halting_gate::NothingElseHelps;
 use crate::engine::model::record::size::clipped;
 use crate::engine::model::record::{Direction, Halt, HaltingGate, Intent};
@@ -78,14 +77,8 @@ impl Engine {
 
     /// The halt that a driver would carry out at once, where no living driver is seen. Of several, the first in the order of the gates.
     pub(crate) fn halt_without_driver(&self, intent: &Intent, now: Timestamp) -> Option<HaltReason> {
-        let driver = self.lock.view(now);
-        let undriven = match driver {
-            DriverView::Nobody | DriverView::Lost { .. } => true,
-            DriverView::Unconfirmed { .. } => driver.is_silent(self.view.server_time(now), Timing::default().lease),
-            // Where it is our turn to take the lease, we halt as soon as we have it.
-            DriverView::Waiting { ref holder } => holder.is_none(),
-            DriverView::Unknown | DriverView::You { .. } | DriverView::Other { .. } => false,
-        };
+        // Where it is our turn to take the lease, we halt as soon as we have it.
+        let undriven = self.lock.view(now).is_undriven(self.view.server_time(now), Timing::default().lease);
         if !undriven || !Self::may_halt(intent) || self.is_halted(intent) || self.is_being_deleted() {
             return None;
         }

@@ -27,40 +27,59 @@ impl Engine {
         if self.has_nothing_to_roll(intent) {
             return Err(NoStep::AllUpdated);
         }
+        if let Some(ahead) = self.step_that_frees(intent) {
+            return Ok(ahead);
+        }
         let fleet = self.assessment.fleet;
         let allowed = Limits::of(&self.view, intent, &self.assessment).allowed;
-        // Before the new revision is recorded, nobody knows which nodes are at it.
         let settled = self.is_ready_to_update(intent);
-        let committed = if settled { self.count_rows(|row| row.committed) } else { 0 };
-        let selected = self.count_rows(|row| self.selects(intent, row) && !(settled && row.committed));
-        let selectable = committed + selected;
-        let candidates = self.count_rows(|row| self.may_go(intent, row));
-        let free = candidates.min(allowed.saturating_sub(committed));
-        let steps = intent.steps.iter().map(|step| (*step, step.of(fleet, Rounding::Up).min(fleet)));
-        // Under somebody else's `OnDelete` nothing is recorded, and pods may have been replaced by hand.
-        let by_hand = self.view.current_is_certain() && intent.target.is_none() && intent.change.is_none();
-        let updated = if by_hand { self.count_rows(|row| row.at_target) } else { 0 };
-        for (step, total) in steps.clone().filter(|(_, total)| *total > allowed.max(updated)) {
-            let cut_by_selector = intent.selector.is_some() && selectable < total;
-            let to = if intent.selector.is_some() { total.min(selectable) } else { total };
-            let frees = candidates.min(to.saturating_sub(committed)).saturating_sub(free);
-            match settled {
-                true if frees == 0 => {}
-                true => return Ok(StepAhead { step, allowed: to, frees: Some(frees), cut_by_selector }),
-                false if to <= allowed => {}
-                false => return Ok(StepAhead { step, allowed: to, frees: None, cut_by_selector }),
-            }
-        }
         let left = self.count_rows(|row| !row.committed);
         let unselected = self.count_rows(|row| !row.committed && !self.selects(intent, row));
+        let (candidates, free) = self.candidates(intent);
         Err(match &intent.selector {
             _ if settled && left == 0 => NoStep::AllUpdated,
             Some(selector) if unselected > 0 && candidates <= free => {
                 NoStep::SelectionDone(self.selection_done(selector, intent))
             }
-            _ if steps.into_iter().all(|(_, total)| total <= allowed) => NoStep::Last,
+            _ if intent.steps.iter().all(|step| step.of(fleet, Rounding::Up).min(fleet) <= allowed) => NoStep::Last,
             _ => NoStep::NoneReady { left },
         })
+    }
+
+    /// The first step of the plan that lets further nodes go, whatever holds the rollout meanwhile. Until the new revision is recorded nobody knows which
+    /// nodes are at it: then it is the first step that allows more nodes than may be updated now, and `frees` is not known.
+    pub(crate) fn step_that_frees(&self, intent: &Intent) -> Option<StepAhead> {
+        let fleet = self.assessment.fleet;
+        let allowed = Limits::of(&self.view, intent, &self.assessment).allowed;
+        let settled = self.is_ready_to_update(intent);
+        let committed = self.committed(intent);
+        let selected = self.count_rows(|row| self.selects(intent, row) && !(settled && row.committed));
+        let selectable = committed + selected;
+        let (candidates, free) = self.candidates(intent);
+        // Under somebody else's `OnDelete` nothing is recorded, and pods may have been replaced by hand.
+        let by_hand = self.view.current_is_certain() && intent.target.is_none() && intent.change.is_none();
+        let updated = if by_hand { self.count_rows(|row| row.at_target) } else { 0 };
+        let totals = intent.steps.iter().map(|step| (*step, step.of(fleet, Rounding::Up).min(fleet)));
+        let mut ahead = totals.filter(|(_, total)| *total > allowed.max(updated));
+        ahead.find_map(|(step, total)| {
+            let cut_by_selector = intent.selector.is_some() && selectable < total;
+            let to = if intent.selector.is_some() { total.min(selectable) } else { total };
+            let frees = candidates.min(to.saturating_sub(committed)).saturating_sub(free);
+            let lets_go = if settled { frees > 0 } else { to > allowed };
+            lets_go.then(|| StepAhead { step, allowed: to, frees: settled.then_some(frees), cut_by_selector })
+        })
+    }
+
+    /// How many nodes are updated, or being updated; 0 until the new revision is recorded.
+    fn committed(&self, intent: &Intent) -> u32 {
+        if self.is_ready_to_update(intent) { self.count_rows(|row| row.committed) } else { 0 }
+    }
+
+    /// How many nodes could be updated, judged by the node itself and the selector only, and how many of them the partition lets go already.
+    fn candidates(&self, intent: &Intent) -> (u32, u32) {
+        let allowed = Limits::of(&self.view, intent, &self.assessment).allowed;
+        let candidates = self.count_rows(|row| self.may_go(intent, row));
+        (candidates, candidates.min(allowed.saturating_sub(self.committed(intent))))
     }
 
     /// Whether every node has the present template and nothing else is to be done: the DaemonSet is adopted, no rollout began, and no change is asked

@@ -15,7 +15,6 @@ use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
 use crate::engine::model::config::Timing;
-use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::image::normalized;
@@ -23,7 +22,6 @@ use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait, Unobtainable,
 };
-use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{By, Direction, OURSELVES};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
@@ -326,10 +324,9 @@ impl Engine {
     /// not change them, so that their pods stay.
     fn next_steps_nodes(&self) -> HashSet<NodeIx> {
         let Some(intent) = self.recorded_intent() else { return HashSet::new() };
-        let fleet = self.assessment.fleet;
         let allowed = Limits::of(&self.view, &intent, &self.assessment).allowed;
-        let totals = intent.steps.iter().map(|step| step.of(fleet, Rounding::Up).min(fleet));
-        let more = totals.filter(|total| *total > allowed).min().map_or(0, |total| total - allowed);
+        let ahead = self.step_that_frees(&intent);
+        let more = ahead.map_or(0, |ahead| ahead.frees.unwrap_or(ahead.allowed.saturating_sub(allowed)));
         let kept = |node: &&NodeIx| matches!(self.plan.hold(**node), Some(Hold::Partition { .. }));
         self.plan.line.iter().filter(kept).take(more as usize).copied().collect()
     }
@@ -365,7 +362,7 @@ impl Engine {
             return Some(PrewarmWait::ViewStale(why));
         }
         // A StatefulSet goes on by itself.
-        if !self.lock.holds() && self.lock.living_other(self.now).is_none() && !goes_on {
+        if self.is_undriven() && !goes_on {
             return Some(PrewarmWait::NobodyDrives);
         }
         let refused = self.warming.sets.refusal().filter(|_| !goes_on && !self.warming.sets.is_free(self.now));
@@ -376,6 +373,11 @@ impl Engine {
         let throttle = self.warming.writes.throttle().filter(|throttle| self.now < throttle.again_at);
         let throttled = || throttle.map(|throttle| throttle.wait(self.now));
         refusal.map(|refusal| PrewarmWait::Refused(refusal.message.clone())).or_else(throttled)
+    }
+
+    /// Whether nobody drives, as far as can be told without waiting.
+    fn is_undriven(&self) -> bool {
+        self.lock.view(self.now).is_undriven(self.view.server_time(self.now), Timing::default().lease)
     }
 
     /// How far a node is. `images` are their names as runtimes report them.
@@ -403,15 +405,7 @@ impl Engine {
             Some(WarmState::Terminating) | None => {}
         }
         // Without a living driver, a node that failed is not tried again.
-        let nobody = || match self.lock.view(self.now) {
-            DriverView::Nobody | DriverView::Lost { .. } => true,
-            // A process that looks only once never sees the lease renewed, so the holder stays unconfirmed.
-            driver @ DriverView::Unconfirmed { .. } => {
-                driver.is_silent(self.view.server_time(self.now), Timing::default().lease)
-            }
-            _ => false,
-        };
-        if let Some(before) = before.filter(|before| self.now < before.again_at || nobody()) {
+        if let Some(before) = before.filter(|before| self.now < before.again_at || self.is_undriven()) {
             let (cause, times) = (before.cause.clone(), before.failed);
             return PrewarmState::Failed { cause, times, again_at: Some(before.again_at) };
         }

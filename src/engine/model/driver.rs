@@ -52,6 +52,22 @@ pub enum DriverView {
 }
 
 impl DriverView {
+    /// Whether nobody drives for certain: nobody holds the lease, or its holder was not seen to renew it for as long as a lease lasts.
+    pub(crate) fn is_nobody(&self) -> bool {
+        match self {
+            Self::Nobody | Self::Lost { .. } => true,
+            Self::Unknown | Self::You { .. } | Self::Waiting { .. } | Self::Unconfirmed { .. } | Self::Other { .. } => {
+                false
+            }
+        }
+    }
+
+    /// Whether nobody drives, as far as can be told without waiting: besides what is certain, a holder whose last renewal is too long ago by its own clock, and a
+    /// lease that is free and that we are about to take. `at` is the API server's time. Whoever looks only once has no other way to tell that a holder is gone.
+    pub(crate) fn is_undriven(&self, at: Timestamp, lease: Duration) -> bool {
+        self.is_nobody() || self.is_silent(at, lease) || matches!(self, Self::Waiting { holder: None })
+    }
+
     /// Whether somebody else holds the lease whom we have not seen renew it, and whose last renewal, by their own clock, is longer ago
     /// than a lease lasts. `at` is the API server's time.
     pub(crate) fn is_silent(&self, at: Timestamp, lease: Duration) -> bool {

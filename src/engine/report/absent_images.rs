@@ -6,7 +6,6 @@ use super::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::cause::CauseKind;
-use crate::engine::model::driver::DriverView;
 use crate::engine::model::hold::{Hold, ImageWait};
 use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::prewarm::{PrewarmState, PrewarmView, PrewarmWait};
@@ -139,7 +138,7 @@ impl Snapshot {
         if self.waits_for_missing_images() {
             let undo = self.undo_is_free().then_some(Remedy::Undo);
             // Without a driver nothing is pulled.
-            let is_driven = !matches!(self.driver, DriverView::Nobody | DriverView::Lost { .. });
+            let is_driven = !self.driver.is_nobody();
             let failed = |prewarm: &PrewarmView| prewarm.counts.failed > prewarm.counts.retrying;
             let retry = self.prewarm.as_ref().filter(|prewarm| is_driven && failed(prewarm));
             let retry = goes_on.or(retry.map(|_| Remedy::RetryPrewarm));

@@ -141,7 +141,7 @@ impl Snapshot {
     /// `template changed by kubectl-set`: somebody else changed the template, and no driver is there to pause the rollout for that. Nothing is
     /// prepared then.
     pub fn template_of_others(&self) -> Option<String> {
-        let is_undriven = matches!(self.driver, DriverView::Nobody | DriverView::Lost { .. });
+        let is_undriven = self.driver.is_nobody();
         if self.phase != Phase::Preparing || !is_undriven {
             return None;
         }

@@ -6,7 +6,6 @@ use super::advice::{Advice, RemedyAct};
 use super::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::config::Timing;
-use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::node::NodeState;
@@ -266,7 +265,7 @@ impl Snapshot {
         }
         let for_driver =
             |node: &NodeView| matches!(node.prewarm.as_deref(), Some(PrewarmState::Waiting(PrewarmWait::NobodyDrives)));
-        let nobody = matches!(self.driver, DriverView::Nobody | DriverView::Lost { .. });
+        let nobody = self.driver.is_nobody();
         if nobody && self.nodes.iter().any(for_driver) {
             return Some("nobody pre-warms: no further node begins to pull".to_owned());
         }

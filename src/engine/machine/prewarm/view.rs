@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::PrewarmJob;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::driver::DriverView;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{PrewarmCounts, PrewarmLeftover, PrewarmSite, PrewarmState, PrewarmView};
 use crate::engine::model::template::Template;
@@ -80,7 +79,7 @@ impl Engine {
     fn prewarm_leftover(&self, job: &PrewarmJob) -> PrewarmLeftover {
         let goes_later = |warm: &&WarmPod| job.request.cancelled.is_none() && self.is_of_a_set(warm);
         let ours = self.view.warm.iter().filter(|warm| self.is_left_over(warm));
-        let undriven = matches!(self.lock.view(self.now), DriverView::Nobody | DriverView::Lost { .. });
+        let undriven = self.lock.view(self.now).is_nobody();
         let mut leftover = PrewarmLeftover { undriven, ..PrewarmLeftover::default() };
         for warm in ours.chain(self.view.warm.strays()).filter(|warm| !goes_later(warm)) {
             let pod = &warm.fact.pod;

@@ -3,7 +3,6 @@
 use ratatui::text::{Line, Span};
 
 use super::super::RenderContext;
-use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{PrewarmView, PrewarmWait};
@@ -67,7 +66,7 @@ fn words(
 ) -> Option<(String, String)> {
     let snapshot = &*shown.snapshot;
     let drive = ActionId::Drive.key();
-    let nobody = matches!(snapshot.driver, DriverView::Nobody | DriverView::Lost { .. });
+    let nobody = snapshot.driver.is_nobody();
     // The text about what blocks the rollout may offer the same key.
     let offered = snapshot.guidance().is_some_and(|guidance| guidance.remedies.contains(&Remedy::Drive));
     if let Some(cancelled) = &view.request.cancelled {
