@@ -273,7 +273,7 @@ impl Plan {
             ..Self::default()
         };
         let mut candidates = Vec::new();
-        let (mut committed, mut proven, mut trouble, mut crashes) = (0, false, None, None);
+        let (mut committed, mut proven, mut trouble, mut crashes, mut not_made) = (0, false, None, None, None);
         for row in assessment.rows() {
             committed += u32::from(row.committed);
             proven |= row.is_settled();
@@ -282,6 +282,9 @@ impl Plan {
             }
             if crashes.is_none() && crashes_while_down(row) {
                 crashes = Some(row);
+            }
+            if not_made.is_none() && row.in_fleet && row.unreplaced {
+                not_made = Some(row);
             }
             match structural_hold(row, intent) {
                 Some(hold) => plan.holds[row.node] = Some(hold),
@@ -324,6 +327,7 @@ impl Plan {
             unready,
             trouble: trouble.map(|row| crashes.unwrap_or(row)).filter(|_| !back).map(troubled),
             crashes: crashes.filter(|_| !back).map(troubled),
+            not_made: not_made.map(troubled),
             unproven: back.then(|| Unproven::of(assessment, limits.max_unavailable, troubled)).flatten(),
             strict: budget.strict,
             room_for_names: limits.room_for_names,
@@ -375,6 +379,8 @@ struct Capacity {
     trouble: Option<(Str, Option<CauseKind>)>,
     /// A node whose pod crashes again and again, and is not available. It takes from the budget, and is the reason that is given where that is full.
     crashes: Option<(Str, Option<CauseKind>)>,
+    /// A node for which no pod is made: nor would one be made for the next node, of whatever revision.
+    not_made: Option<(Str, Option<CauseKind>)>,
     unproven: Option<Unproven>,
     strict: bool,
     room_for_names: usize,
@@ -480,6 +486,9 @@ impl Capacity {
             return Hold::Unproven { node: node.clone(), cause: *cause };
         }
         // A pod that does not serve has nothing to lose.
+        if let Some((node, cause)) = self.not_made.as_ref().filter(|_| row.ready) {
+            return Hold::Unproven { node: node.clone(), cause: *cause };
+        }
         if let Some(hold) = self.unproven.as_ref().filter(|_| row.ready).and_then(Unproven::hold) {
             return hold;
         }

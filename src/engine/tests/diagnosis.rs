@@ -318,3 +318,34 @@ fn a_halt_is_told_by_the_findings_about_its_nodes() {
     let without = halted(&Snapshot { nodes, ..snapshot });
     assert!(without.starts_with("halted: ") && without.contains("n1"), "{without}");
 }
+
+/// A roll back takes down nothing that serves while the API server refuses new pods: no pod of the older revision would be made either.
+#[test]
+fn a_roll_back_replaces_no_pod_that_serves_while_pods_are_refused() {
+    let mut fake = FakeCluster::rolling(8, 3);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.at("hash2"), 3);
+    let said = crate::engine::model::Str::from("Error creating: pods \"agent-\" is forbidden: exceeded quota: small");
+    fake.refuses = Some(said.clone());
+    console.partition(&mut fake, 4);
+    console.run_for(&mut fake, 2);
+    fake.fail_create(&said);
+    console.run_for(&mut fake, 30);
+    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+    let (down, deleted) = (fake.down(), fake.deleted.len());
+    assert!(down < 3, "{down} of 3 that may be down");
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    assert_eq!(fake.deleted.len(), deleted, "the controller has not tried again yet");
+    fake.fail_create(&said);
+    console.run_for(&mut fake, 60);
+    assert_eq!((fake.down(), fake.deleted.len()), (down, deleted));
+    let waits = console.snapshot(&fake).nodes.iter().find(|node| &*node.name == "n1").unwrap().hold.clone();
+    assert!(matches!(waits, Some(Hold::Unproven { cause: Some(CauseKind::QuotaExceeded), .. })), "{waits:?}");
+    // An operator who has raised the quota has nothing else to do.
+    fake.refuses = None;
+    console.run_for(&mut fake, 120);
+    assert_eq!((fake.down(), fake.at("hash2")), (0, 0));
+}

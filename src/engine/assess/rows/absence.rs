@@ -5,6 +5,7 @@
 //! | the API server refuses its pod | at once | after the kind's grace ([`CauseKind::grace`]) |
 //! | its controller has not acted for 40 s | then | at the progress deadline |
 //! | nothing | after 60 s | at the progress deadline |
+//! | it was missing already when the template changed, and nothing since | at once: the refusal may have been about the earlier template, or not | at the progress deadline |
 
 use std::time::Duration;
 
@@ -66,7 +67,9 @@ impl Assessor<'_> {
         } else {
             (idle || missing_for >= NOTABLE).then_some(Cause { kind, container: None, message: None })
         };
-        Some(Absence { cause, trouble: idle || absent_for >= TROUBLE, failed })
+        // Its controller tries again because the template changed: it makes the pod within moments, or says why not.
+        let is_tried_again = missing_since < self.view.template_seen_at;
+        Some(Absence { cause, trouble: idle || is_tried_again || absent_for >= TROUBLE, failed })
     }
 }
 
