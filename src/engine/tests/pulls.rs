@@ -231,6 +231,18 @@ fn a_failure_keeps_its_reason_and_the_kubelets_words() {
     // Before 1.32 the status does not repeat why.
     fake.change_pod("n1", |pod| fails(&mut pod.containers[1], "Back-off pulling image \"r.example/agent:v2\""));
     assert_eq!(known(&mut console, &fake, "n1"), network);
+    // The cause of the node is the same, also for a process that has not seen the pull fail.
+    let mut late = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    for (at, event) in [("Pulling", "Pulling image \"r.example/agent:v2\""), ("Failed", no_host)].iter().enumerate() {
+        say(&mut late, &fake, "n1", event.0, event.1, 10 + at as u64);
+    }
+    for console in [&mut console, &mut late] {
+        let cause = console.snapshot(&fake).nodes.iter().find(|node| &*node.name == "n1").unwrap().cause.clone();
+        assert_eq!(
+            cause.map(|cause| (cause.kind, cause.message)),
+            Some((CauseKind::ImageNetwork, Some(no_host.into())))
+        );
+    }
     // Where it does, it is what counts.
     let full = "write /var/lib/containerd/x: no space left on device";
     fake.change_pod("n1", |pod| fails(&mut pod.containers[1], full));

@@ -85,6 +85,14 @@ pub(crate) struct PodTrouble {
     causes: Vec<(CauseKind, Timestamp)>,
 }
 
+/// What Events told of a pod that its status does not say.
+struct Told<'a> {
+    /// The last report of its kubelet on its start.
+    start: Option<&'a Cause>,
+    /// Why the last pull of an image that it waits for failed.
+    failed_pull: Option<Cause>,
+}
+
 impl PodTrouble {
     /// When its present cause was first seen, if the trouble began with another cause.
     pub(crate) fn cause_since(&self) -> Option<Timestamp> {
@@ -101,14 +109,19 @@ impl PodTrouble {
         self
     }
 
-    /// The trouble of a pod as it is now; `note` is its kubelet's report on its start.
+    /// The trouble of a pod as it is now, with what Events told of it.
     fn next(
         known: Option<&Self>,
         fact: &PodFact,
-        note: Option<&Cause>,
+        told: Told<'_>,
         (now, server_now): (Timestamp, Timestamp),
     ) -> Option<Self> {
-        let cause = diagnose(fact, server_now).or_else(|| diagnose_start(fact, note?));
+        let cause = diagnose(fact, server_now).map(|cause| match told.failed_pull {
+            // Kubelets before 1.32 say only that they wait, and not why the last pull failed.
+            Some(why) if cause.kind.says_only_that_a_pull_failed() => why,
+            _ => cause,
+        });
+        let cause = cause.or_else(|| diagnose_start(fact, told.start?));
         let since = known.map_or(now, |trouble| trouble.since);
         let diagnosed = cause.map(|cause| Self { cause, since, causes: Vec::new() }.with_cause(known, now));
         // A kubelet that was restarted does not name the last failure while it pulls again (docs/kubernetes.md, *Image pulls*). It counts
@@ -119,7 +132,7 @@ impl PodTrouble {
         // If the registry has refused the image before, a later failure to reach the registry does not replace that cause.
         let verdict = known.filter(|known| known.cause.kind.is_the_registrys_verdict());
         let diagnosed = diagnosed.filter(|now| !(verdict.is_some() && now.cause.kind.leaves_the_image_open()));
-        // Kubelets before 1.32 say only that they wait, and not why the last pull failed.
+        // Without that Event, what the status said before counts.
         let told = known.filter(|known| known.cause.kind.leaves_the_image_open());
         let diagnosed = diagnosed.filter(|now| !(told.is_some() && now.cause.kind.says_only_that_a_pull_failed()));
         diagnosed.or_else(|| known.cloned())
@@ -253,8 +266,8 @@ impl View {
             }
         }
         let server_now = self.server_time(now);
-        let note = self.start_note(&fact.uid);
-        let entry = PodEntry::next(before.as_ref(), fact, node, note, observed, (now, server_now));
+        let told = Told { start: self.start_note(&fact.uid), failed_pull: self.failed_pull(&fact) };
+        let entry = PodEntry::next(before.as_ref(), fact, node, told, observed, (now, server_now));
         self.pods[ix] = Some(entry);
         if known.is_none() {
             self.pod_index.add(ix, |ix| uid_at(&self.pods, ix));
@@ -323,6 +336,7 @@ impl View {
             self.touch_pod(&event.object);
             let warm = self.warm.get(&event.object).and_then(|warm| warm.fact.pod.node.clone());
             self.touch_named(warm.as_ref());
+            self.judge_pod_again(&event.object, now);
         }
         if !self.ended.contains(&event.object) {
             self.note_start(event, now);
@@ -334,7 +348,8 @@ impl View {
         let server_now = self.server_time(now);
         let Some(ix) = self.pod_ix(uid) else { return };
         let Some(entry) = &self.pods[ix] else { return };
-        let trouble = PodTrouble::next(entry.trouble.as_deref(), &entry.fact, self.start_note(uid), (now, server_now));
+        let told = Told { start: self.start_note(uid), failed_pull: self.failed_pull(&entry.fact) };
+        let trouble = PodTrouble::next(entry.trouble.as_deref(), &entry.fact, told, (now, server_now));
         if let Some(entry) = &mut self.pods[ix] {
             entry.trouble = trouble.map(Box::new);
         }
@@ -352,7 +367,7 @@ impl PodEntry {
         before: Option<&Self>,
         fact: PodFact,
         node: Option<NodeIx>,
-        note: Option<&Cause>,
+        told: Told<'_>,
         observed: ObservedAt,
         (now, server_now): (Timestamp, Timestamp),
     ) -> Self {
@@ -366,7 +381,7 @@ impl PodEntry {
             }
         });
         let trouble =
-            PodTrouble::next(before.and_then(|before| before.trouble.as_deref()), &fact, note, (now, server_now));
+            PodTrouble::next(before.and_then(|before| before.trouble.as_deref()), &fact, told, (now, server_now));
         let restarts = Restarts::next(before.map(|before| (&before.restarts, &before.fact)), &fact, observed);
         let served = ServedSpan::next(before, &fact, observed, (now, server_now)).map(Box::new);
         let trouble = trouble.map(Box::new);

@@ -17,6 +17,7 @@ use indexmap::IndexMap;
 
 use super::{NodeEntry, View};
 use crate::engine::model::Str;
+use crate::engine::model::cause::Cause;
 use crate::engine::model::facts::{ClusterEvent, ListedImage, PodFact};
 use crate::engine::model::image::{normalized, repository_of};
 use crate::engine::model::pull::{
@@ -28,6 +29,7 @@ use crate::engine::rules::pulls::{
     PulledEvent, SITE_PEERS, failure_of, has_image_of, image_in, images_present, pulled, times_slower, usual,
     waits_for_image,
 };
+use crate::engine::rules::recognise::{TextSource, recognise};
 
 /// How many pods' events are kept.
 const PODS: usize = 20_000;
@@ -530,6 +532,19 @@ impl View {
         });
         let failed = fails.filter_map(|events| events.failed.as_deref());
         failed.filter(|failed| !is_restart(&failed.message)).map(|failed| failed.since).min()
+    }
+
+    /// Why the last pull of an image that this pod waits for failed, as far as Events tell.
+    pub(super) fn failed_pull(&self, pod: &PodFact) -> Option<Cause> {
+        let events = self.pulls.pods.get(&pod.uid).map(Vec::as_slice).unwrap_or_default();
+        let of_container = |events: &ContainerPullEvents| {
+            let status = pod.containers.iter().find(|status| Some(&status.name) == events.container.as_ref())?;
+            waits_for_image(status)?;
+            let Some(LastPullEvent::Failed(_, message)) = events.last_of(pod) else { return None };
+            let kind = recognise(TextSource::PullMessage, "", message)?;
+            Some(Cause { kind, container: events.container.clone(), message: Some(message.clone()) })
+        };
+        events.iter().find_map(of_container)
     }
 
     /// Since when, as far as events tell, a container of this pod ends again and again, by the clock of its node.
