@@ -19,6 +19,7 @@ use super::model::image::normalized;
 use super::model::name_index::NameIndex;
 use super::model::node::NodeIx;
 use super::model::presence::Presence;
+use super::model::rollout_event::ImageChanged;
 use super::model::site::SiteLabel;
 use super::model::time::Timestamp;
 use super::model::version::{is_behind, is_older};
@@ -280,6 +281,15 @@ impl View {
     /// The revision with this hash that belongs to the DaemonSet.
     pub(crate) fn revision(&self, hash: &str) -> Option<&RevisionFact> {
         self.own_revisions().filter(|revision| &*revision.hash == hash).max_by_key(|revision| revision.number)
+    }
+
+    /// The images that differ between two revisions, by container ([`ImageChanged::between`]). A revision that is not known counts as one without images.
+    pub(crate) fn images_changed(&self, from: Option<&Str>, to: Option<&Str>) -> Vec<ImageChanged> {
+        let images = |hash: Option<&Str>| {
+            let revision = hash.and_then(|hash| self.revision(hash));
+            revision.map(|revision| revision.template.needed_images()).unwrap_or_default()
+        };
+        ImageChanged::between(images(from), images(to))
     }
 
     /// The DaemonSet's revisions, in no particular order.

@@ -88,7 +88,7 @@ impl Engine {
         let target = self.lock.lost_intent()?.target.as_ref()?;
         let current = self.view.current.as_ref().filter(|current| *current != target)?;
         let images: Vec<String> =
-            self.images_changed(Some(target), Some(current)).iter().map(ToString::to_string).collect();
+            self.view.images_changed(Some(target), Some(current)).iter().map(ToString::to_string).collect();
         let images = if images.is_empty() { String::new() } else { format!(" ({})", images.join(", ")) };
         let number =
             self.view.revision(current).map_or_else(Str::default, |revision| revision.number.to_string().into());
