@@ -68,7 +68,7 @@ impl Engine {
         if !stands || !self.is_observed() || !self.is_to_be_sent(&request) {
             return None;
         }
-        let wanted = self.template_wanted(&request.change).ok()?;
+        let wanted = self.view.template_with(&request.change).ok()?;
         let differs = wanted != daemonset.template;
         let change = request.id.as_ref().map(|id| change_annotation(id, daemonset.generation + 1).into());
         let patch = || DaemonSetPatch::Template { template: wanted.json().clone(), change };

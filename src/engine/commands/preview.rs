@@ -235,13 +235,13 @@ impl Engine {
     /// Whether the template is already the one that this edit asks for.
     pub(super) fn leaves_the_template(&self, edit: &Edit) -> bool {
         let Edit::Change { change, .. } = edit else { return false };
-        let wanted = self.template_wanted(change).ok();
+        let wanted = self.view.template_with(change).ok();
         wanted.is_some() && self.view.daemonset.as_ref().map(|daemonset| &daemonset.template) == wanted.as_ref()
     }
 
     /// The fields that a change would change in the present template.
     fn template_changes(&self, change: &Change) -> Vec<FieldChange> {
-        match (&self.view.daemonset, self.template_wanted(change)) {
+        match (&self.view.daemonset, self.view.template_with(change)) {
             (Some(daemonset), Ok(wanted)) => diff::changes(&daemonset.template, &wanted),
             _ => Vec::new(),
         }

@@ -217,7 +217,7 @@ impl Engine {
         let revision = match (command, &intent.target, &intent.change) {
             (Command::Undo { .. }, Some(hash), _) => self.view.revision(hash)?,
             (Command::SetImage(_), _, Some(change)) => {
-                let wanted = self.template_wanted(change).ok()?;
+                let wanted = self.view.template_with(change).ok()?;
                 self.view.own_revisions().find(|revision| revision.template == wanted)?
             }
             (Command::Prewarm(PrewarmCommand::Start { source, .. }), ..) => {

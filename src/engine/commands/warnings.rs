@@ -109,7 +109,7 @@ impl Engine {
     /// That pods for pre-warming are deleted, because the template that `edits` lead to needs other images than those that they brought.
     pub(super) fn warm_pods_that_go(&self, edits: &[Edit], limits: &Limits) -> Option<String> {
         let wanted = edits.iter().find_map(|edit| match edit {
-            Edit::Change { change, .. } => self.template_wanted(change).ok(),
+            Edit::Change { change, .. } => self.view.template_with(change).ok(),
             _ => None,
         })?;
         let job = self.warming.job.as_ref().filter(|job| job.request.cancelled.is_none())?;
@@ -172,7 +172,7 @@ impl Engine {
         let waiting = match (command, &intent.change) {
             // Every node is to get these images, once steps let it go.
             (Command::SetImage(_), Some(change)) if required => {
-                let images = self.template_wanted(change).ok()?.images();
+                let images = self.view.template_with(change).ok()?.images();
                 self.assessment.rows().filter(|row| row.in_fleet && of_others(&images, row.node)).count()
             }
             _ if !lets_go || !required || !self.is_ready_to_update(intent) => return None,

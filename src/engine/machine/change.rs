@@ -6,7 +6,7 @@ use super::Engine;
 use super::placement::placing_field;
 use crate::engine::model::Str;
 use crate::engine::model::record::{Change, Intent, Paused};
-use crate::engine::model::template::{Template, diff};
+use crate::engine::model::template::diff;
 use crate::engine::model::time::Timestamp;
 
 /// The greatest number of template fields that a sentence names.
@@ -92,21 +92,6 @@ impl Engine {
                 Some(revision) => format!("the roll back to revision {}", revision.number),
                 None => format!("the roll back to revision {hash}"),
             },
-        }
-    }
-
-    /// The template that a change asks for.
-    pub(crate) fn template_wanted(&self, change: &Change) -> Result<Template, String> {
-        let daemonset = self.view.daemonset.as_ref().ok_or("the DaemonSet is gone")?;
-        match change {
-            Change::Images(images) => {
-                daemonset.template.with_images(images.iter().map(|(name, image)| (name.as_str(), image.as_str())))
-            }
-            Change::Revision(hash) => self
-                .view
-                .revision(hash)
-                .map(|revision| revision.template.clone())
-                .ok_or_else(|| format!("revision {hash} is not in the history any more")),
         }
     }
 }
