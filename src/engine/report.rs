@@ -44,6 +44,7 @@ use super::model::quantity::Rounding;
 use super::model::record::Intent;
 use super::model::time::Timestamp;
 use super::rules::holds::HoldToldBy;
+use super::rules::saved_strategy::saved_json;
 
 impl Engine {
     /// The snapshot; nodes that are the same in `last` are shared with it.
@@ -75,7 +76,7 @@ impl Engine {
             strategy: self.strategy(),
             surge: self.surge(),
             adopted: self.is_adopted(),
-            original_strategy: daemonset.and_then(Self::original_strategy).map(|saved| strategy_words(&saved).into()),
+            original_strategy: daemonset.and_then(saved_json).map(|saved| strategy_words(&saved).into()),
             gitops_owners: self.view.gitops_owners.clone(),
             counters: daemonset.map(|daemonset| daemonset.counters).unwrap_or_default(),
             driver: self.driver_view(now),

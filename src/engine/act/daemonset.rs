@@ -8,6 +8,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::{ORIGINAL_STRATEGY, Progress};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::change_annotation;
+use crate::engine::rules::saved_strategy::saved_json;
 use crate::engine::writes::daemonset::PatchPurpose;
 
 impl Engine {
@@ -48,7 +49,7 @@ impl Engine {
             if !stands || self.release_must_wait(by) {
                 return None;
             }
-            let Some(saved) = Self::original_strategy(daemonset) else { return self.tidying() };
+            let Some(saved) = saved_json(daemonset) else { return self.tidying() };
             // If somebody has set a rolling strategy meanwhile, theirs stays.
             let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
             let original = if rolling { daemonset.strategy.raw.clone() } else { saved };
