@@ -8,7 +8,6 @@ pub(super) mod halting;
 mod health;
 mod holds;
 pub(super) mod idle;
-mod images_on_nodes;
 mod injected;
 mod intent;
 pub(crate) mod lost_record;

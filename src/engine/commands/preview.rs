@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::allowance::{PreviewWords, UNTIL_RESUMED, counted_are};
+use crate::engine::assess::images_on_nodes::images_of_revision;
 use crate::engine::assess::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold};
 use crate::engine::assess::rows::Assessment;
 use crate::engine::lease::edit::Edit;
@@ -84,7 +85,8 @@ impl Engine {
                 effects.splice(at..1, [later]);
             }
             effects.extend(self.unproven_back_in_words(&intent, &nodes));
-            effects.extend(self.images_of(hash).map(|images| format!("{images}.")));
+            let images = |revision: &RevisionFact| images_of_revision(&self.view, &self.assessment, revision);
+            effects.extend(self.view.revision(hash).map(|revision| format!("{}.", images(revision))));
         }
         effects.extend(self.ends_in_words(command, &intent));
         effects.extend(self.warm_pods_that_go(&resolved.edits, &limits));
