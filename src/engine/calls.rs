@@ -69,7 +69,7 @@ impl Engine {
             Event::PodGone(uid, version) => {
                 self.view.observe(Event::PodGone(uid.clone(), version), now);
                 // An unanswered deletion still counts: the pod may only have lost its label, come back, and be deleted then.
-                if !self.view.has_pod(&uid) && !self.is_unanswered(&uid) {
+                if !self.view.has_pod(&uid) && !self.deletions.is_unanswered(&uid) {
                     self.deletions.forget(&uid);
                 }
             }

@@ -25,7 +25,7 @@ pub(super) mod suspects;
 mod taken_away;
 mod unreadable_record;
 mod unrecorded;
-pub(super) mod unsent;
+mod unsent;
 
 use std::borrow::Cow;
 

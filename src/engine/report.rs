@@ -17,6 +17,7 @@ mod sending;
 pub mod snapshot;
 pub mod story;
 pub mod trouble;
+mod unsent;
 mod update_times;
 pub(super) mod waits;
 mod watches;

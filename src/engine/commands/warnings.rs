@@ -86,6 +86,19 @@ impl Engine {
         ))
     }
 
+    /// The warning about a command that lets nodes go while the controller replaces pods by itself, which that command does not end.
+    pub(super) fn rolled_by_its_controller_anyway(&self, command: &Command) -> Option<String> {
+        let lets_go = matches!(command.inner(), Command::Step(_) | Command::Select(_));
+        let drifted = lets_go && self.recorded_intent().is_some_and(|intent| self.has_drifted(&intent));
+        let who = self.who_set_the_strategy().map(|by| format!(" by {by}")).unwrap_or_default();
+        drifted.then(|| {
+            format!(
+                "The update strategy was changed back{who}: its controller replaces pods by itself, whatever is let go here. `adopt` sets \
+                 OnDelete again."
+            )
+        })
+    }
+
     /// A warning about a label for sites that no node has, and the label that is probably meant: the limits of each site then hold for
     /// all nodes together.
     fn label_of_no_node(&self, command: &Command) -> Option<String> {
