@@ -3,7 +3,6 @@
 use super::Engine;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
-use crate::engine::model::cause::Cause;
 use crate::engine::rules::injected::{injected_container, only_injected_fails};
 
 impl Engine {
@@ -20,13 +19,5 @@ impl Engine {
         let Some(pod) = row.pod.and_then(|pod| self.view.pod(pod)) else { return false };
         let revision = pod.fact.revision.as_ref().and_then(|hash| self.view.revision(hash));
         revision.is_some_and(|revision| only_injected_fails(&pod.fact, cause, &revision.template))
-    }
-
-    /// The cause of a node's failure, with the container if the template does not name it.
-    pub(crate) fn cause_in_words(&self, row: &Row, cause: &Cause) -> String {
-        match self.injected(row) {
-            Some(container) => format!("{cause} ({container}, not in the template)"),
-            None => cause.to_string(),
-        }
     }
 }

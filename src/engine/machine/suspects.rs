@@ -289,21 +289,12 @@ impl Engine {
         self.suspects.judgement.outages.iter().find(|outage| outage.site == *site).cloned()
     }
 
-    /// The failure of a suspect in words. The comparison of updated nodes with others of their site is added only where the verdict rests on it. A
-    /// node that is judged by itself does not count as updated while it is down.
+    /// The failure of a suspect in words, with the comparison of its site where the verdict rests on it.
     pub(crate) fn suspect_words(&self, row: &Row) -> Option<String> {
         let judgement = &self.suspects.judgement;
-        match judgement.verdicts.get(&row.node)? {
-            SuspectView::Stays => Some("node stays down with the new pod".to_owned()),
-            SuspectView::Again => Some("node went down again with the new pod".to_owned()),
-            SuspectView::Compared => {
-                let site = &self.view.nodes[row.node].site;
-                let compared = judgement.comparisons.iter().find(|compared| compared.site == *site);
-                let compared = compared.map(|compared| format!(" ({compared})")).unwrap_or_default();
-                Some(format!("updated nodes go down{compared}"))
-            }
-            SuspectView::Waits { .. } | SuspectView::Outage => None,
-        }
+        let verdict = judgement.verdicts.get(&row.node)?;
+        let site = &self.view.nodes[row.node].site;
+        verdict.failure_in_words(judgement.comparisons.iter().find(|compared| compared.site == *site))
     }
 }
 
