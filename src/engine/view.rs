@@ -489,7 +489,7 @@ impl View {
         let eligibility = self.daemonset.as_ref().map(|daemonset| judge(Some(&fact), daemonset)).unwrap_or_default();
         let images_confirmed = confirms(Some(&fact), &self.confirmed_for);
         self.pulls.note_sizes(&fact.images);
-        let observed = self.observed_now(Watched::Nodes, now);
+        let observed = self.observation_kind(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
         entry.version = fact.version;
         let site = site_of(&fact.labels, &self.site_label);
@@ -506,7 +506,7 @@ impl View {
 
     fn forget_node(&mut self, ix: NodeIx, now: Timestamp) {
         self.touch(Some(ix));
-        let observed = self.observed_now(Watched::Nodes, now);
+        let observed = self.observation_kind(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
         entry.readiness.node_is_gone(observed);
         self.pulls.forget_node(&entry.name);

@@ -14,7 +14,7 @@ impl Engine {
     }
 
     /// Whether only containers that the template of the pod's revision does not name make a node fail. Pods of every revision get such containers.
-    pub(crate) fn fails_of_injected(&self, row: &Row) -> bool {
+    pub(crate) fn fails_only_by_injected_containers(&self, row: &Row) -> bool {
         let Some(cause) = &row.cause else { return false };
         let Some(pod) = row.pod.and_then(|pod| self.view.pod(pod)) else { return false };
         let revision = pod.fact.revision.as_ref().and_then(|hash| self.view.revision(hash));

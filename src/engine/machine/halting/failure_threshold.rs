@@ -34,7 +34,7 @@ impl HaltingRule for FailureThreshold {
         let why = failure_words(&failed, |row| {
             engine.suspect_words(row).or_else(|| Some(cause_in_words(row.cause.as_ref()?, engine.injected(row))))
         });
-        let of_revision = failed.iter().filter(|row| !engine.fails_of_injected(row)).count();
+        let of_revision = failed.iter().filter(|row| !engine.fails_only_by_injected_containers(row)).count();
         let too_few = u32::try_from(of_revision).unwrap_or(u32::MAX) < threshold;
         let nothing_else_helps = too_few.then_some(NothingElseHelps::NotInTheTemplate);
         Some(HaltReason { gate: HaltingGate::FailureThreshold, why, nodes, nothing_else_helps })
