@@ -173,7 +173,7 @@ impl Handover {
         let controllers = story.of_controller().iter().map(StoryLine::of_controller);
         // Among events of the same instant, nodes come first: events of the whole rollout follow from them.
         let mut lines: Vec<StoryLine> = moments.chain(controllers).chain(reported).chain(audited).collect();
-        notes.extend(others::at_unknown_times(&snapshot, &lines));
+        notes.extend(others::undated_changes(&snapshot, &lines));
         lines.extend(others::between_changes(&lines));
         if let Some(known_from) = began {
             lines.extend(others::template_changes(&snapshot, &lines, known_from));

@@ -479,7 +479,7 @@ pub(crate) struct SimulateArgs {
 
 impl SimulateArgs {
     /// Whether it is about one case only.
-    pub(crate) fn is_about_one(&self) -> bool {
+    pub(crate) fn plays_one_case(&self) -> bool {
         self.case.is_some() || self.trace || self.shrink || self.save.is_some()
     }
 }

@@ -49,14 +49,14 @@ pub(crate) struct FeedEntry {
     /// The time at which the change was seen.
     pub(crate) at: Timestamp,
     /// The topic of the change.
-    pub(crate) topic: Topic,
+    pub(crate) topic: ChangeTopic,
     /// The sentence.
     pub(crate) text: String,
 }
 
 /// The topic of a change.
 #[derive(Debug)]
-pub(crate) enum Topic {
+pub(crate) enum ChangeTopic {
     /// The target revision.
     Target,
     /// The phase of the rollout.
@@ -90,7 +90,7 @@ pub(crate) enum Topic {
     Advice,
 }
 
-impl Topic {
+impl ChangeTopic {
     fn word(&self) -> &'static str {
         match self {
             Self::Target => "target",
@@ -135,12 +135,12 @@ impl FeedEntry {
     /// The change as JSON.
     pub(crate) fn json(&self) -> impl Serialize + '_ {
         let (was, node) = match &self.topic {
-            Topic::Node { was, now } => (*was, Some(NodeJson::new(now, self.at))),
-            Topic::PrewarmNode(node) => (None, Some(NodeJson::new(node, self.at))),
+            ChangeTopic::Node { was, now } => (*was, Some(NodeJson::new(now, self.at))),
+            ChangeTopic::PrewarmNode(node) => (None, Some(NodeJson::new(node, self.at))),
             _ => (None, None),
         };
         let prewarm = match &self.topic {
-            Topic::Prewarm(prewarm) => prewarm.as_deref().map(PrewarmJson::new),
+            ChangeTopic::Prewarm(prewarm) => prewarm.as_deref().map(PrewarmJson::new),
             _ => None,
         };
         let (meta, topic) = (TypeMetaJson::new("Change"), self.topic.word());
@@ -198,7 +198,7 @@ impl ChangeFeed {
 
     /// From now on two facts are left out: that nobody drives, and that this process holds the Lease for a write. Actions of
     /// others are still reported. Holds are left out until this process drives; the phase is reported then.
-    pub(crate) fn about_to_drive(&mut self, is_about_to_drive: bool) {
+    pub(crate) fn set_about_to_drive(&mut self, is_about_to_drive: bool) {
         self.is_about_to_drive = is_about_to_drive;
     }
 
@@ -225,7 +225,7 @@ impl ChangeFeed {
             // Everything is read anew: differences from earlier facts are no changes, and the present state is reported again afterwards.
             (Some(alarm), Phase::Loading) => {
                 if self.last.take().is_some() {
-                    telling.say(Topic::Alarm, alarm.to_string());
+                    telling.say(ChangeTopic::Alarm, alarm.to_string());
                 }
                 return telling.changes;
             }
@@ -256,7 +256,7 @@ struct Telling<'a> {
 }
 
 impl Telling<'_> {
-    fn say(&mut self, topic: Topic, text: String) {
+    fn say(&mut self, topic: ChangeTopic, text: String) {
         self.changes.push(FeedEntry { at: self.snapshot.at, topic, text });
     }
 
@@ -358,7 +358,7 @@ impl Telling<'_> {
         let told = std::mem::take(&mut self.driving_is_told);
         let drives = matches!(self.snapshot.driver, DriverView::You { lapsed: false, .. });
         if !(told && drives && !self.snapshot.only_prewarms()) {
-            self.say(Topic::Driver, self.snapshot.driving().to_string());
+            self.say(ChangeTopic::Driver, self.snapshot.driving().to_string());
         }
     }
 
@@ -389,9 +389,9 @@ impl Telling<'_> {
         }
         let counts = snapshot.counts;
         let text = format!("{}, {} of {} updated", snapshot.doing(), counts.updated, counts.nodes);
-        self.say(Topic::Phase, text);
+        self.say(ChangeTopic::Phase, text);
         if let Some(halt_advice) = halt_advice(self.place, snapshot).filter(|_| !self.ends_at_a_halt) {
-            self.say(Topic::Advice, halt_advice);
+            self.say(ChangeTopic::Advice, halt_advice);
         }
     }
 
@@ -404,12 +404,12 @@ impl Telling<'_> {
             Direction::Back => "rolled back and handed back",
         };
         let text = format!("{how}: {}, {} of {} updated", self.snapshot.doing(), counts.updated, counts.nodes);
-        self.say(Topic::Phase, text);
+        self.say(ChangeTopic::Phase, text);
     }
 
     fn plan(&mut self) {
         if self.snapshot.started_at.is_some() {
-            self.say(Topic::Plan, self.snapshot.plan_in_words());
+            self.say(ChangeTopic::Plan, self.snapshot.plan_in_words());
         }
     }
 
@@ -424,11 +424,11 @@ impl Telling<'_> {
 
     fn budget(&mut self) {
         self.told_budget = Some((self.snapshot.budget, self.snapshot.at));
-        self.say(Topic::Budget, self.snapshot.budget_and_slots());
+        self.say(ChangeTopic::Budget, self.snapshot.budget_and_slots());
     }
 
     fn view(&mut self) {
-        self.say(Topic::View, format!("view: {}", self.snapshot.freshness()));
+        self.say(ChangeTopic::View, format!("view: {}", self.snapshot.freshness()));
     }
 
     /// New alarms. A halt is reported with its phase.
@@ -437,7 +437,7 @@ impl Telling<'_> {
             if !last.contains(alarm) && !matches!(alarm, Alarm::Halted { .. }) {
                 let suspend_hint =
                     alarm.suspend_hint().map(|how| format!("; to suspend it: {how}")).unwrap_or_default();
-                self.say(Topic::Alarm, format!("{alarm}{suspend_hint}"));
+                self.say(ChangeTopic::Alarm, format!("{alarm}{suspend_hint}"));
             }
         }
     }
@@ -459,8 +459,8 @@ impl Telling<'_> {
         let gone: Vec<_> = last.nodes.iter().filter(|node| !here.contains(&node.name)).collect();
         match gone.as_slice() {
             [] => {}
-            crowd if crowd.len() > CROWD => self.say(Topic::Nodes, format!("{} nodes are gone", crowd.len())),
-            few => few.iter().for_each(|node| self.say(Topic::Nodes, format!("{}: gone", node.name))),
+            crowd if crowd.len() > CROWD => self.say(ChangeTopic::Nodes, format!("{} nodes are gone", crowd.len())),
+            few => few.iter().for_each(|node| self.say(ChangeTopic::Nodes, format!("{}: gone", node.name))),
         }
     }
 
@@ -483,7 +483,7 @@ impl Telling<'_> {
                     let came = crowd.iter().filter(|(was, node)| becomes_updated(*was, node)).count();
                     updated = updated.saturating_add(u32::try_from(came).unwrap_or(u32::MAX));
                     let was = was.map(|was| format!("{was} → ")).unwrap_or_default();
-                    self.say(Topic::Nodes, format!("{} nodes: {was}{state}{why}", crowd.len()));
+                    self.say(ChangeTopic::Nodes, format!("{} nodes: {was}{state}{why}", crowd.len()));
                 }
                 few => {
                     for (was, node) in few {
@@ -514,7 +514,7 @@ impl Telling<'_> {
             (state, why, None) => format!("{}: {state}: {why}", node.name),
             (state, why, Some(message)) => format!("{}: {state}: {why} ({message})", node.name),
         };
-        self.say(Topic::Node { was, now: Box::new(node.clone()) }, text);
+        self.say(ChangeTopic::Node { was, now: Box::new(node.clone()) }, text);
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) use self::end::HELD_FOR;
 use self::end::{at_rest, has_leftovers, prewarms_besides};
 use self::meanwhile::{AskedImages, changed_meanwhile};
 use super::args::{ContainerImage, DriveArgs, DriveUntil, by_container};
-use super::change_feed::Topic;
+use super::change_feed::ChangeTopic;
 use super::error::{CliError, CliErrorKind, Exit};
 use super::foreground::{self, Foreground, Task, TaskArgs};
 use super::one_shot::{self, Consent, SEEN_WITHIN};
@@ -72,7 +72,7 @@ impl Task for Drive<'_> {
     async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError> {
         let edits_first = asks_for_edits(self.args);
         let (rollout, snapshot) = foreground.open(if edits_first { Role::OneShot } else { Role::Driver }).await?;
-        foreground.about_to_drive(true);
+        foreground.set_about_to_drive(true);
         foreground.tell(&snapshot)?;
         if let Some(why) = snapshot.unreadable_record() {
             let refusal = Refusal::RecordUnreadable { why: why.clone() };
@@ -104,7 +104,7 @@ impl Task for Drive<'_> {
                 (false, Some(_)) => ": the rollout goes on",
                 (false, None) => ": it is not written again",
             };
-            foreground.say(Topic::Command, format!("the template has {} already{then}", images.join(" ")))?;
+            foreground.say(ChangeTopic::Command, format!("the template has {} already{then}", images.join(" ")))?;
         }
         if had && done {
             return Ok(Exit::Done);
@@ -200,11 +200,11 @@ impl Drive<'_> {
             return Err(why);
         }
         if let Some((end, why)) = nothing_to_drive(foreground.place(), &rollout.snapshot(), self.args.until) {
-            foreground.say(Topic::Advice, why)?;
+            foreground.say(ChangeTopic::Advice, why)?;
             return Ok(end);
         }
         if let (Takeover::Ask, Some(waits)) = (takeover, waits_to_take_over(&rollout.snapshot())) {
-            foreground.say(Topic::Driver, waits)?;
+            foreground.say(ChangeTopic::Driver, waits)?;
         }
         let mut snapshots = rollout.snapshots.clone();
         let drive = Command::Drive(takeover);
@@ -216,7 +216,7 @@ impl Drive<'_> {
                 return one_shot::recorded(rollout, &drive, Err(driven_by(&holder?))).await;
             }
         }
-        foreground.about_to_drive(false);
+        foreground.set_about_to_drive(false);
         foreground.has_told_driving();
         self.follow(foreground, rollout).await
     }
@@ -237,7 +237,7 @@ impl Drive<'_> {
                 released_by = Some(by.by.clone());
             }
             if let (Some(Ok(_)), Some(left)) = (&end, leftovers(&snapshot)) {
-                foreground.say(Topic::Advice, left)?;
+                foreground.say(ChangeTopic::Advice, left)?;
             }
             // The remedy for a hold is printed once per hold, whether the drive waits or ends.
             let lacks_images = snapshot.stands_for_images(|wait| !wait.comes_by_itself());
@@ -247,10 +247,10 @@ impl Drive<'_> {
                 // Blocked nodes are named, because a step does not move them.
                 let no_step = lacks_images || matches!(snapshot.plan.next, Some(Err(_)));
                 if let Some(guidance) = snapshot.guidance().filter(|_| no_step) {
-                    foreground.say(Topic::Advice, guidance.waits)?;
+                    foreground.say(ChangeTopic::Advice, guidance.waits)?;
                 }
                 for next in suggested_commands(foreground.place(), &snapshot) {
-                    foreground.say(Topic::Advice, format!("next: {}", next.line()))?;
+                    foreground.say(ChangeTopic::Advice, format!("next: {}", next.line()))?;
                 }
             }
             was_held = is_held;
@@ -293,7 +293,7 @@ async fn proof_of_life(foreground: &mut Foreground<'_>, rollout: &Rollout) -> Re
             let text = format!(
                 "waits until {holder} renews its lease or the lease runs out, at most {within}; --take-over asks it to hand over at once"
             );
-            foreground.say(Topic::Driver, text)?;
+            foreground.say(ChangeTopic::Driver, text)?;
         }
         snapshots.changed().await.map_err(|_gone| CliError::failed("the driver has stopped"))?;
     }

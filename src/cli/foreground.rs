@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::args::OutputFormat;
 use super::audit::{CLOSE_WITHIN, Warnings};
-use super::change_feed::{ChangeFeed, FeedEntry, Topic};
+use super::change_feed::{ChangeFeed, ChangeTopic, FeedEntry};
 use super::error::{CliError, CliErrorKind, Exit};
 use super::load::{self, LoadPlace};
 use super::one_shot::{self, Consent, SEEN_WITHIN};
@@ -121,14 +121,14 @@ pub(crate) async fn run(
         }
         TaskEnd::Signal(signal) => {
             let exit = Exit::from(signal);
-            let said = foreground.say(Topic::Command, format!("this process was {}: stopping", exit.word()));
+            let said = foreground.say(ChangeTopic::Command, format!("this process was {}: stopping", exit.word()));
             let before = foreground.open.as_ref().map(Rollout::snapshot);
             // A second signal ends the process at once, unless it comes together with the first.
             let last = tokio::time::timeout(LEAVE_WITHIN, foreground.stop_driving(format!("ended by {signal}"))).await;
             said?;
             if let Some(last) = last.unwrap_or(before) {
                 let at = foreground.present(Some(last.at));
-                let left = |text| FeedEntry { at, topic: Topic::Advice, text };
+                let left = |text| FeedEntry { at, topic: ChangeTopic::Advice, text };
                 task.left(&place, &last).into_iter().try_for_each(|text| foreground.print(&left(text)))?;
             }
             Ok(exit)
@@ -266,7 +266,7 @@ impl Foreground<'_> {
         let stood = ShortDuration(since.elapsed());
         let then = if drove { ": driving was stopped, and nothing was started since" } else { "" };
         let said = format!("nobody took the output for {stood}{then}");
-        self.say(Topic::Command, said)?;
+        self.say(ChangeTopic::Command, said)?;
         let error = CliError::failed("nobody took the output for too long");
         Err(error.hinted("`rolldeck status` says where it stands; the same command line carries on"))
     }
@@ -290,7 +290,7 @@ impl Foreground<'_> {
         self.agreed(rollout, &command, &preview).await?;
         let settled = self.settled(rollout, command).await?;
         let said = end.and_then(|end| settled.strip_suffix(end)).unwrap_or(&settled);
-        self.say(Topic::Command, said.to_owned())
+        self.say(ChangeTopic::Command, said.to_owned())
     }
 
     /// The same, but always prints the effect of the command.
@@ -299,7 +299,7 @@ impl Foreground<'_> {
         self.show(&preview)?;
         self.agreed(rollout, &command, &preview).await?;
         let settled = self.settled(rollout, command).await?;
-        self.say(Topic::Command, settled)
+        self.say(ChangeTopic::Command, settled)
     }
 
     /// Asks for consent if that is needed; a refusal is recorded.
@@ -365,8 +365,8 @@ impl Foreground<'_> {
     }
 
     /// Whether to leave out the steps that lead to driving.
-    pub(crate) fn about_to_drive(&mut self, is_about_to_drive: bool) {
-        self.feed.about_to_drive(is_about_to_drive);
+    pub(crate) fn set_about_to_drive(&mut self, is_about_to_drive: bool) {
+        self.feed.set_about_to_drive(is_about_to_drive);
     }
 
     /// Notes that the text output has reported that this process drives. JSON output still contains every change of the driver.
@@ -397,7 +397,7 @@ impl Foreground<'_> {
     }
 
     /// Reports one sentence on `topic`.
-    pub(crate) fn say(&mut self, topic: Topic, text: String) -> Result<(), CliError> {
+    pub(crate) fn say(&mut self, topic: ChangeTopic, text: String) -> Result<(), CliError> {
         let shown_at = self.open.as_ref().map(|rollout| rollout.snapshot().at);
         self.print(&FeedEntry { at: self.present(shown_at), topic, text })
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::args::{How, PrewarmArgs, by_container};
-use super::change_feed::Topic;
+use super::change_feed::ChangeTopic;
 use super::error::{CliError, CliErrorKind, Exit};
 use super::foreground::{self, Foreground, Task, TaskArgs};
 use super::one_shot::{self, Consent, SEEN_WITHIN};
@@ -99,7 +99,7 @@ impl Task for PrewarmTask<'_> {
         foreground.settle_shown(&rollout, Command::Prewarm(command.clone())).await?;
         if matches!(rollout.snapshot().driver, DriverView::Unconfirmed { .. }) {
             let next = "whether the driver is alive is not known yet: if not, this process becomes the driver once its lease has run out";
-            foreground.say(Topic::Advice, next.to_owned())?;
+            foreground.say(ChangeTopic::Advice, next.to_owned())?;
         }
         follow(foreground, &rollout, &command, carries_on).await
     }
@@ -206,7 +206,7 @@ fn leave_it(
         "{next}; this command does not drive, as that would carry on the rollout, where {nodes} in line; {drive} does both, \
          after {pause} the same command only {only}"
     );
-    foreground.say(Topic::Advice, text)?;
+    foreground.say(ChangeTopic::Advice, text)?;
     Ok(Exit::Incomplete)
 }
 
@@ -242,14 +242,14 @@ async fn follow(
                 let text = format!(
                     "cancelled; the rollout's own pre-warming goes on, because it requires these images before an update: {off} ends that"
                 );
-                foreground.say(Topic::Advice, text)?;
+                foreground.say(ChangeTopic::Advice, text)?;
                 return Ok(Exit::Incomplete);
             }
             PrewarmEnd::Over(end) => {
                 let Ok(Exit::Halted) = end else { return end };
                 let failures = failures(foreground.place(), &snapshot);
                 if let Some(failures) = &failures {
-                    foreground.say(Topic::Advice, failures.clone())?;
+                    foreground.say(ChangeTopic::Advice, failures.clone())?;
                 }
                 return Err(failures.into_iter().fold(not_arrived_everywhere(&snapshot), CliError::hinted));
             }
@@ -296,7 +296,7 @@ async fn take_the_lease(foreground: &mut Foreground<'_>, rollout: &Rollout) -> R
     match foreground.telling(rollout, rollout.command(drive)).await? {
         // Another process was faster.
         Err(CommandError::Refused(Refusal::DrivenBy { .. })) => Ok(()),
-        Ok(settled) => foreground.say(Topic::Command, settled),
+        Ok(settled) => foreground.say(ChangeTopic::Command, settled),
         Err(error) => Err(error.into()),
     }
 }

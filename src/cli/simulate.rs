@@ -55,7 +55,7 @@ pub(crate) async fn run(args: SimulateArgs, output: &mut Output) -> Result<Exit,
         return compare::run(scenario, args.seed, output).await;
     }
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000_000));
-    if args.is_about_one() {
+    if args.plays_one_case() {
         return one(&args, seed, output).await;
     }
     let runs = args.runs;

@@ -43,7 +43,7 @@ struct ReviewStatus {
 pub(super) async fn watch(http: Http, workload: SharedWorkload, namespace: Str, name: Str, out: mpsc::Sender<Event>) {
     loop {
         let permissions = Right::ALL.map(|right| {
-            let attributes = attributes(right, &*workload, &namespace, &name);
+            let attributes = resource_attributes(right, &*workload, &namespace, &name);
             let http = &http;
             async move { (right, ask(http, attributes).await) }
         });
@@ -60,7 +60,7 @@ pub(super) async fn watch(http: Http, workload: SharedWorkload, namespace: Str, 
 }
 
 /// The `resourceAttributes` of the review for a right.
-fn attributes(right: Right, workload: &dyn Workload, namespace: &str, name: &str) -> Value {
+fn resource_attributes(right: Right, workload: &dyn Workload, namespace: &str, name: &str) -> Value {
     let (verb, group, resource, object) = match right {
         Right::PatchDaemonSet => ("patch", workload.group(), workload.plural(), Some(name.to_owned())),
         Right::DeletePods => ("delete", "", "pods", None),
@@ -130,7 +130,7 @@ mod tests {
         let reads = Watched::ALL.into_iter().flat_map(|watched| ["get", "list", "watch"].map(|verb| (watched, verb)));
         let reads = reads.map(|(watched, verb)| (resource_of(watched).to_owned(), verb.to_owned()));
         let asked = Right::ALL.into_iter().map(|right| {
-            let asked = attributes(right, &Native, "edge", "agent");
+            let asked = resource_attributes(right, &Native, "edge", "agent");
             let of = |field: &str| asked[field].as_str().unwrap().to_owned();
             (resource(&of("group"), &of("resource")), of("verb"))
         });

@@ -249,7 +249,7 @@ impl KnownFleet {
             }
             state => state,
         };
-        let last = lease.filter(|_| report.is_none()).and_then(|lease| lease.last_report(now));
+        let last = lease.filter(|_| report.is_none()).and_then(|lease| lease.report_of_absent_driver(now));
         let last_failing = last.filter(|report| report.revision.is_some() && of_target(report)).cloned();
         let last_failing = last_failing.and_then(|report| LastFailing::new(report, now));
         let unavailable = daemonset.counters.desired.saturating_sub(daemonset.counters.available);

@@ -1,5 +1,6 @@
 //! The calls by which the engine is used: it takes in facts and commands, and returns the writes to send and the snapshot to show.
 
+use super::assess::images_on_nodes::images_of_revision;
 use super::lease::lock::{Lock, Want};
 use super::machine::Engine;
 use super::model::Str;
@@ -7,7 +8,7 @@ use super::model::command::{Command, CommandId, Preview, Refusal, Takeover};
 use super::model::config::{Role, Timing};
 use super::model::effect::{Effect, EffectId};
 use super::model::event::{Event, WatchHealth, Watched};
-use super::model::facts::LeaseFact;
+use super::model::facts::{LeaseFact, RevisionFact};
 use super::model::images_on_nodes::ImagesOnNodes;
 use super::model::notice::Notice;
 use super::model::record::Progress;
@@ -68,7 +69,7 @@ impl Engine {
             Event::PodGone(uid, version) => {
                 self.view.observe(Event::PodGone(uid.clone(), version), now);
                 // An unanswered deletion still counts: the pod may only have lost its label, come back, and be deleted then.
-                if !self.view.has_pod(&uid) && !self.is_unanswered(&uid) {
+                if !self.view.has_pod(&uid) && !self.deletions.is_unanswered(&uid) {
                     self.deletions.forget(&uid);
                 }
             }
@@ -224,7 +225,10 @@ impl Engine {
     /// The nodes that have the images of each revision, by the revision's hash.
     pub fn images_on_nodes(&mut self, now: Timestamp) -> Vec<(Str, ImagesOnNodes)> {
         self.refresh(now);
-        self.images_of_revisions()
+        let images = |revision: &RevisionFact| {
+            (revision.hash.clone(), images_of_revision(&self.view, &self.assessment, revision))
+        };
+        self.view.own_revisions().map(images).collect()
     }
 
     /// Says what a command would do, without carrying it out.

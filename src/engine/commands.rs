@@ -6,6 +6,7 @@ mod api_calls;
 mod check;
 mod driving;
 mod ends;
+mod lost_record;
 pub(super) mod placement;
 mod preview;
 mod prewarm;
@@ -18,6 +19,7 @@ mod seen;
 mod surge;
 mod tuning;
 mod undo;
+mod unreadable_record;
 mod unready;
 mod warnings;
 

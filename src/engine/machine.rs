@@ -8,7 +8,6 @@ pub(super) mod halting;
 mod health;
 mod holds;
 pub(super) mod idle;
-mod images_on_nodes;
 mod injected;
 mod intent;
 pub(crate) mod lost_record;
@@ -26,7 +25,7 @@ pub(super) mod suspects;
 mod taken_away;
 mod unreadable_record;
 mod unrecorded;
-pub(super) mod unsent;
+mod unsent;
 
 use std::borrow::Cow;
 
@@ -44,13 +43,14 @@ use super::lease::lock::Lock;
 use super::model::budget::BudgetView;
 use super::model::command::CommandId;
 use super::model::config::Config;
-use super::model::facts::{DaemonSetFact, StrategyKind};
+use super::model::facts::StrategyKind;
 use super::model::notice::Notice;
 use super::model::pod_wait::Blocker;
-use super::model::record::{ORIGINAL_STRATEGY, Progress};
+use super::model::record::Progress;
 use super::model::site::SiteLabel;
 use super::model::time::Timestamp;
 use super::model::{Str, person_of};
+use super::rules::saved_strategy::has_saved_strategy;
 use super::view::View;
 use super::writes::daemonset::DaemonSetWrites;
 use super::writes::deletions::Deletions;
@@ -148,24 +148,15 @@ impl Engine {
 
     /// Whether rolldeck has taken over: `OnDelete`, with the original strategy saved.
     pub(crate) fn is_adopted(&self) -> bool {
-        self.view.daemonset.as_ref().is_some_and(|daemonset| {
-            daemonset.strategy.kind == StrategyKind::OnDelete && daemonset.annotations.get(ORIGINAL_STRATEGY).is_some()
-        })
+        self.view
+            .daemonset
+            .as_ref()
+            .is_some_and(|daemonset| daemonset.strategy.kind == StrategyKind::OnDelete && has_saved_strategy(daemonset))
     }
 
     /// Whether the controller has observed the present generation of the spec.
     pub(crate) fn is_observed(&self) -> bool {
         self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.observed_generation >= daemonset.generation)
-    }
-
-    /// Whether an original strategy is saved, even if it was by a rollout whose record is gone.
-    pub(crate) fn has_saved_strategy(daemonset: &DaemonSetFact) -> bool {
-        daemonset.annotations.get(ORIGINAL_STRATEGY).is_some()
-    }
-
-    /// The strategy that a release would restore, as it was saved.
-    pub(crate) fn original_strategy(daemonset: &DaemonSetFact) -> Option<serde_json::Value> {
-        serde_json::from_str(daemonset.annotations.get(ORIGINAL_STRATEGY)?).ok()
     }
 
     pub(crate) fn name(&self, row: &Row) -> Str {

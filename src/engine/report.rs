@@ -17,6 +17,7 @@ mod sending;
 pub mod snapshot;
 pub mod story;
 pub mod trouble;
+mod unsent;
 mod update_times;
 pub(super) mod waits;
 mod watches;
@@ -44,6 +45,7 @@ use super::model::quantity::Rounding;
 use super::model::record::Intent;
 use super::model::time::Timestamp;
 use super::rules::holds::HoldToldBy;
+use super::rules::saved_strategy::saved_json;
 
 impl Engine {
     /// The snapshot; nodes that are the same in `last` are shared with it.
@@ -75,7 +77,7 @@ impl Engine {
             strategy: self.strategy(),
             surge: self.surge(),
             adopted: self.is_adopted(),
-            original_strategy: daemonset.and_then(Self::original_strategy).map(|saved| strategy_words(&saved).into()),
+            original_strategy: daemonset.and_then(saved_json).map(|saved| strategy_words(&saved).into()),
             gitops_owners: self.view.gitops_owners.clone(),
             counters: daemonset.map(|daemonset| daemonset.counters).unwrap_or_default(),
             driver: self.driver_view(now),

@@ -3,7 +3,7 @@
 //! Within one kind a later fact replaces an earlier one. A fact with an older resource version than the known one is ignored,
 //! and a pod that is gone stays gone until a newer fact shows it: a stale list or a late event must not bring back an old state.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use pull_policy::AdmittedPolicy;
@@ -15,11 +15,14 @@ use super::model::Str;
 use super::model::event::{Event, Permission, Right, WatchHealth, Watched};
 use super::model::facts::{DaemonSetFact, ListedImage, NodeFact, RevisionFact};
 use super::model::gitops_owner::GitOpsOwner;
-use super::model::image::normalized;
+use super::model::image::{ImageRef, normalized};
 use super::model::name_index::NameIndex;
 use super::model::node::NodeIx;
 use super::model::presence::Presence;
+use super::model::record::Change;
+use super::model::rollout_event::ImageChanged;
 use super::model::site::SiteLabel;
+use super::model::template::{NoTemplate, Template};
 use super::model::time::Timestamp;
 use super::model::version::{is_behind, is_older};
 use super::rules::eligibility::{Eligibility, eligibility};
@@ -282,6 +285,46 @@ impl View {
         self.own_revisions().filter(|revision| &*revision.hash == hash).max_by_key(|revision| revision.number)
     }
 
+    /// The DaemonSet's template after a change.
+    ///
+    /// # Errors
+    /// Says why there is none: the DaemonSet, a container or the revision is not there.
+    pub(crate) fn template_with(&self, change: &Change) -> Result<Template, NoTemplate> {
+        match change {
+            Change::Images(images) => self.template_with_images(images),
+            Change::Revision(hash) => self.template_of_revision(hash),
+        }
+    }
+
+    /// The DaemonSet's template with other images, by container.
+    ///
+    /// # Errors
+    /// Says why there is none: the DaemonSet or a container is not there.
+    pub(crate) fn template_with_images(&self, images: &BTreeMap<String, ImageRef>) -> Result<Template, NoTemplate> {
+        let daemonset = self.daemonset.as_ref().ok_or(NoTemplate::DaemonSetUnknown)?;
+        let pairs = images.iter().map(|(name, image)| (name.as_str(), image.as_str()));
+        daemonset.template.with_images(pairs).map_err(NoTemplate::Container)
+    }
+
+    /// The template of the DaemonSet's revision with this hash.
+    ///
+    /// # Errors
+    /// Says why there is none: the DaemonSet or the revision is not there.
+    pub(crate) fn template_of_revision(&self, hash: &Str) -> Result<Template, NoTemplate> {
+        self.daemonset.as_ref().ok_or(NoTemplate::DaemonSetUnknown)?;
+        let revision = self.revision(hash).ok_or_else(|| NoTemplate::RevisionGone(hash.clone()))?;
+        Ok(revision.template.clone())
+    }
+
+    /// The images that differ between two revisions, by container ([`ImageChanged::between`]). A revision that is not known counts as one without images.
+    pub(crate) fn images_changed(&self, from: Option<&Str>, to: Option<&Str>) -> Vec<ImageChanged> {
+        let images = |hash: Option<&Str>| {
+            let revision = hash.and_then(|hash| self.revision(hash));
+            revision.map(|revision| revision.template.needed_images()).unwrap_or_default()
+        };
+        ImageChanged::between(images(from), images(to))
+    }
+
     /// The DaemonSet's revisions, in no particular order.
     pub(crate) fn own_revisions(&self) -> impl Iterator<Item = &RevisionFact> {
         let owner = self.daemonset.as_ref().map(|daemonset| &daemonset.uid);
@@ -446,7 +489,7 @@ impl View {
         let eligibility = self.daemonset.as_ref().map(|daemonset| judge(Some(&fact), daemonset)).unwrap_or_default();
         let images_confirmed = confirms(Some(&fact), &self.confirmed_for);
         self.pulls.note_sizes(&fact.images);
-        let observed = self.observed_now(Watched::Nodes, now);
+        let observed = self.observation_kind(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
         entry.version = fact.version;
         let site = site_of(&fact.labels, &self.site_label);
@@ -463,7 +506,7 @@ impl View {
 
     fn forget_node(&mut self, ix: NodeIx, now: Timestamp) {
         self.touch(Some(ix));
-        let observed = self.observed_now(Watched::Nodes, now);
+        let observed = self.observation_kind(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
         entry.readiness.node_is_gone(observed);
         self.pulls.forget_node(&entry.name);

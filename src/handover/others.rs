@@ -78,7 +78,7 @@ pub(super) fn between_changes(told: &[StoryLine]) -> Vec<StoryLine> {
 }
 
 /// Changes at unknown times, one sentence each.
-pub(super) fn at_unknown_times(snapshot: &Snapshot, told: &[StoryLine]) -> Vec<String> {
+pub(super) fn undated_changes(snapshot: &Snapshot, told: &[StoryLine]) -> Vec<String> {
     let mut notes = Vec::new();
     let renumbered = snapshot.all_earlier_numbers();
     for revision in snapshot.revisions.iter() {

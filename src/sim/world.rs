@@ -49,7 +49,7 @@ use kubelet::{AssignedPod, Kubelets};
 use object::{Condition, Object, conditions};
 use scenario::{Fault, FleetFault, NodeSetup, Scenario};
 use store::{ChangeKind, DeleteOptions, Deleted, Store, StoreChange};
-use write::{Part, WriteOptions};
+use write::{WriteOptions, WrittenPart};
 
 /// A simulated cluster.
 #[derive(Debug)]
@@ -167,7 +167,7 @@ impl World {
     ///
     /// # Errors
     /// As [`Store::update`].
-    pub fn update(&mut self, object: Object, part: Part, by: WriteOptions<'_>) -> Result<Arc<Object>, ApiError> {
+    pub fn update(&mut self, object: Object, part: WrittenPart, by: WriteOptions<'_>) -> Result<Arc<Object>, ApiError> {
         let updated = self.store.update(object, part, self.now, by)?;
         self.settle();
         Ok(updated)
@@ -180,7 +180,7 @@ impl World {
     pub fn modify(
         &mut self,
         at: (Kind, &str, &str),
-        part: Part,
+        part: WrittenPart,
         by: WriteOptions<'_>,
         edit: impl FnOnce(&mut Object),
     ) -> Result<Arc<Object>, ApiError> {

@@ -68,14 +68,14 @@ pub(crate) struct SiteCounts {
 
 /// The room for the cells of the map, in cells and lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct MapRoom {
+pub(crate) struct MapArea {
     pub(crate) width: usize,
     pub(crate) height: usize,
     /// The height that is left in this terminal however many lines stand above the map; at most `height`.
     pub(crate) steady_height: usize,
 }
 
-impl MapRoom {
+impl MapArea {
     /// A room whose height does not change while the terminal keeps its size.
     pub(crate) fn of(width: u16, height: u16) -> Self {
         let height = usize::from(height);
@@ -173,7 +173,7 @@ impl NodeMap {
     }
 
     /// The places of the cells in this room. They stay as they are while lines come and go above the map, except where the map needs every line of it.
-    pub(crate) fn layout(&self, room: MapRoom) -> MapLayout {
+    pub(crate) fn layout(&self, room: MapArea) -> MapLayout {
         let sizes: Vec<usize> = self.sites.iter().map(|site| site.nodes.len()).collect();
         let longest = self.sites.iter().map(|site| super::words::width(&site.name)).max().unwrap_or(0);
         let steady = MapLayout::of(&sizes, longest, room.width, room.steady_height);
@@ -184,7 +184,7 @@ impl NodeMap {
     }
 
     /// Scrolls so that the cell of this node is visible in this room.
-    pub(crate) fn scroll_to(&mut self, name: Option<&str>, room: MapRoom) {
+    pub(crate) fn scroll_to(&mut self, name: Option<&str>, room: MapArea) {
         let (layout, height) = (self.layout(room), room.height);
         let place = name.and_then(|name| self.place_of(name));
         let row = place.and_then(|(site, place)| Some(layout.blocks.get(site)?.position(place / layout.per_cell).1));

@@ -49,7 +49,7 @@ pub(crate) use self::node_page::{log_layout, node_lines};
 use super::model::{
     COARSE_MILLIS, ClockReading, FINE_MILLIS, Model, Overlay, Page, RolloutPage, RolloutScreen, ShownSnapshot, Uptime,
 };
-use super::node_map::MapRoom;
+use super::node_map::MapArea;
 use super::terminal;
 use super::theme::{Glyph, Glyphs, ThemeRole};
 use super::words::{CELL_BYTES, fit, is_wider, width};
@@ -215,7 +215,7 @@ impl ScreenParts {
 pub(crate) struct Measures {
     /// The number of visible rows of the list.
     pub(crate) list_height: usize,
-    pub(crate) map: MapRoom,
+    pub(crate) map: MapArea,
 }
 
 impl Measures {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{CROWD, Telling, Topic};
+use super::{CROWD, ChangeTopic, Telling};
 use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::prewarm::{Prewarm, PrewarmState, PrewarmView, PrewarmWait};
@@ -26,7 +26,7 @@ impl Telling<'_> {
         if let Some(prewarm) = is.filter(|is| was.map(refused).unwrap_or_default() != refused(is))
             && let Some(refused) = self.snapshot.prewarm_refused()
         {
-            self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {refused}"));
+            self.say(ChangeTopic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {refused}"));
         }
         let stuck = |prewarm: Option<&PrewarmView>| -> Vec<Advice> {
             prewarm.into_iter().flat_map(PrewarmView::stuck_in_words).collect()
@@ -34,7 +34,7 @@ impl Telling<'_> {
         let known = stuck(was);
         if let Some(prewarm) = is {
             for words in prewarm.stuck_in_words().filter(|words| !known.contains(words)) {
-                self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {words}"));
+                self.say(ChangeTopic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {words}"));
             }
         }
         // The absence of a driver is reported for the rollout as a whole.
@@ -42,15 +42,15 @@ impl Telling<'_> {
         if let Some((prewarm, waits)) = is.filter(|_| !nobody).zip(self.snapshot.prewarming_waits())
             && last.and_then(Snapshot::prewarming_waits).as_ref() != Some(&waits)
         {
-            self.say(Topic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {waits}"));
+            self.say(ChangeTopic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {waits}"));
         }
         match (was, is) {
             (Some(was), None) => {
                 let over = how_it_ended(was, last.map(|last| last.at), self.snapshot);
-                self.say(Topic::Prewarm(None), over);
+                self.say(ChangeTopic::Prewarm(None), over);
             }
             (_, Some(is)) if was.map(summary) != Some(summary(is)) => {
-                self.say(Topic::Prewarm(Some(Box::new(is.clone()))), is.to_string());
+                self.say(ChangeTopic::Prewarm(Some(Box::new(is.clone()))), is.to_string());
             }
             _ => {}
         }
@@ -71,7 +71,7 @@ impl Telling<'_> {
             let Some(state) = group[0].prewarm.as_deref() else { continue };
             let words = PrewarmWords { state, at: self.snapshot.at };
             if group.len() > CROWD {
-                self.say(Topic::Nodes, format!("{} nodes: pre-warming {words}", group.len()));
+                self.say(ChangeTopic::Nodes, format!("{} nodes: pre-warming {words}", group.len()));
                 continue;
             }
             for node in group {
@@ -81,7 +81,7 @@ impl Telling<'_> {
                 };
                 let message = message.map(|message| format!(" ({message})")).unwrap_or_default();
                 let text = format!("{}: pre-warming {words}{message}", node.name);
-                self.say(Topic::PrewarmNode(Box::new(NodeView::clone(node))), text);
+                self.say(ChangeTopic::PrewarmNode(Box::new(NodeView::clone(node))), text);
             }
         }
     }

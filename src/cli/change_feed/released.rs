@@ -1,6 +1,6 @@
 //! A release that leaves another update strategy, or another limit, than somebody has set meanwhile.
 
-use super::{Telling, Topic};
+use super::{ChangeTopic, Telling};
 use crate::engine::model::released_strategy::ReleasedStrategy;
 use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
 use crate::engine::report::snapshot::Snapshot;
@@ -16,6 +16,6 @@ impl Telling<'_> {
         };
         let news: Vec<String> =
             self.snapshot.timeline.iter().filter(news).map(|event| event.kind.to_string()).collect();
-        news.into_iter().for_each(|text| self.say(Topic::Alarm, text));
+        news.into_iter().for_each(|text| self.say(ChangeTopic::Alarm, text));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::{Telling, Topic};
+use super::{ChangeTopic, Telling};
 use crate::engine::model::Str;
 use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
 use crate::engine::model::time::Timestamp;
@@ -56,6 +56,6 @@ fn sentence(event: &RolloutEvent) -> Option<String> {
 
 impl Telling<'_> {
     pub(super) fn reported(&mut self, news: Vec<String>) {
-        news.into_iter().for_each(|text| self.say(Topic::Command, text));
+        news.into_iter().for_each(|text| self.say(ChangeTopic::Command, text));
     }
 }

@@ -1,6 +1,6 @@
 //! Pods that somebody else deletes during a rollout, as the timeline reports them.
 
-use super::{Telling, Topic};
+use super::{ChangeTopic, Telling};
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::report::snapshot::Snapshot;
 
@@ -9,6 +9,6 @@ impl Telling<'_> {
     pub(super) fn taken_away(&mut self, last: &Snapshot) {
         let news = |event: &&RolloutEvent| event.is_taken_away() && !last.timeline.contains(event);
         let news: Vec<String> = self.snapshot.timeline.iter().filter(news).map(ToString::to_string).collect();
-        news.into_iter().for_each(|text| self.say(Topic::Alarm, text));
+        news.into_iter().for_each(|text| self.say(ChangeTopic::Alarm, text));
     }
 }

@@ -1,6 +1,6 @@
 //! The target revision, and the changes of nodes that follow from a new target alone.
 
-use super::{Telling, Topic};
+use super::{ChangeTopic, Telling};
 use crate::engine::model::node::NodeState;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 
@@ -14,7 +14,7 @@ impl Telling<'_> {
                 format!("{namespace}/{name}: the template changed; its controller has not made a revision of it yet")
             }
         };
-        self.say(Topic::Target, text);
+        self.say(ChangeTopic::Target, text);
     }
 }
 

@@ -49,14 +49,14 @@ impl ObservedLease {
     }
 
     /// The last report of failing nodes, if it is not known that a driver lives who sees them now.
-    pub(super) fn last_report(&self, now: Timestamp) -> Option<&FailingNodes> {
+    pub(super) fn report_of_absent_driver(&self, now: Timestamp) -> Option<&FailingNodes> {
         let is_driven = self.driver(now).is_some() && self.silent_since(now).is_none();
         self.fact.failing.as_ref().filter(|_| !is_driven)
     }
 
     /// When the age of the last report changes in words.
     pub(super) fn last_report_changes_at(&self, now: Timestamp) -> Option<Timestamp> {
-        let report = self.last_report(now).filter(|report| report.nodes > 0)?;
+        let report = self.report_of_absent_driver(now).filter(|report| report.nodes > 0)?;
         Some(LastFailing::next_change(report.at?, now))
     }
 

@@ -23,7 +23,7 @@ use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{CHANGE, ChangeOutcome, Intent, OURSELVES, Paused};
 use crate::engine::model::rollout_event::{RolloutEventKind, TemplateResponse, Visibility};
-use crate::engine::model::template::Template;
+use crate::engine::model::template::{NoTemplate, Template};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::{InForce, annotated};
 use crate::engine::writes::daemonset::PatchPurpose;
@@ -71,7 +71,7 @@ impl Engine {
     }
 
     fn follow_change(&mut self, intent: &Intent, request: ChangeRequest, current: Str, now: Timestamp) {
-        let wanted = self.template_wanted(&request.change);
+        let wanted = self.view.template_with(&request.change);
         let has = |wanted: &Template| self.view.daemonset.as_ref().is_some_and(|it| it.template == *wanted);
         let in_force = self.in_force(&request);
         if in_force == InForce::Ours || wanted.as_ref().is_ok_and(has) {
@@ -90,7 +90,7 @@ impl Engine {
         } else if let Err(why) = wanted {
             // While the watch of revisions is not live, the revision may exist without having been seen.
             if !self.daemonset.is_patching() && self.health(Watched::Revisions) == WatchHealth::Live {
-                self.refuse_change(request, &why, "`history` lists what there is to go back to", now);
+                self.refuse_change(request, &refusal_words(why), "`history` lists what there is to go back to", now);
             }
         }
     }
@@ -188,6 +188,15 @@ pub(crate) fn remedy(error: &EffectError) -> &'static str {
 /// A pause because somebody else changed the template. `template` is the hash of the revision that they made of it.
 fn paused_for_template(template: &Str, why: String, now: Timestamp) -> Paused {
     Paused { template: Some(template.clone()), ..Paused::new(OURSELVES.into(), now, Some(why.into())) }
+}
+
+/// Why a change of the template is refused, in words.
+fn refusal_words(why: NoTemplate) -> String {
+    match why {
+        NoTemplate::DaemonSetUnknown => "the DaemonSet is gone".to_owned(),
+        NoTemplate::RevisionGone(hash) => format!("revision {hash} is not in the history any more"),
+        NoTemplate::Container(why) => why,
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::{ORIGINAL_STRATEGY, Progress};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::change_annotation;
+use crate::engine::rules::saved_strategy::saved_json;
 use crate::engine::writes::daemonset::PatchPurpose;
 
 impl Engine {
@@ -48,7 +49,7 @@ impl Engine {
             if !stands || self.release_must_wait(by) {
                 return None;
             }
-            let Some(saved) = Self::original_strategy(daemonset) else { return self.tidying() };
+            let Some(saved) = saved_json(daemonset) else { return self.tidying() };
             // If somebody has set a rolling strategy meanwhile, theirs stays.
             let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
             let original = if rolling { daemonset.strategy.raw.clone() } else { saved };
@@ -68,7 +69,7 @@ impl Engine {
         if !stands || !self.is_observed() || !self.is_to_be_sent(&request) {
             return None;
         }
-        let wanted = self.template_wanted(&request.change).ok()?;
+        let wanted = self.view.template_with(&request.change).ok()?;
         let differs = wanted != daemonset.template;
         let change = request.id.as_ref().map(|id| change_annotation(id, daemonset.generation + 1).into());
         let patch = || DaemonSetPatch::Template { template: wanted.json().clone(), change };

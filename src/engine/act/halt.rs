@@ -82,7 +82,7 @@ impl Engine {
             |wanted: &Template| self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.template == *wanted);
         let current = self.view.current.as_ref();
         match &intent.change {
-            Some(change) if self.template_wanted(change).is_ok_and(|wanted| has(&wanted)) => current,
+            Some(change) if self.view.template_with(change).is_ok_and(|wanted| has(&wanted)) => current,
             Some(_) => intent.target.as_ref(),
             None => intent.target.as_ref().or(current),
         }

@@ -18,7 +18,7 @@ use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::settings::{Budgets, Limit, NodeOrder, Pace};
 use crate::engine::model::suspect::SiteOutage;
 use crate::engine::rules::holds::HoldKind;
-use crate::engine::rules::own_budget::own_max_unavailable;
+use crate::engine::rules::saved_strategy::own_max_unavailable;
 use crate::engine::rules::surge::lacks_budget;
 use crate::engine::view::View;
 

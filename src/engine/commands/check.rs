@@ -1,12 +1,13 @@
 //! Conditions of every command before it is resolved: facts to judge by, and the rights for its writes.
 
 use crate::engine::machine::Engine;
+use crate::engine::model::Str;
 use crate::engine::model::command::{Command, PrewarmCommand, Refusal};
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::settings::Tuning;
-use crate::engine::model::time::Timestamp;
+use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::commands::Writes;
 
 impl Engine {
@@ -48,6 +49,28 @@ impl Engine {
         }
     }
 
+    /// Why a command cannot be judged: which watch is out of date or missing, since when, and what to try.
+    fn too_stale_to_judge(&self, now: Timestamp) -> Option<Str> {
+        Watched::NEEDED.into_iter().find_map(|watched| {
+            let ago = |since: Timestamp| ShortDuration(now.since(since));
+            let words = match self.health(watched) {
+                WatchHealth::Live => return None,
+                WatchHealth::Loading => format!("{watched} still loading; try again in a moment"),
+                WatchHealth::Down { since, why } => format!(
+                    "{watched} not seen for {} ({why}); it is tried again by itself: check the way to the API server",
+                    ago(since)
+                ),
+                WatchHealth::Lagging { since, why } => format!(
+                    "{watched} as of {} ago ({why}); wait until it has caught up, or check the way to the API server",
+                    ago(since)
+                ),
+                WatchHealth::Forbidden { .. } if !is_needed_to_judge(watched) => return None,
+                WatchHealth::Forbidden { why } => format!("{watched} forbidden: {why}; ask for `list` and `watch`"),
+            };
+            Some(format!("{words}. Pausing works all the same").into())
+        })
+    }
+
     pub(super) fn check_rights(&self, command: &Command) -> Result<(), Refusal> {
         let lease = if self.lock.resource_version().is_some() { Right::UpdateLease } else { Right::CreateLease };
         let brakes = matches!(command.inner(), Command::Pause { .. }) && self.pause_brakes();
@@ -76,5 +99,14 @@ impl Engine {
         after.tune(tuning);
         let min_ready_secs = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
         tuning.check(&after.settings(), min_ready_secs).map_err(Refusal::Invalid)
+    }
+}
+
+/// Whether commands cannot be judged without permission to watch this. Without permission for nodes nothing is replaced, but a command can be
+/// recorded.
+fn is_needed_to_judge(watched: Watched) -> bool {
+    match watched {
+        Watched::DaemonSet | Watched::Revisions | Watched::Pods | Watched::Lease => true,
+        Watched::Nodes | Watched::Events | Watched::WarmPods => false,
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::allowance::{PreviewWords, UNTIL_RESUMED, counted_are};
+use crate::engine::assess::images_on_nodes::images_of_revision;
 use crate::engine::assess::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold};
 use crate::engine::assess::rows::Assessment;
 use crate::engine::lease::edit::Edit;
@@ -84,7 +85,8 @@ impl Engine {
                 effects.splice(at..1, [later]);
             }
             effects.extend(self.unproven_back_in_words(&intent, &nodes));
-            effects.extend(self.images_of(hash).map(|images| format!("{images}.")));
+            let images = |revision: &RevisionFact| images_of_revision(&self.view, &self.assessment, revision);
+            effects.extend(self.view.revision(hash).map(|revision| format!("{}.", images(revision))));
         }
         effects.extend(self.ends_in_words(command, &intent));
         effects.extend(self.warm_pods_that_go(&resolved.edits, &limits));
@@ -235,13 +237,13 @@ impl Engine {
     /// Whether the template is already the one that this edit asks for.
     pub(super) fn leaves_the_template(&self, edit: &Edit) -> bool {
         let Edit::Change { change, .. } = edit else { return false };
-        let wanted = self.template_wanted(change).ok();
+        let wanted = self.view.template_with(change).ok();
         wanted.is_some() && self.view.daemonset.as_ref().map(|daemonset| &daemonset.template) == wanted.as_ref()
     }
 
     /// The fields that a change would change in the present template.
     fn template_changes(&self, change: &Change) -> Vec<FieldChange> {
-        match (&self.view.daemonset, self.template_wanted(change)) {
+        match (&self.view.daemonset, self.view.template_with(change)) {
             (Some(daemonset), Ok(wanted)) => diff::changes(&daemonset.template, &wanted),
             _ => Vec::new(),
         }

@@ -12,11 +12,12 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::By;
 use crate::engine::model::released_strategy::{ChangedLimit, ReleasedStrategy};
 use crate::engine::model::time::{Timestamp, UtcTime};
+use crate::engine::rules::saved_strategy::has_saved_strategy;
 use crate::engine::writes::pending::Needs;
 
 impl Engine {
     pub(super) fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
-        let saved = self.view.daemonset.as_ref().is_some_and(Self::has_saved_strategy);
+        let saved = self.view.daemonset.as_ref().is_some_and(has_saved_strategy);
         if self.release_only_drops_a_record() {
             let says = match self.lock.has_unreadable_record() {
                 true => "the record that could not be read is dropped".to_owned(),
@@ -60,7 +61,7 @@ impl Engine {
     /// Whether all that a release does is to drop a record that cannot be read, or that of an earlier DaemonSet of the same name: this one is not
     /// adopted, so that it has no other update strategy to restore.
     pub(super) fn release_only_drops_a_record(&self) -> bool {
-        let saved = self.view.daemonset.as_ref().is_some_and(Self::has_saved_strategy);
+        let saved = self.view.daemonset.as_ref().is_some_and(has_saved_strategy);
         let drops = self.lock.foreign_record().is_some() || self.lock.has_unreadable_record();
         !saved && !self.is_recorded() && drops
     }

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 use super::allowance::counted_are;
 use super::resolved::Resolved;
+use crate::engine::assess::images_on_nodes::{has_images_somewhere, images_of_revision};
 use crate::engine::assess::plan::Limits;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
@@ -125,7 +126,7 @@ impl Engine {
             return Err(NoRollBack::RolledBackFrom { number: newest.number });
         }
         let halted = self.halted_revisions();
-        let has_run = |revision: &&&RevisionFact| self.has_images_somewhere(revision);
+        let has_run = |revision: &&&RevisionFact| has_images_somewhere(&self.view, &self.assessment, revision);
         let halted = |revision: &&&RevisionFact| halted.contains_key(&revision.hash);
         let well = || others.iter().filter(|revision| !halted(revision));
         let usual = well().find(has_run).or_else(|| well().next());
@@ -202,7 +203,10 @@ impl Engine {
     pub(super) fn never_ran(&self, command: &Command, intent: &Intent) -> Option<String> {
         let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) else { return None };
         let revision = self.view.revision(hash).filter(|revision| !self.view.pulls_any_again(&revision.template))?;
-        let images = self.images_of(hash).filter(|images| images.present == 0 && images.nodes > 0)?;
+        let images = images_of_revision(&self.view, &self.assessment, revision);
+        if images.present > 0 || images.nodes == 0 {
+            return None;
+        }
         let number = revision.number;
         Some(match images.absent == images.nodes {
             true => format!("No node has the images of revision {number}: it may never have run here."),
@@ -217,7 +221,7 @@ impl Engine {
         let revision = match (command, &intent.target, &intent.change) {
             (Command::Undo { .. }, Some(hash), _) => self.view.revision(hash)?,
             (Command::SetImage(_), _, Some(change)) => {
-                let wanted = self.template_wanted(change).ok()?;
+                let wanted = self.view.template_with(change).ok()?;
                 self.view.own_revisions().find(|revision| revision.template == wanted)?
             }
             (Command::Prewarm(PrewarmCommand::Start { source, .. }), ..) => {

@@ -86,6 +86,19 @@ impl Engine {
         ))
     }
 
+    /// The warning about a command that lets nodes go while the controller replaces pods by itself, which that command does not end.
+    pub(super) fn rolled_by_its_controller_anyway(&self, command: &Command) -> Option<String> {
+        let lets_go = matches!(command.inner(), Command::Step(_) | Command::Select(_));
+        let drifted = lets_go && self.recorded_intent().is_some_and(|intent| self.has_drifted(&intent));
+        let who = self.who_set_the_strategy().map(|by| format!(" by {by}")).unwrap_or_default();
+        drifted.then(|| {
+            format!(
+                "The update strategy was changed back{who}: its controller replaces pods by itself, whatever is let go here. `adopt` sets \
+                 OnDelete again."
+            )
+        })
+    }
+
     /// A warning about a label for sites that no node has, and the label that is probably meant: the limits of each site then hold for
     /// all nodes together.
     fn label_of_no_node(&self, command: &Command) -> Option<String> {
@@ -109,7 +122,7 @@ impl Engine {
     /// That pods for pre-warming are deleted, because the template that `edits` lead to needs other images than those that they brought.
     pub(super) fn warm_pods_that_go(&self, edits: &[Edit], limits: &Limits) -> Option<String> {
         let wanted = edits.iter().find_map(|edit| match edit {
-            Edit::Change { change, .. } => self.template_wanted(change).ok(),
+            Edit::Change { change, .. } => self.view.template_with(change).ok(),
             _ => None,
         })?;
         let job = self.warming.job.as_ref().filter(|job| job.request.cancelled.is_none())?;
@@ -172,7 +185,7 @@ impl Engine {
         let waiting = match (command, &intent.change) {
             // Every node is to get these images, once steps let it go.
             (Command::SetImage(_), Some(change)) if required => {
-                let images = self.template_wanted(change).ok()?.images();
+                let images = self.view.template_with(change).ok()?.images();
                 self.assessment.rows().filter(|row| row.in_fleet && of_others(&images, row.node)).count()
             }
             _ if !lets_go || !required || !self.is_ready_to_update(intent) => return None,

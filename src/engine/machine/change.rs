@@ -5,10 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::Engine;
 use super::placement::placing_field;
 use crate::engine::model::Str;
-use crate::engine::model::image::without_user;
 use crate::engine::model::record::{Change, Intent, Paused};
-use crate::engine::model::rollout_event::ImageChanged;
-use crate::engine::model::template::{Template, diff};
+use crate::engine::model::template::diff;
 use crate::engine::model::time::Timestamp;
 
 /// The greatest number of template fields that a sentence names.
@@ -23,33 +21,6 @@ impl Engine {
         let mut hash = DefaultHasher::new();
         (&self.config().identity, counter, now.millis()).hash(&mut hash);
         format!("{:016x}", hash.finish()).into()
-    }
-
-    /// The images that differ between two revisions, by container, as far as both revisions are known. Images that the second revision needs come
-    /// first, then the containers that it no longer has.
-    pub(crate) fn images_changed(&self, from: Option<&Str>, to: Option<&Str>) -> Vec<ImageChanged> {
-        let images = |hash: Option<&Str>| {
-            let revision = hash.and_then(|hash| self.view.revision(hash));
-            revision.map(|revision| revision.template.needed_images().to_vec()).unwrap_or_default()
-        };
-        let (before, after) = (images(from), images(to));
-        let was = |name: &Str| before.iter().find(|known| known.user == *name).map(|known| known.image.clone());
-        let mut changed: Vec<ImageChanged> = after
-            .iter()
-            .map(|needed| ImageChanged {
-                container: needed.user.clone(),
-                from: was(&needed.user).map(|image| without_user(&image).into()),
-                to: Some(without_user(&needed.image).into()),
-            })
-            .filter(|change| change.from != change.to)
-            .collect();
-        let gone = before.iter().filter(|known| !after.iter().any(|needed| needed.user == known.user));
-        changed.extend(gone.map(|known| ImageChanged {
-            container: known.user.clone(),
-            from: Some(without_user(&known.image).into()),
-            to: None,
-        }));
-        changed
     }
 
     /// Whether somebody else changed the template in the middle of the rollout: it differs from that of the recorded target, and nobody asked
@@ -86,7 +57,7 @@ impl Engine {
     /// are named with their values, and with the nodes that are no longer meant; other fields without: `: annotations[kubectl.kubernetes.io/restartedAt]`.
     /// Empty where the revision of the target is gone.
     pub(crate) fn template_of_others_in_words(&self, intent: &Intent) -> String {
-        let images = self.images_changed(intent.target.as_ref(), self.view.current.as_ref());
+        let images = self.view.images_changed(intent.target.as_ref(), self.view.current.as_ref());
         let came_from = self.progress.origin.is_some() && self.progress.origin == self.view.current;
         let mut words: Vec<String> = images.iter().map(ToString::to_string).collect();
         let (target, current) = (intent.target.as_ref(), self.view.current.as_ref());
@@ -121,21 +92,6 @@ impl Engine {
                 Some(revision) => format!("the roll back to revision {}", revision.number),
                 None => format!("the roll back to revision {hash}"),
             },
-        }
-    }
-
-    /// The template that a change asks for.
-    pub(crate) fn template_wanted(&self, change: &Change) -> Result<Template, String> {
-        let daemonset = self.view.daemonset.as_ref().ok_or("the DaemonSet is gone")?;
-        match change {
-            Change::Images(images) => {
-                daemonset.template.with_images(images.iter().map(|(name, image)| (name.as_str(), image.as_str())))
-            }
-            Change::Revision(hash) => self
-                .view
-                .revision(hash)
-                .map(|revision| revision.template.clone())
-                .ok_or_else(|| format!("revision {hash} is not in the history any more")),
         }
     }
 }

@@ -6,7 +6,7 @@
 use super::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
-use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::is_behind;
 use crate::engine::view::watch_states::Overdue;
 
@@ -93,37 +93,6 @@ impl Engine {
             WatchHealth::Lagging { why, .. } => Some(format!("the watch of {watched} lags: {why}").into()),
             WatchHealth::Forbidden { why } => Some(format!("{watched} are forbidden: {why}").into()),
         })
-    }
-
-    /// Why a command cannot be judged: which watch is out of date or missing, since when, and what to try.
-    pub(crate) fn too_stale_to_judge(&self, now: Timestamp) -> Option<Str> {
-        Watched::NEEDED.into_iter().find_map(|watched| {
-            let ago = |since: Timestamp| ShortDuration(now.since(since));
-            let words = match self.health(watched) {
-                WatchHealth::Live => return None,
-                WatchHealth::Loading => format!("{watched} still loading; try again in a moment"),
-                WatchHealth::Down { since, why } => format!(
-                    "{watched} not seen for {} ({why}); it is tried again by itself: check the way to the API server",
-                    ago(since)
-                ),
-                WatchHealth::Lagging { since, why } => format!(
-                    "{watched} as of {} ago ({why}); wait until it has caught up, or check the way to the API server",
-                    ago(since)
-                ),
-                WatchHealth::Forbidden { .. } if !is_needed_to_judge(watched) => return None,
-                WatchHealth::Forbidden { why } => format!("{watched} forbidden: {why}; ask for `list` and `watch`"),
-            };
-            Some(format!("{words}. Pausing works all the same").into())
-        })
-    }
-}
-
-/// Whether commands cannot be judged without permission to watch this. Without permission for nodes nothing is replaced, but a command can be
-/// recorded.
-fn is_needed_to_judge(watched: Watched) -> bool {
-    match watched {
-        Watched::DaemonSet | Watched::Revisions | Watched::Pods | Watched::Lease => true,
-        Watched::Nodes | Watched::Events | Watched::WarmPods => false,
     }
 }
 

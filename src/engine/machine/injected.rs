@@ -3,7 +3,6 @@
 use super::Engine;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
-use crate::engine::model::cause::Cause;
 use crate::engine::rules::injected::{injected_container, only_injected_fails};
 
 impl Engine {
@@ -15,18 +14,10 @@ impl Engine {
     }
 
     /// Whether only containers that the template of the pod's revision does not name make a node fail. Pods of every revision get such containers.
-    pub(crate) fn fails_of_injected(&self, row: &Row) -> bool {
+    pub(crate) fn fails_only_by_injected_containers(&self, row: &Row) -> bool {
         let Some(cause) = &row.cause else { return false };
         let Some(pod) = row.pod.and_then(|pod| self.view.pod(pod)) else { return false };
         let revision = pod.fact.revision.as_ref().and_then(|hash| self.view.revision(hash));
         revision.is_some_and(|revision| only_injected_fails(&pod.fact, cause, &revision.template))
-    }
-
-    /// The cause of a node's failure, with the container if the template does not name it.
-    pub(crate) fn cause_in_words(&self, row: &Row, cause: &Cause) -> String {
-        match self.injected(row) {
-            Some(container) => format!("{cause} ({container}, not in the template)"),
-            None => cause.to_string(),
-        }
     }
 }

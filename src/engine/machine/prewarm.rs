@@ -23,7 +23,7 @@ use crate::engine::model::prewarm::{
     Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait, Unobtainable,
 };
 use crate::engine::model::record::{By, Direction, OURSELVES};
-use crate::engine::model::template::Template;
+use crate::engine::model::template::{NoTemplate, Template};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::pulls::images_present;
 use crate::engine::rules::warm_pod::{attempt_key, images_key};
@@ -94,18 +94,19 @@ impl Engine {
     /// # Errors
     /// Says why there is no template: the DaemonSet, a container or a revision does not exist.
     pub(crate) fn template_to_prewarm(&self, source: &PrewarmSource) -> Result<Template, Str> {
-        let daemonset = self.view.daemonset.as_ref().ok_or("the DaemonSet is not loaded")?;
-        match source {
-            PrewarmSource::Template => Ok(daemonset.template.clone()),
-            PrewarmSource::Images(images) => {
-                let pairs = images.iter().map(|(name, image)| (name.as_str(), image.as_str()));
-                daemonset.template.with_images(pairs).map_err(Into::into)
+        let template = match source {
+            PrewarmSource::Template => {
+                let daemonset = self.view.daemonset.as_ref().ok_or(NoTemplate::DaemonSetUnknown);
+                daemonset.map(|daemonset| daemonset.template.clone())
             }
-            PrewarmSource::Revision(hash) => {
-                let revision = self.view.revision(hash).map(|revision| revision.template.clone());
-                revision.ok_or_else(|| format!("revision {hash} is not there any more").into())
-            }
-        }
+            PrewarmSource::Images(images) => self.view.template_with_images(images),
+            PrewarmSource::Revision(hash) => self.view.template_of_revision(hash),
+        };
+        template.map_err(|why| match why {
+            NoTemplate::DaemonSetUnknown => "the DaemonSet is not loaded".into(),
+            NoTemplate::RevisionGone(hash) => format!("revision {hash} is not there any more").into(),
+            NoTemplate::Container(why) => why.into(),
+        })
     }
 
     /// Works out anew how far pre-warming is.

@@ -24,7 +24,7 @@ use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::By;
 use crate::engine::model::released_strategy::ReleasedStrategy;
 use crate::engine::rules::eligibility::ineligible_because;
-use crate::engine::rules::own_budget::changed_limit;
+use crate::engine::rules::saved_strategy::{changed_limit, releases_to_rolling, saved_json};
 
 /// A pod that is not at the current revision, and what a rolling controller would do with it.
 #[derive(Clone, Debug)]
@@ -106,16 +106,15 @@ impl Engine {
         removed
     }
 
-    /// Whether the strategy that a release restores lets the controller replace pods.
+    /// Whether the strategy that a release restores lets the controller replace pods; so it is, too, while the DaemonSet is not known.
     pub(crate) fn original_is_rolling(&self) -> bool {
-        let saved = self.view.daemonset.as_ref().and_then(Self::original_strategy);
-        saved.is_none_or(|saved| saved["type"].as_str() != Some("OnDelete"))
+        self.view.daemonset.as_ref().is_none_or(releases_to_rolling)
     }
 
     /// The update strategy that the DaemonSet has after a release.
     pub(crate) fn released_strategy(&self) -> ReleasedStrategy {
         let Some(daemonset) = self.view.daemonset.as_ref() else { return ReleasedStrategy::Original };
-        let saved = Self::original_strategy(daemonset);
+        let saved = saved_json(daemonset);
         if daemonset.strategy.kind == StrategyKind::RollingUpdate
             && saved.is_some_and(|saved| saved != daemonset.strategy.raw)
         {

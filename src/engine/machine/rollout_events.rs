@@ -232,7 +232,7 @@ impl Engine {
             None => self.majority_revision(Some(current)),
         };
         let number = |hash: Option<&Str>| Some(self.view.revision(hash?)?.number);
-        let images = from.as_ref().map(|from| self.images_changed(Some(from), Some(current))).unwrap_or_default();
+        let images = from.as_ref().map(|from| self.view.images_changed(Some(from), Some(current))).unwrap_or_default();
         let (from, to) = (number(from.as_ref()), number(Some(current)));
         self.happened(RolloutEventKind::TemplateChanged { from, to, images }, Visibility::Cluster);
     }

@@ -20,19 +20,7 @@ impl Engine {
             && self.recorded_intent().is_some_and(|intent| self.has_drifted(&intent))
     }
 
-    /// The warning about a command that lets nodes go while the controller replaces pods by itself, which that command does not end.
-    pub(crate) fn rolled_by_its_controller_anyway(&self, command: &Command) -> Option<String> {
-        let lets_go = matches!(command.inner(), Command::Step(_) | Command::Select(_));
-        let drifted = lets_go && self.recorded_intent().is_some_and(|intent| self.has_drifted(&intent));
-        let who = self.who_set_the_strategy().map(|by| format!(" by {by}")).unwrap_or_default();
-        drifted.then(|| {
-            format!(
-                "The update strategy was changed back{who}: its controller replaces pods by itself, whatever is let go here. `adopt` sets \
-                 OnDelete again."
-            )
-        })
-    }
-
+    /// Who changed the update strategy last, with the tool behind the name.
     pub(crate) fn who_set_the_strategy(&self) -> Option<Str> {
         self.who(self.view.daemonset.as_ref()?.owners.strategy.as_ref()?)
     }

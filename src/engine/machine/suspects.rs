@@ -12,10 +12,12 @@ use super::Engine;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
 use crate::engine::model::node::{Blame, NodeIx};
-use crate::engine::model::record::{Direction, Fell, Intent, Progress, SITES_LIMIT, SUSPECTS_LIMIT, WentDown};
+use crate::engine::model::record::{Direction, Fell, Intent, Progress, SITES_LIMIT, SUSPECTS_LIMIT};
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::suspects::{FLAPPED, FLAPS, Judgement, JudgementInput, NodeHealth, TOGETHER, WINDOW, judge};
+use crate::engine::rules::suspects::{
+    FLAPPED, FLAPS, Judgement, JudgementInput, NodeHealth, TOGETHER, WINDOW, judge, went_down,
+};
 use crate::engine::view::ObservedAt;
 
 /// Falls of other nodes of a site within this time of the first share one entry in the record.
@@ -184,7 +186,7 @@ impl Engine {
             let with_others = others
                 .iter()
                 .any(|(site, at)| *site == node.site && at.since(fell_at).max(fell_at.since(*at)) <= TOGETHER);
-            let went_down = self.went_down(known, node, with_others, now);
+            let went_down = went_down(known, node, with_others, now, &|at| self.view.server_time(at));
             let news = node.suspect || fell_at >= compared_since;
             let Some(went_down) = went_down.filter(|_| news && kept.len() < SUSPECTS_LIMIT) else { continue };
             node.falls = went_down.falls;
@@ -194,36 +196,6 @@ impl Engine {
         self.progress.suspects = kept;
         self.keep_others(sites, &nodes, now);
         nodes
-    }
-
-    /// The record entry for a node that went down after its update; `None` once it has been back for long enough.
-    fn went_down(
-        &self,
-        known: Option<WentDown>,
-        node: &NodeHealth,
-        with_others: bool,
-        now: Timestamp,
-    ) -> Option<WentDown> {
-        let server = |at: Timestamp| self.view.server_time(at);
-        let fell_at = server(node.fell_at?);
-        let fresh = WentDown { fell_at, back_at: None, falls: 1, flaps: false };
-        let mut noted = match known {
-            // The node had come back, and is down again.
-            Some(known) if known.back_at.is_some_and(|back_at| back_at < fell_at) => {
-                WentDown { falls: known.falls + 1, ..fresh }
-            }
-            Some(known) if known.back_at.is_some() && node.down => WentDown { falls: known.falls + 1, ..fresh },
-            Some(known) => known,
-            None => fresh,
-        };
-        noted.flaps |= node.flaps;
-        if !node.down && noted.back_at.is_none() {
-            noted.back_at = Some(server(node.back_at.unwrap_or(now)));
-            // Other nodes of its site went down with it, so this fall does not count as going down by itself.
-            noted.falls = noted.falls.saturating_sub(u32::from(with_others));
-        }
-        let remembered = noted.back_at.is_none_or(|back_at| server(now).since(back_at) < WINDOW);
-        remembered.then_some(noted)
     }
 
     /// The times at which entries of the record about nodes that went down expire.
@@ -289,21 +261,12 @@ impl Engine {
         self.suspects.judgement.outages.iter().find(|outage| outage.site == *site).cloned()
     }
 
-    /// The failure of a suspect in words. The comparison of updated nodes with others of their site is added only where the verdict rests on it. A
-    /// node that is judged by itself does not count as updated while it is down.
+    /// The failure of a suspect in words, with the comparison of its site where the verdict rests on it.
     pub(crate) fn suspect_words(&self, row: &Row) -> Option<String> {
         let judgement = &self.suspects.judgement;
-        match judgement.verdicts.get(&row.node)? {
-            SuspectView::Stays => Some("node stays down with the new pod".to_owned()),
-            SuspectView::Again => Some("node went down again with the new pod".to_owned()),
-            SuspectView::Compared => {
-                let site = &self.view.nodes[row.node].site;
-                let compared = judgement.comparisons.iter().find(|compared| compared.site == *site);
-                let compared = compared.map(|compared| format!(" ({compared})")).unwrap_or_default();
-                Some(format!("updated nodes go down{compared}"))
-            }
-            SuspectView::Waits { .. } | SuspectView::Outage => None,
-        }
+        let verdict = judgement.verdicts.get(&row.node)?;
+        let site = &self.view.nodes[row.node].site;
+        verdict.failure_in_words(judgement.comparisons.iter().find(|compared| compared.site == *site))
     }
 }
 

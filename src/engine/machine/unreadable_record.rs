@@ -1,53 +1,12 @@
-//! A record, or a request for pre-warming, that cannot be read: a newer rolldeck may have written it, or somebody may have edited it by hand.
-//!
-//! Nothing is started while it is there, and nobody drops it unasked. An operator who agrees to lose it begins a record anew in its place, or
-//! releases. Whoever may be able to read it comes first: a process that renews the Lease beside it.
+//! A record that cannot be read, while a process that may be able to read it renews the Lease beside it. `commands/unreadable_record.rs` says what an
+//! operator may do about such a record.
 
 use super::Engine;
-use crate::engine::model::Str;
-use crate::engine::model::command::{Command, Refusal};
-use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::person_of;
 use crate::engine::model::time::Timestamp;
 
 impl Engine {
-    /// Why the record that this command replaces cannot be read; `None` if it replaces none.
-    pub(crate) fn replaces_unreadable(&self, command: &Command) -> Option<&Str> {
-        let replaces = match command.inner() {
-            Command::Adopt | Command::Release(_) => true,
-            // In a console the dialog with the limits begins a record.
-            Command::Tune(_) | Command::Tuned { .. } => self.config().role == Role::Driver,
-            Command::SetImage(_)
-            | Command::Step(_)
-            | Command::Select(_)
-            | Command::Pause { .. }
-            | Command::Resume
-            | Command::Undo { .. }
-            | Command::Prewarm(_)
-            | Command::Drive(_)
-            | Command::StopDriving
-            | Command::EndDriving { .. }
-            | Command::GiveUpDriving { .. } => false,
-        };
-        self.lock.record_error().filter(|_| replaces)
-    }
-
-    /// Refuses what cannot be done while the record cannot be read: everything but what replaces it, and the brake.
-    pub(crate) fn check_readable(&self, command: &Command, now: Timestamp) -> Result<(), Refusal> {
-        let Some(why) = self.lock.record_error() else { return Ok(()) };
-        let brakes = matches!(command.inner(), Command::Pause { .. }) && self.pause_brakes();
-        let stops =
-            matches!(command, Command::StopDriving | Command::EndDriving { .. } | Command::GiveUpDriving { .. });
-        if brakes || stops {
-            return Ok(());
-        }
-        if self.replaces_unreadable(command).is_none() {
-            return Err(Refusal::RecordUnreadable { why: why.clone() });
-        }
-        self.record_of_a_living_holder(now).map_or(Ok(()), |why| Err(Refusal::NotNow(why)))
-    }
-
     /// Why the record is not replaced, if somebody renews the Lease beside it.
     pub(crate) fn record_of_a_living_holder(&self, now: Timestamp) -> Option<String> {
         let DriverView::Other { holder, .. } = self.lock.view(now) else { return None };
@@ -56,21 +15,6 @@ impl Engine {
             "the rollout's record cannot be read here, but {holder} has just renewed the lease and may be able to read it, with a newer rolldeck: look \
              there first. Where it has stopped, its lease runs out within {} s; then ask again",
             self.lock.runs_out_at().since(now).as_secs() + 1
-        ))
-    }
-
-    /// What is lost with the record that this command replaces.
-    pub(crate) fn lost_with_the_unreadable(&self, command: &Command) -> Option<String> {
-        self.replaces_unreadable(command)?;
-        if !self.lock.has_unreadable_record() {
-            return Some("The request for pre-warming that cannot be read is dropped.".to_owned());
-        }
-        let release = matches!(command.inner(), Command::Release(_));
-        let known = self.lost_record().filter(|_| release).map(|known| format!(" It is not known any more; {known}."));
-        Some(format!(
-            "The record that cannot be read is dropped, for good: its limits, steps and selector, a pause or a halt, and which nodes another driver has \
-             in progress.{} A newer rolldeck may be able to read it. Pods that are down count against the budget.",
-            known.unwrap_or_default()
         ))
     }
 }

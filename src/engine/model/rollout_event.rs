@@ -17,6 +17,7 @@ mod command_reason;
 mod driver_reason;
 mod facts;
 mod halts;
+mod image_changed;
 mod phrases;
 mod renumbered;
 mod taken_away;
@@ -29,6 +30,7 @@ use self::driver_reason::DriverReason;
 pub use self::facts::EventFacts;
 pub use self::halts::RevisionHalt;
 pub(crate) use self::halts::{completions, halts, last_rolled_back_to};
+pub use self::image_changed::ImageChanged;
 pub use self::renumbered::with_present_numbers;
 pub(crate) use self::renumbered::{NumberedRevision, ROLLED_BACK, earlier_numbers, template_of, with_earlier};
 use self::taken_away::TAKEN_AWAY;
@@ -277,18 +279,6 @@ pub(crate) const RECORD_UNREADABLE: &str = "RolloutRecordUnreadable";
 
 /// The most nodes that one rollout event names; the snapshot has them all.
 pub const NODES_NAMED: usize = 50;
-
-/// One container's image, before and after.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ImageChanged {
-    /// The container.
-    pub container: Str,
-    /// The image before, if the container was there.
-    pub from: Option<Str>,
-    /// The image now, if the container still is.
-    pub to: Option<Str>,
-}
 
 /// The response to a strategy that was changed back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::Str;
+use super::comparison::Comparison;
 use super::time::{ShortDuration, Timestamp};
 
 /// The state of a node that went down after its update.
@@ -31,6 +32,20 @@ impl SuspectView {
         match self {
             Self::Stays | Self::Again | Self::Compared => true,
             Self::Waits { .. } | Self::Outage => false,
+        }
+    }
+
+    /// Its failure in words, if it counts as failed. The comparison of updated nodes with others of their site is added only where the verdict rests on
+    /// it: a node that is judged by itself does not count as updated while it is down.
+    pub(crate) fn failure_in_words(self, compared: Option<&Comparison>) -> Option<String> {
+        match self {
+            Self::Stays => Some("node stays down with the new pod".to_owned()),
+            Self::Again => Some("node went down again with the new pod".to_owned()),
+            Self::Compared => {
+                let compared = compared.map(|compared| format!(" ({compared})")).unwrap_or_default();
+                Some(format!("updated nodes go down{compared}"))
+            }
+            Self::Waits { .. } | Self::Outage => None,
         }
     }
 

@@ -24,6 +24,17 @@ pub enum TaintEffect {
     NoExecute,
 }
 
+/// Why there is no template with what was asked for. The callers word it, because a change of the template and pre-warming do so differently.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum NoTemplate {
+    /// The DaemonSet is not there, or not loaded yet.
+    DaemonSetUnknown,
+    /// The revision with this hash is not among those of the DaemonSet.
+    RevisionGone(Str),
+    /// The template does not have a container that was named, in words.
+    Container(String),
+}
+
 /// Whether a container is one of `spec.initContainers`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(test, derive(Serialize))]

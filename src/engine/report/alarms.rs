@@ -21,8 +21,8 @@ use crate::engine::model::settings::Finish;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::distance::rounded;
 use crate::engine::rules::holds::HoldKind;
-use crate::engine::rules::own_budget::{changed_limit, controllers_max_unavailable};
 use crate::engine::rules::ownership::gitops_owner_of;
+use crate::engine::rules::saved_strategy::{changed_limit, controllers_max_unavailable};
 
 impl Engine {
     pub(crate) fn alarms(&self, recorded: bool, intent: &Intent, now: Timestamp) -> Vec<Alarm> {

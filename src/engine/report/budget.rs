@@ -12,7 +12,7 @@ use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Intent;
 use crate::engine::model::rollout_event::RolloutEvent;
-use crate::engine::rules::own_budget::own_max_unavailable;
+use crate::engine::rules::saved_strategy::own_max_unavailable;
 
 impl Engine {
     /// Whether an event since the rollout began says that somebody else took away the pod that this node had before.

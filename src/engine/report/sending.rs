@@ -1,12 +1,14 @@
 //! The obstacle to deletions, and how far away the API server is.
 
+use std::time::Duration;
+
 use crate::engine::lease::lock::Want;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::config::Role;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::{DistanceView, Wait};
-use crate::engine::rules::distance::rounded;
+use crate::engine::rules::distance::{SENDING, rounded};
 use crate::engine::writes::deletions::SentDeletion;
 use crate::engine::writes::retry::LOST_ANSWER;
 use crate::engine::writes::sending::WORTH_A_WORD;
@@ -23,6 +25,12 @@ impl Engine {
         }
     }
 
+    /// For how long this process may still send a deletion after another one has written a pause. The time that the deletion travels to the server is
+    /// not included.
+    pub fn sends_after_a_pause(&self, now: Timestamp) -> Duration {
+        self.sending.distance.proof_age().max(self.lock.longest_proof(now)) + SENDING
+    }
+
     /// The wait of the next node in line, or of a command; `None` if neither waits, or not for long.
     pub(super) fn waits_for(&self, now: Timestamp) -> Option<Wait> {
         let since = |since: Timestamp| (now >= since + WORTH_A_WORD).then_some(since);
@@ -37,7 +45,7 @@ impl Engine {
         let patch = patch.map(|since| Wait::Answer { to: "a change of the DaemonSet".into(), since });
         let record = self.lock.in_flight.as_ref().filter(|_| !self.edits.is_empty());
         let record = record.and_then(|write| since(write.sent_at)).map(|since| Wait::Record { since });
-        let oldest = self.sending.unseen().filter(|(uid, _)| self.is_unanswered(uid)).map(|(_, at)| at).min();
+        let oldest = self.sending.unseen().filter(|(uid, _)| self.deletions.is_unanswered(uid)).map(|(_, at)| at).min();
         let deletion = oldest.and_then(since).map(|since| Wait::Answer { to: "a deletion".into(), since });
         patch.or(record).or(deletion)
     }

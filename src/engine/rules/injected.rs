@@ -23,6 +23,14 @@ pub(crate) fn only_injected_fails(pod: &PodFact, cause: &Cause, template: &Templ
     }
 }
 
+/// A cause in words, with the container that [`injected_container`] found.
+pub(crate) fn cause_in_words(cause: &Cause, injected: Option<&Str>) -> String {
+    match injected {
+        Some(container) => format!("{cause} ({container}, not in the template)"),
+        None => cause.to_string(),
+    }
+}
+
 fn is_named(name: &Str, template: &Template) -> bool {
     template.containers().iter().any(|container| container.name == *name)
 }

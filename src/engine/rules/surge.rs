@@ -5,7 +5,7 @@
 use crate::engine::model::facts::{DaemonSetFact, StrategyKind, UpdateStrategy};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::Intent;
-use crate::engine::rules::own_budget::saved_strategy;
+use crate::engine::rules::saved_strategy::saved_strategy;
 
 /// The surge of a DaemonSet as its owner wrote it: by its strategy, or while it is adopted by the one that was saved.
 /// `None` where it does not surge.

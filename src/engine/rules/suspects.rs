@@ -17,6 +17,7 @@ use std::time::Duration;
 use crate::engine::model::Str;
 use crate::engine::model::comparison::Comparison;
 use crate::engine::model::node::NodeIx;
+use crate::engine::model::record::WentDown;
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;
 
@@ -245,6 +246,36 @@ fn compare(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, unt
 
 fn count(of: usize) -> u32 {
     u32::try_from(of).unwrap_or(u32::MAX)
+}
+
+/// The record entry for a node that went down after its update; `None` once it has been back for long enough. `known` is its entry so far,
+/// `with_others` says whether other nodes of its site went down with it, and `server` gives an instant by the API server's clock, as the record has it.
+pub(crate) fn went_down(
+    known: Option<WentDown>,
+    node: &NodeHealth,
+    with_others: bool,
+    now: Timestamp,
+    server: &dyn Fn(Timestamp) -> Timestamp,
+) -> Option<WentDown> {
+    let fell_at = server(node.fell_at?);
+    let fresh = WentDown { fell_at, back_at: None, falls: 1, flaps: false };
+    let mut noted = match known {
+        // The node had come back, and is down again.
+        Some(known) if known.back_at.is_some_and(|back_at| back_at < fell_at) => {
+            WentDown { falls: known.falls + 1, ..fresh }
+        }
+        Some(known) if known.back_at.is_some() && node.down => WentDown { falls: known.falls + 1, ..fresh },
+        Some(known) => known,
+        None => fresh,
+    };
+    noted.flaps |= node.flaps;
+    if !node.down && noted.back_at.is_none() {
+        noted.back_at = Some(server(node.back_at.unwrap_or(now)));
+        // Other nodes of its site went down with it, so this fall does not count as going down by itself.
+        noted.falls = noted.falls.saturating_sub(u32::from(with_others));
+    }
+    let remembered = noted.back_at.is_none_or(|back_at| server(now).since(back_at) < WINDOW);
+    remembered.then_some(noted)
 }
 
 #[cfg(test)]

@@ -236,7 +236,7 @@ impl View {
         if let Some(uid) = self.pulls.uid_of(&fact.uid) {
             fact.uid = uid.clone();
         }
-        let observed = self.observed_now(Watched::Pods, now);
+        let observed = self.observation_kind(Watched::Pods, now);
         let node = fact.node.as_ref().map(|name| self.node_slot(name));
         // Texts that stay the same are kept once, however often the pod changes.
         fact.node = node.map(|node| self.nodes[node].name.clone());

@@ -84,7 +84,7 @@ impl NodeEntry {
 impl View {
     /// How facts of this kind are known now: while the watch is live we see them happen. Otherwise a list shows how they are, or
     /// a watch that was down or lagged tells what was missed.
-    pub(super) fn observed_now(&self, watched: Watched, now: Timestamp) -> ObservedAt {
+    pub(super) fn observation_kind(&self, watched: Watched, now: Timestamp) -> ObservedAt {
         let live =
             matches!(self.health(watched), WatchHealth::Live) && self.watches.catches_up_until(watched, now).is_none();
         if live { ObservedAt::Happen(now) } else { ObservedAt::Already(now, self.skew_millis) }

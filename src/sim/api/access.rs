@@ -122,7 +122,7 @@ impl Caller {
     }
 
     /// Whether the caller may do this.
-    pub(super) fn may(&self, asked: &ResourceAttributes<'_>) -> bool {
+    pub(super) fn is_allowed(&self, asked: &ResourceAttributes<'_>) -> bool {
         // Every caller may create a review, which asks about the caller's own rights.
         if asked.verb == "create" && Review::ALL.into_iter().any(|review| review.words().2 == asked.resource) {
             return true;
@@ -138,7 +138,7 @@ impl Caller {
     /// # Errors
     /// 403, in Kubernetes' words.
     pub(super) fn check(&self, asked: &ResourceAttributes<'_>) -> Answer<()> {
-        if self.may(asked) {
+        if self.is_allowed(asked) {
             return Ok(());
         }
         let scope = match asked.namespace {
@@ -197,26 +197,26 @@ mod tests {
         for headers in [&[("authorization", "Bearer t9")][..], &[]] {
             assert_eq!(caller(&users, headers).unwrap_err().status()["code"], 401);
         }
-        assert!(caller(&Users::default(), &[]).unwrap().may(&asked("delete", "nodes", "")));
+        assert!(caller(&Users::default(), &[]).unwrap().is_allowed(&asked("delete", "nodes", "")));
         let known = Users { anonymous: Some("jane".into()), ..users };
         assert_eq!(caller(&known, &[]).unwrap().name(), "jane");
         let headers = [("impersonate-user", "reader")];
-        assert!(!caller(&known, &headers).unwrap().may(&asked("delete", "pods", "edge")));
-        assert!(!caller(&known, &[("impersonate-user", "ghost")]).unwrap().may(&asked("get", "pods", "edge")));
+        assert!(!caller(&known, &headers).unwrap().is_allowed(&asked("delete", "pods", "edge")));
+        assert!(!caller(&known, &[("impersonate-user", "ghost")]).unwrap().is_allowed(&asked("get", "pods", "edge")));
     }
 
     #[test]
     fn rules_allow_and_deny_in_kubernetes_words() {
         let users = users();
         let jane = caller(&users, &[("authorization", "Bearer t1")]).unwrap();
-        assert!(jane.may(&asked("get", "nodes", "")) && jane.may(&asked("delete", "pods", "edge")));
+        assert!(jane.is_allowed(&asked("get", "nodes", "")) && jane.is_allowed(&asked("delete", "pods", "edge")));
         let refusal = jane.check(&asked("list", "nodes", "")).unwrap_err().status();
         let words =
             "nodes is forbidden: User \"jane\" cannot list resource \"nodes\" in API group \"\" at the cluster scope";
         assert_eq!((&refusal["message"], &refusal["code"]), (&json!(words), &json!(403)));
         let reader = caller(&users, &[("authorization", "Bearer t2")]).unwrap();
-        assert!(reader.may(&asked("list", "pods", "edge")));
-        assert!(!reader.may(&asked("list", "pods", "")) && !reader.may(&asked("delete", "pods", "edge")));
-        assert!(reader.may(&asked("create", "selfsubjectaccessreviews", "")));
+        assert!(reader.is_allowed(&asked("list", "pods", "edge")));
+        assert!(!reader.is_allowed(&asked("list", "pods", "")) && !reader.is_allowed(&asked("delete", "pods", "edge")));
+        assert!(reader.is_allowed(&asked("create", "selfsubjectaccessreviews", "")));
     }
 }

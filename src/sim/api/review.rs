@@ -52,5 +52,5 @@ fn access(caller: &Caller, spec: &Value) -> Value {
         namespace: text("namespace"),
         name: text("name"),
     };
-    json!({"allowed": caller.may(&asked)})
+    json!({"allowed": caller.is_allowed(&asked)})
 }

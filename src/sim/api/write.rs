@@ -18,7 +18,7 @@ use crate::sim::world::error::{ApiError, FieldError};
 use crate::sim::world::kind::{Kind, ResourceScope};
 use crate::sim::world::object::{Body, Condition, Object, conditions};
 use crate::sim::world::store::{DeleteOptions, Deleted, Propagation};
-use crate::sim::world::write::{Mode, Part, WriteOptions};
+use crate::sim::world::write::{Mode, WriteOptions, WrittenPart};
 
 use super::codec::{parse, to_value};
 use super::defaults;
@@ -120,8 +120,8 @@ fn replace(
     Ok(settle(access, &after, noted, mode))
 }
 
-fn part(path: &ObjectPath) -> (Part, &'static str) {
-    if path.subresource == "status" { (Part::Status, "status") } else { (Part::Main, "") }
+fn part(path: &ObjectPath) -> (WrittenPart, &'static str) {
+    if path.subresource == "status" { (WrittenPart::Status, "status") } else { (WrittenPart::Main, "") }
 }
 
 /// Answers a patch, of the object or of its status.
@@ -285,7 +285,7 @@ pub(super) fn bind(shared: &Shared, path: &ObjectPath, request: &ApiRequest) -> 
             };
             pod.status.conditions = scheduled.replaced_in(&pod.status.conditions);
         }
-        access.world.update(object, Part::Binding, WriteOptions { manager: request.manager(), mode })
+        access.world.update(object, WrittenPart::Binding, WriteOptions { manager: request.manager(), mode })
     })?;
     let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(json_response(StatusCode::CREATED, &done))

@@ -20,7 +20,7 @@ use crate::sim::world::error::{ApiError, Reason};
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{Body, EventBody, Lease, Object, Owner, Pod};
 use crate::sim::world::store::DeleteOptions;
-use crate::sim::world::write::{Mode, Part, WriteOptions};
+use crate::sim::world::write::{Mode, WriteOptions, WrittenPart};
 
 /// The field manager under which the world knows a process's writes.
 pub const MANAGER: &str = "rolldeck";
@@ -181,7 +181,7 @@ impl ApiClient {
     fn patch(&self, version: &str, patch: &DaemonSetPatch, world: &mut World) -> (Outcome, Option<Event>) {
         let key = (Kind::DaemonSet, &*self.namespace, &*self.name);
         let mut write = |mode| {
-            world.modify(key, Part::Main, WriteOptions { mode, ..WriteOptions::named(MANAGER) }, |object| {
+            world.modify(key, WrittenPart::Main, WriteOptions { mode, ..WriteOptions::named(MANAGER) }, |object| {
                 object.meta.resource_version = version.parse().unwrap_or(u64::MAX);
                 change_daemon_set(object, patch);
             })
@@ -228,7 +228,7 @@ impl ApiClient {
                 fill_lease(&mut object, write, record.as_deref());
                 world.create(object, by)
             }
-            Some(version) => world.modify((Kind::Lease, &self.namespace, name), Part::Main, by, |object| {
+            Some(version) => world.modify((Kind::Lease, &self.namespace, name), WrittenPart::Main, by, |object| {
                 object.meta.resource_version = version.parse().unwrap_or(u64::MAX);
                 fill_lease(object, write, record.as_deref());
                 // A Lease owned by an earlier DaemonSet of this name would be deleted together with that DaemonSet.

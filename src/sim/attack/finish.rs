@@ -11,7 +11,7 @@ use crate::engine::report::snapshot::Snapshot;
 use crate::sim::world::policy::tag_of;
 
 /// The command that this operator gives next.
-pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
+pub(super) fn next_command(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
     let is_bad = |images: &[(Str, Str)]| images.iter().any(|(_, image)| bad.iter().any(|bad| **bad == *tag_of(image)));
     let current_is_bad = snapshot.to.as_ref().is_some_and(|revision| is_bad(&revision.images));
     let good = snapshot.revisions.iter().find(|revision| revision.number.is_some() && !is_bad(&revision.images));
@@ -77,7 +77,7 @@ pub(super) fn next_move(snapshot: &Snapshot, bad: &[Str]) -> Option<Command> {
 
 /// The change that sets all settings that may hold nodes for ever to their defaults; `None` if no such setting is changed.
 ///
-/// [`next_move`] deals with everything else that may stop a rollout: halts, drifts and pauses, steps, pre-warming and a missing budget.
+/// [`next_command`] deals with everything else that may stop a rollout: halts, drifts and pauses, steps, pre-warming and a missing budget.
 fn lifted(settings: &Settings) -> Option<Tuning> {
     let holds = Setting::ALL.iter().filter(|setting| setting.about().role == SettingRole::Holds);
     let off = holds.filter(|setting| setting.is_changed_in(settings));
@@ -115,7 +115,7 @@ mod tests {
             if !snapshot.adopted && snapshot.started_at.is_none() {
                 return Some(resumes);
             }
-            if let Some(command) = next_move(&snapshot, bad) {
+            if let Some(command) = next_command(&snapshot, bad) {
                 resumes += usize::from(command == Command::Resume);
                 let _ = console.ask(fake, command);
             }

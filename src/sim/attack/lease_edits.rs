@@ -9,7 +9,7 @@ use crate::engine::model::time::Timestamp;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::store::DeleteOptions;
-use crate::sim::world::write::{Part, WriteOptions};
+use crate::sim::world::write::{WriteOptions, WrittenPart};
 
 const BY: WriteOptions<'static> = WriteOptions::named("kubectl-edit");
 
@@ -25,7 +25,7 @@ pub(super) fn edit_lease(how: LeaseEdit, world: &mut World) -> Option<FaultKind>
         LeaseEdit::Garble => (format!("{text}}}"), FaultKind::RecordGarbled),
         _ => (edited(how, &text, world.now())?, FaultKind::RecordEdited),
     };
-    let written = world.modify(key, Part::Main, BY, |object| object.meta.set_annotation(RECORD, Some(&edited)));
+    let written = world.modify(key, WrittenPart::Main, BY, |object| object.meta.set_annotation(RECORD, Some(&edited)));
     written.ok().map(|_| kind)
 }
 

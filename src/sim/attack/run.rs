@@ -7,7 +7,7 @@ use super::api_client::AcceptedWrites;
 use super::case::{Act, Case, DAEMON_SET, LeaseEdit, Trigger};
 use super::console::{RequestsInFlight, SimulatedConsole};
 use super::faults::{FaultKind, Faults, of_world};
-use super::finish::next_move;
+use super::finish::next_command;
 use super::lease_edits::edit_lease;
 use super::network::{Network, NetworkProfile};
 use super::observer::{Observer, SitePulls, Violation};
@@ -411,7 +411,7 @@ impl<'a> Run<'a> {
     fn observe(&mut self) {
         for console in self.consoles.iter().flatten() {
             if let Some(until) = console.unaware_until() {
-                self.observer.unaware(console.identity(), until);
+                self.observer.note_stale_watch(console.identity(), until);
             }
         }
         let blind_until = self.consoles.iter().flatten().map(SimulatedConsole::blind_until);
@@ -552,7 +552,7 @@ impl<'a> Run<'a> {
         }
         let Some(console) = &mut self.consoles[0] else { return };
         let snapshot = console.snapshot(now);
-        let Some(command) = next_move(&snapshot, &self.case.bad_images) else { return };
+        let Some(command) = next_command(&snapshot, &self.case.bad_images) else { return };
         let refused = self.ask(0, &command).err();
         self.note(|| format!("operator: {command:?} {refused:?}"));
     }

@@ -16,7 +16,7 @@ use super::kind::Kind;
 use super::object::{
     Body, DAEMONSET_TEMPLATE_GENERATION, DaemonSet, DaemonSetSpec, DaemonSetStatus, EventBody, Object, Pod, PodStatus,
 };
-use super::write::Part;
+use super::write::WrittenPart;
 
 /// Completes and checks an object that is to be created.
 pub(super) fn on_create(object: &mut Object, manager: &str) -> Result<(), ApiError> {
@@ -43,9 +43,9 @@ pub(super) fn on_create(object: &mut Object, manager: &str) -> Result<(), ApiErr
 }
 
 /// Completes and checks an object that is to replace `before`; the part that is not written is restored.
-pub(super) fn on_update(before: &Object, after: &mut Object, part: Part, manager: &str) -> Result<(), ApiError> {
+pub(super) fn on_update(before: &Object, after: &mut Object, part: WrittenPart, manager: &str) -> Result<(), ApiError> {
     after.meta.generation = before.meta.generation;
-    if part != Part::Main {
+    if part != WrittenPart::Main {
         // Status writes leave labels, annotations and the like alone, but for what the API server lets through.
         let version = after.meta.resource_version;
         after.meta.clone_from(&before.meta);
@@ -56,8 +56,8 @@ pub(super) fn on_update(before: &Object, after: &mut Object, part: Part, manager
         (Body::DaemonSet(old), Body::DaemonSet(new)) => {
             new.owners = old.owners.clone();
             match part {
-                Part::Status | Part::Binding => new.spec = Arc::clone(&old.spec),
-                Part::Main => {
+                WrittenPart::Status | WrittenPart::Binding => new.spec = Arc::clone(&old.spec),
+                WrittenPart::Main => {
                     new.status = old.status.clone();
                     default_strategy(new);
                     let causes = daemon_set_update_causes(&old.spec, &new.spec);
@@ -72,24 +72,24 @@ pub(super) fn on_update(before: &Object, after: &mut Object, part: Part, manager
             }
         }
         (Body::Pod(old), Body::Pod(new)) => match part {
-            Part::Status => {
+            WrittenPart::Status => {
                 new.template = old.template.clone();
                 new.pinned.clone_from(&old.pinned);
                 new.node.clone_from(&old.node);
             }
-            Part::Main => {
+            WrittenPart::Main => {
                 new.status = old.status.clone();
                 refuse(Kind::Pod, name, pod_update_causes(old, new))?;
             }
-            Part::Binding => bind(name, old, new)?,
+            WrittenPart::Binding => bind(name, old, new)?,
         },
         (Body::Node(old), Body::Node(new)) => match part {
-            Part::Status | Part::Binding => {
+            WrittenPart::Status | WrittenPart::Binding => {
                 new.unschedulable = old.unschedulable;
                 new.taints = Arc::clone(&old.taints);
                 new.spec_rest = Arc::clone(&old.spec_rest);
             }
-            Part::Main => {
+            WrittenPart::Main => {
                 new.conditions = Arc::clone(&old.conditions);
                 new.images = Arc::clone(&old.images);
                 new.status_rest = Arc::clone(&old.status_rest);

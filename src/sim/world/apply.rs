@@ -18,7 +18,7 @@ use super::object::{Body, Condition, DaemonSetSpec, EventBody, Lease, Node, Obje
 use super::policy::INJECTED;
 use super::scenario::{ClusterFault, Fault, FleetFault};
 use super::store::{DEFAULT_LOG, DeleteOptions, Propagation};
-use super::write::{Part, WriteOptions};
+use super::write::{WriteOptions, WrittenPart};
 
 /// The finalizer by which somebody holds a DaemonSet.
 const HOLD: &str = "example.com/backup";
@@ -37,7 +37,7 @@ impl World {
             KubeletAction::Register(object) => self.register(*object),
             KubeletAction::NodeStatus { node, conditions, images } => {
                 let at = (Kind::Node, "", &*node);
-                let written = self.store.modify(at, Part::Status, now, KUBELET, |object| {
+                let written = self.store.modify(at, WrittenPart::Status, now, KUBELET, |object| {
                     if let Body::Node(node) = &mut object.body {
                         node.conditions = merged(&conditions, &node.conditions);
                         node.images = images;
@@ -52,7 +52,7 @@ impl World {
             }
             KubeletAction::PodStatus { namespace, name, uid, status } => {
                 let at = (Kind::Pod, &*namespace, &*name);
-                let written = self.store.modify(at, Part::Status, now, KUBELET, |object| {
+                let written = self.store.modify(at, WrittenPart::Status, now, KUBELET, |object| {
                     if let Body::Pod(pod) = &mut object.body
                         && object.meta.uid == uid
                     {
@@ -80,7 +80,7 @@ impl World {
         }
         let at = (Kind::Node, "", &*name);
         let Body::Node(own) = object.body else { return Ok(()) };
-        let written = self.store.modify(at, Part::Status, now, KUBELET, |object| {
+        let written = self.store.modify(at, WrittenPart::Status, now, KUBELET, |object| {
             if let Body::Node(node) = &mut object.body {
                 node.conditions = merged(&own.conditions, &node.conditions);
                 node.images = own.images;
@@ -94,7 +94,7 @@ impl World {
     fn renew(&mut self, node: &Str, renewed_at: Timestamp) {
         let now = self.now;
         let at = (Kind::Lease, LEASE_NAMESPACE, &**node);
-        let renewed = self.store.modify(at, Part::Main, now, KUBELET, |object| {
+        let renewed = self.store.modify(at, WrittenPart::Main, now, KUBELET, |object| {
             if let Body::Lease(lease) = &mut object.body {
                 lease.renewed_at = Some(renewed_at);
             }
@@ -118,7 +118,10 @@ impl World {
         let now = self.now;
         if self.store.get(Kind::Event, namespace, name).is_some() {
             let at = (Kind::Event, namespace, name);
-            return self.store.modify(at, Part::Main, now, KUBELET, |object| object.body = Body::Event(body)).map(drop);
+            return self
+                .store
+                .modify(at, WrittenPart::Main, now, KUBELET, |object| object.body = Body::Event(body))
+                .map(drop);
         }
         self.store.create(Object::new(namespace, name, Body::Event(body)), now, KUBELET).map(drop)
     }
@@ -175,7 +178,7 @@ impl World {
             ClusterFault::HoldDaemonSet { daemon_set, held } => {
                 let Some((namespace, name)) = daemon_set.split_once('/') else { return };
                 let at = (Kind::DaemonSet, namespace, name);
-                let done = self.store.modify(at, Part::Main, self.now, SOMEBODY, |object| {
+                let done = self.store.modify(at, WrittenPart::Main, self.now, SOMEBODY, |object| {
                     let others = object.meta.finalizers.iter().filter(|finalizer| &***finalizer != HOLD).cloned();
                     object.meta.finalizers = others.chain(held.then(|| HOLD.into())).collect();
                 });
@@ -212,7 +215,7 @@ impl World {
                 let held: Vec<Str> = held.map(|object| object.meta.name.clone()).collect();
                 for name in held {
                     let at = (Kind::Pod, namespace, &*name);
-                    let _ = self.store.modify(at, Part::Main, self.now, SOMEBODY, |object| {
+                    let _ = self.store.modify(at, WrittenPart::Main, self.now, SOMEBODY, |object| {
                         object.meta.finalizers =
                             object.meta.finalizers.iter().filter(|it| *it != finalizer).cloned().collect();
                     });
@@ -267,13 +270,13 @@ impl World {
 
     fn edit_node(&mut self, node: &str, edit: impl FnOnce(&mut Object)) {
         let at = (Kind::Node, "", node);
-        let _ = self.store.modify(at, Part::Main, self.now, SOMEBODY, edit);
+        let _ = self.store.modify(at, WrittenPart::Main, self.now, SOMEBODY, edit);
     }
 
     fn edit_set(&mut self, daemon_set: &str, by: WriteOptions<'static>, edit: impl FnOnce(&mut DaemonSetSpec)) {
         let Some((namespace, name)) = daemon_set.split_once('/') else { return };
         let at = (Kind::DaemonSet, namespace, name);
-        let _ = self.store.modify(at, Part::Main, self.now, by, |object| {
+        let _ = self.store.modify(at, WrittenPart::Main, self.now, by, |object| {
             if let Body::DaemonSet(set) = &mut object.body {
                 edit(Arc::make_mut(&mut set.spec));
             }
@@ -292,7 +295,7 @@ impl World {
         };
         let pods: Vec<Str> = self.store.list(Kind::Pod).filter(of_it).map(|pod| pod.meta.name.clone()).collect();
         for pod in pods {
-            let _ = self.store.modify((Kind::Pod, namespace, &pod), Part::Main, self.now, SOMEBODY, |object| {
+            let _ = self.store.modify((Kind::Pod, namespace, &pod), WrittenPart::Main, self.now, SOMEBODY, |object| {
                 for (key, value) in labels {
                     object.meta.set_label(key, Some(value.as_str()).filter(|value| !value.is_empty()));
                 }
@@ -304,7 +307,7 @@ impl World {
         let Some((namespace, name)) = daemon_set.split_once('/') else { return };
         for pod in self.pods_of(namespace, name).remove(node).unwrap_or_default() {
             let at = (Kind::Pod, namespace, &*pod.meta.name);
-            let _ = self.store.modify(at, Part::Main, self.now, SOMEBODY, &edit);
+            let _ = self.store.modify(at, WrittenPart::Main, self.now, SOMEBODY, &edit);
         }
     }
 

@@ -26,7 +26,7 @@ use super::kubelet::{Kubelets, LEASE_NAMESPACE, setups};
 use super::object::{Body, DaemonSet, DaemonSetSpec, Object};
 use super::scenario::{DaemonSetPlan, Scenario, Tolerates};
 use super::store::Store;
-use super::write::{Part, WriteOptions};
+use super::write::{WriteOptions, WrittenPart};
 
 const DEPLOY: WriteOptions<'static> = WriteOptions::named("kubectl-client-side-apply");
 /// How long before the scenario's beginning its cluster is set up.
@@ -96,7 +96,7 @@ fn add_daemon_sets(world: &mut World, scenario: &Scenario) {
 
 fn retemplate(world: &mut World, plan: &DaemonSetPlan, images: &BTreeMap<String, String>) {
     let template = plan.template(images);
-    let _ = world.modify((Kind::DaemonSet, &plan.namespace, &plan.name), Part::Main, DEPLOY, |object| {
+    let _ = world.modify((Kind::DaemonSet, &plan.namespace, &plan.name), WrittenPart::Main, DEPLOY, |object| {
         if let Body::DaemonSet(set) = &mut object.body {
             Arc::make_mut(&mut set.spec).template = template;
         }

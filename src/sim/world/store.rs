@@ -30,7 +30,7 @@ use super::error::{ApiError, FieldError};
 use super::kind::{Kind, ResourceScope};
 use super::object::{Body, Object};
 use super::policy::AdmissionPolicies;
-use super::write::{Mode, Part, WriteOptions};
+use super::write::{Mode, WriteOptions, WrittenPart};
 
 use log::ChangeLog;
 
@@ -217,7 +217,7 @@ impl Store {
     pub fn update(
         &mut self,
         mut object: Object,
-        part: Part,
+        part: WrittenPart,
         now: Timestamp,
         by: WriteOptions<'_>,
     ) -> Result<Arc<Object>, ApiError> {
@@ -238,7 +238,7 @@ impl Store {
         object.meta.deletion = before.meta.deletion;
         object.meta.generate_name.clone_from(&before.meta.generate_name);
         object.meta.resource_version = before.meta.resource_version;
-        if part == Part::Main {
+        if part == WrittenPart::Main {
             self.policies.mutate(&mut object);
         }
         admission::on_update(&before, &mut object, part, by.manager)?;
@@ -265,7 +265,7 @@ impl Store {
     pub fn modify(
         &mut self,
         (kind, namespace, name): (Kind, &str, &str),
-        part: Part,
+        part: WrittenPart,
         now: Timestamp,
         by: WriteOptions<'_>,
         edit: impl FnOnce(&mut Object),

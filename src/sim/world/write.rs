@@ -12,7 +12,7 @@ pub enum Mode {
 
 /// The part of an object that a write is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum WrittenPart {
     /// The object without its status: labels, annotations, spec.
     Main,
     /// The `status` subresource.

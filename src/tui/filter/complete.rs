@@ -20,17 +20,17 @@ pub(crate) fn completions(text: &str, schema: &FilterSchema<'_>, values: impl Fn
         Some((_, _, typed)) if typed.starts_with('/') => Vec::new(),
         Some((name, _, typed)) => {
             let known = word.strip_suffix(typed).unwrap_or(word);
-            fitting(values(name), typed.trim_start_matches('"'))
+            matching_names(values(name), typed.trim_start_matches('"'))
                 .into_iter()
                 .map(|value| format!("{known}{}", quoted(&value)))
                 .collect()
         }
         None if word.is_empty() || word.starts_with(['/', '~', '"', '-']) => Vec::new(),
         None => {
-            let short = if is_selector { Vec::new() } else { fitting(names(schema), word) };
+            let short = if is_selector { Vec::new() } else { matching_names(names(schema), word) };
             // A label is offered by the last part of its key, unless the typed text begins the whole key.
             match short.is_empty() {
-                true => fitting(schema.label_keys().iter().map(|key| format!("{key}=")).collect(), word),
+                true => matching_names(schema.label_keys().iter().map(|key| format!("{key}=")).collect(), word),
                 false => short,
             }
         }
@@ -78,7 +78,7 @@ fn names(schema: &FilterSchema<'_>) -> Vec<String> {
 }
 
 /// First the names that begin with the typed text, then those that contain it.
-fn fitting(known: Vec<String>, typed: &str) -> Vec<String> {
+fn matching_names(known: Vec<String>, typed: &str) -> Vec<String> {
     let typed = typed.to_lowercase();
     let (begin, contain): (Vec<String>, Vec<String>) =
         known.into_iter().partition(|one| one.to_lowercase().starts_with(&typed));

@@ -22,7 +22,7 @@ use crate::tui::action::{ActionId, key_of};
 use crate::tui::columns::nodes::sign;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::node_map::layout::MapLayout;
-use crate::tui::node_map::{MapRoom, MapSite, SiteCounts, worst};
+use crate::tui::node_map::{MapArea, MapSite, SiteCounts, worst};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, width};
 
@@ -36,10 +36,10 @@ const LONG_NAME: usize = 10;
 const BAR: usize = 30;
 
 /// The room for the cells on this screen.
-pub(super) fn room(parts: &ScreenParts, screen: Rect) -> MapRoom {
+pub(super) fn room(parts: &ScreenParts, screen: Rect) -> MapArea {
     let area = cells_area(parts);
     let steady_height = steady_height(screen, parts.list).saturating_sub(parts.list.height - area.height);
-    MapRoom { steady_height: usize::from(steady_height), ..MapRoom::of(area.width, area.height) }
+    MapArea { steady_height: usize::from(steady_height), ..MapArea::of(area.width, area.height) }
 }
 
 /// The height that the list keeps when the header has as many lines as in a rollout with trouble; more than that are rare. What is not counted of the screen
@@ -90,7 +90,7 @@ pub(super) fn draw_beside(ctx: &RenderContext<'_>, page: &RolloutPage, area: Rec
     // The map gets two fifths at most and the bars a fifth, so that the node keeps its lines.
     let steady = steady_height(buffer.area, area);
     let most = steady * 2 / 5;
-    let layout = page.map.layout(MapRoom::of(area.width, most));
+    let layout = page.map.layout(MapArea::of(area.width, most));
     let height = u16::try_from(layout.height).unwrap_or(u16::MAX).min(most);
     let map = Rect { height, ..area };
     let row =

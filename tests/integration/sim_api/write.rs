@@ -7,7 +7,7 @@ use rolldeck::sim::world::World;
 use rolldeck::sim::world::kind::Kind;
 use rolldeck::sim::world::object::{Body, Object};
 use rolldeck::sim::world::scenario::Scenario;
-use rolldeck::sim::world::write::{Part, WriteOptions};
+use rolldeck::sim::world::write::{WriteOptions, WrittenPart};
 use serde_json::{Value, json};
 
 use super::support::{APPLY_PATCH, Api, DAEMON_SETS, JSON, JSON_PATCH, MAPS, MERGE_PATCH, STRATEGIC_PATCH, daemon_set};
@@ -236,7 +236,7 @@ async fn managed_fields_name_who_wrote_template_and_strategy() {
             let Body::DaemonSet(daemon_set) = &mut object.body else { panic!("{object:?}") };
             std::sync::Arc::make_mut(&mut daemon_set.spec).strategy = UpdateStrategy::default();
         };
-        world.modify(at, Part::Main, WriteOptions::named("argocd-controller"), drift).unwrap();
+        world.modify(at, WrittenPart::Main, WriteOptions::named("argocd-controller"), drift).unwrap();
     });
     let (_, agent) = api.get(AGENT).await;
     assert!(agent["metadata"]["managedFields"].to_string().contains("argocd-controller"), "{agent}");

@@ -11,6 +11,7 @@ use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{EXCEPTIONS_LIMIT, Halt, HaltingGate, Intent};
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::injected::cause_in_words;
 
 pub(super) struct FailureThreshold;
 
@@ -31,9 +32,9 @@ impl HaltingRule for FailureThreshold {
         }
         let nodes = failed.iter().take(EXCEPTIONS_LIMIT).map(|row| engine.name(row)).collect();
         let why = failure_words(&failed, |row| {
-            engine.suspect_words(row).or_else(|| Some(engine.cause_in_words(row, row.cause.as_ref()?)))
+            engine.suspect_words(row).or_else(|| Some(cause_in_words(row.cause.as_ref()?, engine.injected(row))))
         });
-        let of_revision = failed.iter().filter(|row| !engine.fails_of_injected(row)).count();
+        let of_revision = failed.iter().filter(|row| !engine.fails_only_by_injected_containers(row)).count();
         let too_few = u32::try_from(of_revision).unwrap_or(u32::MAX) < threshold;
         let nothing_else_helps = too_few.then_some(NothingElseHelps::NotInTheTemplate);
         Some(HaltReason { gate: HaltingGate::FailureThreshold, why, nodes, nothing_else_helps })

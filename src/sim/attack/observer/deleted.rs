@@ -52,7 +52,7 @@ impl Observer {
     }
 
     /// Notes that a console may believe a watch that stands still until `until`.
-    pub fn unaware(&mut self, console: &Str, until: Timestamp) {
+    pub fn note_stale_watch(&mut self, console: &Str, until: Timestamp) {
         self.unaware.insert(console.clone(), until);
     }
 }

@@ -10,7 +10,7 @@ use crate::engine::model::time::Timestamp;
 use super::super::kind::Kind;
 use super::super::object::Object;
 use super::super::store::{ChangeKind, DeleteOptions, FOREGROUND, ORPHAN, Store, StoreChange};
-use super::super::write::{Part, WriteOptions};
+use super::super::write::{WriteOptions, WrittenPart};
 use super::Controller;
 
 const BY: WriteOptions<'static> = WriteOptions::named("kube-controller-manager");
@@ -94,7 +94,7 @@ impl Collector {
                 self.held.insert(key);
                 continue;
             }
-            let let_go = store.modify((key.0, &key.1, &key.2), Part::Main, now, BY, |object| {
+            let let_go = store.modify((key.0, &key.1, &key.2), WrittenPart::Main, now, BY, |object| {
                 let kept = object.meta.finalizers.iter().filter(|present| &***present != finalizer);
                 object.meta.finalizers = kept.cloned().collect();
             });
@@ -144,7 +144,7 @@ fn blocks(dependent: &Object, uid: &Str) -> bool {
 }
 
 fn disown(store: &mut Store, at: (Kind, &str, &str), owners: &BTreeSet<Str>, now: Timestamp) {
-    let _ = store.modify(at, Part::Main, now, BY, |object| {
+    let _ = store.modify(at, WrittenPart::Main, now, BY, |object| {
         object.meta.owners = object.meta.owners.iter().filter(|owner| !owners.contains(&owner.uid)).cloned().collect();
     });
 }

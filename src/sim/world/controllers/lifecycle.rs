@@ -19,7 +19,7 @@ use super::super::kind::Kind;
 use super::super::kubelet::LEASE_NAMESPACE;
 use super::super::object::{Body, Condition, EventType, Node, Object, conditions};
 use super::super::store::{ChangeKind, Store, StoreChange};
-use super::super::write::{Part, WriteOptions};
+use super::super::write::{WriteOptions, WrittenPart};
 use super::{Controller, record};
 
 const COMPONENT: &str = "node-controller";
@@ -65,7 +65,7 @@ impl NodeLifecycle {
             store.list(Kind::Node).filter(|node| self.is_silent(node, now)).cloned().collect();
         for node in silent {
             let was_ready = ready(&node) == ConditionStatus::True;
-            let _ = store.modify((Kind::Node, "", &node.meta.name), Part::Status, now, BY, |object| {
+            let _ = store.modify((Kind::Node, "", &node.meta.name), WrittenPart::Status, now, BY, |object| {
                 forget_conditions(object, now);
             });
             if was_ready {
@@ -108,7 +108,7 @@ fn mark_pods_not_ready(node: &Str, store: &mut Store, now: Timestamp) {
     let pods: Vec<Arc<Object>> = store.list(Kind::Pod).filter(on_node).cloned().collect();
     for object in pods {
         let meta = &object.meta;
-        let _ = store.modify((Kind::Pod, &meta.namespace, &meta.name), Part::Status, now, BY, |object| {
+        let _ = store.modify((Kind::Pod, &meta.namespace, &meta.name), WrittenPart::Status, now, BY, |object| {
             let Body::Pod(pod) = &mut object.body else { return };
             if let Some(ready) = Condition::find(&pod.status.conditions, conditions::READY) {
                 let unready = Condition { status: ConditionStatus::False, since: now, ..ready.clone() };
@@ -196,7 +196,7 @@ impl Controller for NodeLifecycle {
         let due: Vec<Str> = self.due.iter().filter(|(_, at)| **at <= now).map(|(name, _)| name.clone()).collect();
         for name in due {
             self.due.remove(&name);
-            let _ = store.modify((Kind::Node, "", &name), Part::Main, now, BY, |object| {
+            let _ = store.modify((Kind::Node, "", &name), WrittenPart::Main, now, BY, |object| {
                 if let Body::Node(node) = &mut object.body {
                     let wanted = wanted_taints(node);
                     if !same_taints(&wanted, &node.taints) {

@@ -11,7 +11,7 @@ use crate::engine::model::time::Timestamp;
 use super::super::kind::Kind;
 use super::super::object::{Body, Condition, EventType, Object, Pod, conditions};
 use super::super::store::{ChangeKind, Store, StoreChange};
-use super::super::write::{Part, WriteOptions};
+use super::super::write::{WriteOptions, WrittenPart};
 use super::eligibility::{Unfit, fits};
 use super::{Controller, record};
 
@@ -43,7 +43,7 @@ impl Scheduler {
                 let message = format!("Successfully assigned {}/{} to {node}", key.0, key.1);
                 let bound = store.modify(
                     (Kind::Pod, &key.0, &key.1),
-                    Part::Binding,
+                    WrittenPart::Binding,
                     now,
                     WriteOptions::named(COMPONENT),
                     |object| {
@@ -63,7 +63,7 @@ impl Scheduler {
                 let failed = (EventType::Warning, "FailedScheduling", why.to_string());
                 let _ = store.modify(
                     (Kind::Pod, &key.0, &key.1),
-                    Part::Status,
+                    WrittenPart::Status,
                     now,
                     WriteOptions::named(COMPONENT),
                     |object| {

@@ -22,7 +22,7 @@ use crate::engine::model::time::Timestamp;
 use super::super::kind::Kind;
 use super::super::object::{Body, EventType, Meta, Object, Pod, REVISION_HASH};
 use super::super::store::{DeleteOptions, Store, StoreChange};
-use super::super::write::{Part, WriteOptions};
+use super::super::write::{WriteOptions, WrittenPart};
 use super::{Controller, record};
 
 const COMPONENT: &str = "statefulset-controller";
@@ -54,7 +54,7 @@ impl StatefulSets {
             return;
         }
         let replicas = body["spec"]["replicas"].as_u64().unwrap_or(1);
-        match step(&set, body, replicas, store, now) {
+        match sync_once(&set, body, replicas, store, now) {
             Ok(()) => drop(self.failures.remove(key)),
             Err(()) => {
                 let failures = self.failures.entry(key.clone()).or_default();
@@ -68,7 +68,7 @@ impl StatefulSets {
 }
 
 /// Makes the one change of a sync.
-fn step(set: &Object, body: &Value, replicas: u64, store: &mut Store, now: Timestamp) -> Result<(), ()> {
+fn sync_once(set: &Object, body: &Value, replicas: u64, store: &mut Store, now: Timestamp) -> Result<(), ()> {
     let namespace = &set.meta.namespace;
     for ordinal in 0..replicas {
         let name = pod_name(set, ordinal);
@@ -128,7 +128,7 @@ fn write_status(set: &Object, replicas: u64, store: &mut Store, now: Timestamp) 
     let pods = (0..replicas).filter_map(|ordinal| store.get(Kind::Pod, at.1, &pod_name(set, ordinal)));
     let ready: Vec<bool> = pods.map(|object| object.pod().is_some_and(|pod| pod.ready().is_some())).collect();
     let status = json!({"replicas": ready.len(), "readyReplicas": ready.iter().filter(|ready| **ready).count()});
-    let _ = store.modify(at, Part::Status, now, BY, |object| {
+    let _ = store.modify(at, WrittenPart::Status, now, BY, |object| {
         if let Body::Other(_, body) = &mut object.body {
             Arc::make_mut(body)["status"] = status;
         }

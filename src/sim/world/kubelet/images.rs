@@ -17,13 +17,13 @@ const MIN_AGE: Duration = Duration::from_secs(120);
 /// The images on a disk.
 #[derive(Debug, Default)]
 pub(super) struct Images {
-    on_disk: BTreeMap<Str, OnDisk>,
+    on_disk: BTreeMap<Str, StoredImage>,
     /// Counts the images that came and went.
     pub(super) changes: u32,
 }
 
 #[derive(Debug)]
-struct OnDisk {
+struct StoredImage {
     /// The runtime's id of the image: the tag may have moved since.
     id: Str,
     bytes: u64,
@@ -35,7 +35,7 @@ impl Images {
     /// Images that are there from the beginning, with their sizes.
     pub(super) fn of(images: impl Iterator<Item = (Str, u64)>) -> Self {
         let on_disk =
-            images.map(|(name, bytes)| (name.clone(), OnDisk { id: image_id(&name, 0), bytes, came_at: None }));
+            images.map(|(name, bytes)| (name.clone(), StoredImage { id: image_id(&name, 0), bytes, came_at: None }));
         Self { on_disk: on_disk.collect(), changes: 0 }
     }
 
@@ -52,13 +52,13 @@ impl Images {
     pub(super) fn add(&mut self, image: &Str, id: &Str, bytes: u64, now: Timestamp) {
         if self.id(image) != Some(id) {
             self.changes += 1;
-            self.on_disk.insert(image.clone(), OnDisk { id: id.clone(), bytes, came_at: Some(now) });
+            self.on_disk.insert(image.clone(), StoredImage { id: id.clone(), bytes, came_at: Some(now) });
         }
     }
 
     /// Removes the images that no container uses.
     pub(super) fn collect(&mut self, in_use: &BTreeSet<Str>, now: Timestamp) {
-        let is_young = |image: &OnDisk| image.came_at.is_some_and(|at| now.since(at) < MIN_AGE);
+        let is_young = |image: &StoredImage| image.came_at.is_some_and(|at| now.since(at) < MIN_AGE);
         let before = self.on_disk.len();
         self.on_disk.retain(|name, image| in_use.contains(name) || is_young(image));
         self.changes += u32::from(self.on_disk.len() != before);
@@ -66,10 +66,10 @@ impl Images {
 
     /// `status.images`.
     pub(super) fn reported(&self) -> Vec<NodeImage> {
-        let mut images: Vec<(&Str, &OnDisk)> = self.on_disk.iter().collect();
+        let mut images: Vec<(&Str, &StoredImage)> = self.on_disk.iter().collect();
         images.sort_by_key(|(_, image)| std::cmp::Reverse(image.bytes));
         images.truncate(REPORTED);
-        let listed = |(name, image): (&Str, &OnDisk)| NodeImage {
+        let listed = |(name, image): (&Str, &StoredImage)| NodeImage {
             names: vec![image.id.clone(), name.clone()],
             bytes: image.bytes,
         };

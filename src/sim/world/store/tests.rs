@@ -57,7 +57,7 @@ fn spec_mut(object: &mut Object) -> &mut DaemonSetSpec {
 fn every_change_has_a_version_and_none_is_logged_for_nothing() {
     let mut store = store();
     let made = store.create(daemon_set("agent:v1"), START, BY).unwrap();
-    let again = store.update(Object::clone(&made), Part::Main, START, BY).unwrap();
+    let again = store.update(Object::clone(&made), WrittenPart::Main, START, BY).unwrap();
     assert_eq!(made.meta.resource_version, again.meta.resource_version);
     let gone = store.delete(Kind::DaemonSet, "edge", "agent", &DeleteOptions::default(), START, BY).unwrap();
     assert!(gone.object().meta.resource_version > made.meta.resource_version, "DELETED carries a new version");
@@ -71,13 +71,13 @@ fn stale_writers_and_wrong_uids_are_refused() {
     let first = store.create(daemon_set("agent:v1"), START, BY).unwrap();
     let mut newer = Object::clone(&first);
     newer.meta.set_label("tier", Some("edge"));
-    store.update(newer.clone(), Part::Main, START, BY).unwrap();
+    store.update(newer.clone(), WrittenPart::Main, START, BY).unwrap();
     newer.meta.set_label("tier", Some("core"));
-    assert_eq!(store.update(newer.clone(), Part::Main, START, BY).unwrap_err().reason, Reason::Conflict);
+    assert_eq!(store.update(newer.clone(), WrittenPart::Main, START, BY).unwrap_err().reason, Reason::Conflict);
     newer.meta.resource_version = 0;
-    store.update(newer.clone(), Part::Main, START, BY).unwrap();
+    store.update(newer.clone(), WrittenPart::Main, START, BY).unwrap();
     newer.meta.uid = "other".into();
-    assert_eq!(store.update(newer, Part::Main, START, BY).unwrap_err().reason, Reason::Conflict);
+    assert_eq!(store.update(newer, WrittenPart::Main, START, BY).unwrap_err().reason, Reason::Conflict);
     let wrong = DeleteOptions { uid: Some("other".into()), ..DeleteOptions::default() };
     let refused = store.delete(Kind::DaemonSet, "edge", "agent", &wrong, START, BY).unwrap_err();
     assert_eq!((refused.reason, refused.reason.code()), (Reason::Conflict, 409));
@@ -93,15 +93,15 @@ fn generations_count_what_kubernetes_counts() {
     assert_eq!(counts(&made), (1, "1".into()));
     let mut labelled = Object::clone(&made);
     labelled.meta.set_label("tier", Some("edge"));
-    let labelled = store.update(labelled, Part::Main, START, BY).unwrap();
+    let labelled = store.update(labelled, WrittenPart::Main, START, BY).unwrap();
     assert_eq!(counts(&labelled), (1, "1".into()), "metadata counts for nothing");
     let mut slower = Object::clone(&labelled);
     spec_mut(&mut slower).min_ready_secs = 5;
-    let slower = store.update(slower, Part::Main, START, BY).unwrap();
+    let slower = store.update(slower, WrittenPart::Main, START, BY).unwrap();
     assert_eq!(counts(&slower), (2, "1".into()));
     let mut newer = Object::clone(&slower);
     spec_mut(&mut newer).template = template("agent:v2");
-    let newer = store.update(newer, Part::Main, START, WriteOptions::named("argocd")).unwrap();
+    let newer = store.update(newer, WrittenPart::Main, START, WriteOptions::named("argocd")).unwrap();
     assert_eq!(counts(&newer), (3, "2".into()));
     assert_eq!(newer.daemon_set().unwrap().owners.template.as_deref(), Some("argocd"));
     assert_eq!(newer.daemon_set().unwrap().owners.strategy.as_deref(), Some("test"));
@@ -114,7 +114,7 @@ fn a_selector_is_for_ever_and_must_match() {
     let mut other = Object::clone(&made);
     let spec = spec_mut(&mut other);
     spec.selector_json = json!({"matchLabels": {"app": "agent", "x": "y"}});
-    let refused = store.update(other, Part::Main, START, BY).unwrap_err();
+    let refused = store.update(other, WrittenPart::Main, START, BY).unwrap_err();
     assert_eq!(refused.reason, Reason::Invalid);
     assert!(refused.message.starts_with("DaemonSet.apps \"agent\" is invalid: spec.selector: "), "{refused}");
     let mut stray = daemon_set("agent:v1");
@@ -158,7 +158,7 @@ fn an_unbound_pod_goes_at_once_unless_a_finalizer_holds_it() {
     assert!(matches!(deleted, Deleted::Terminating(_)));
     let mut freed = Object::clone(deleted.object());
     freed.meta.finalizers = [].into();
-    store.update(freed, Part::Main, START, BY).unwrap();
+    store.update(freed, WrittenPart::Main, START, BY).unwrap();
     assert!(store.get(Kind::Pod, "edge", &held.meta.name).is_none());
 }
 
@@ -197,9 +197,9 @@ fn a_pods_images_can_change_and_nothing_else_of_its_spec() {
         }
         object
     };
-    store.update(edited(template("agent:v2")), Part::Main, START, BY).unwrap();
+    store.update(edited(template("agent:v2")), WrittenPart::Main, START, BY).unwrap();
     let mut other = template("agent:v2").json().clone();
     other["spec"]["hostNetwork"] = true.into();
-    let refused = store.update(edited(Template::from_json(other)), Part::Main, START, BY).unwrap_err();
+    let refused = store.update(edited(Template::from_json(other)), WrittenPart::Main, START, BY).unwrap_err();
     assert_eq!((refused.reason, refused.causes[0].reason), (Reason::Invalid, "FieldValueForbidden"));
 }

@@ -79,21 +79,24 @@ fn words(
         return Some((words, if nobody { format!("{drive} drive") } else { String::new() }));
     }
     if let Some(why) = view.error.as_ref().filter(|_| view.request.by.is_rolldeck()) {
-        return Some((why.to_string(), on_screen(page, &[(ActionId::CancelPrewarm, "cancel")])));
+        return Some((why.to_string(), prewarm_key_hints(page, &[(ActionId::CancelPrewarm, "cancel")])));
     }
     if let Some(why) = &view.error {
-        return Some((format!("pre-warm cannot go on: {why}"), on_screen(page, &[(ActionId::Prewarm, "another")])));
+        return Some((
+            format!("pre-warm cannot go on: {why}"),
+            prewarm_key_hints(page, &[(ActionId::Prewarm, "another")]),
+        ));
     }
     if let Some(paused) = &view.request.paused {
         let words = format!("pre-warm paused by {} {} ago", person_of(&paused.by), ctx.age(shown, paused.at));
         // What the rollout waits for offers the same key.
         let is_offered = page.prewarm().is_none() && offers(snapshot, Remedy::ResumePrewarm);
         let keys = if is_offered { &[][..] } else { &[(ActionId::PausePrewarm, "go on")][..] };
-        return Some((words, on_screen(page, keys)));
+        return Some((words, prewarm_key_hints(page, keys)));
     }
     let denied = snapshot.rights.contains(&(Right::CreatePods, Permission::Denied));
     if let Some(refused) = view.refused_in_brief().filter(|_| !denied) {
-        return Some((refused, on_screen(page, &[RETRY])));
+        return Some((refused, prewarm_key_hints(page, &[RETRY])));
     }
     if let Some(unobtainable) = &view.unobtainable {
         let cancel = (ActionId::CancelPrewarm, "cancel");
@@ -106,11 +109,11 @@ fn words(
             (false, true) => &[RETRY][..],
             (false, false) => &[RETRY, cancel][..],
         };
-        let keys = on_screen(page, offered);
+        let keys = prewarm_key_hints(page, offered);
         return Some((format!("pre-warm: {unobtainable}"), keys));
     }
     if let Some(stuck) = view.stuck_in_words().next() {
-        return Some((format!("pre-warm: {stuck}"), on_screen(page, &[RETRY])));
+        return Some((format!("pre-warm: {stuck}"), prewarm_key_hints(page, &[RETRY])));
     }
     if let Some(waits) = snapshot.prewarming_waits().filter(|_| snapshot.has_silent_driver() && !offered) {
         return Some((format!("pre-warm: {waits}"), format!("{drive} drive")));
@@ -122,7 +125,7 @@ fn words(
         wait @ PrewarmWait::RateLimited { again_at, .. } => {
             let at = if again_at.is_some() { ctx.present(shown) } else { snapshot.at };
             let words = wait.words(at);
-            Some((format!("pre-warm waits: {words}"), on_screen(page, &[(ActionId::RetryPrewarm, "try now")])))
+            Some((format!("pre-warm waits: {words}"), prewarm_key_hints(page, &[(ActionId::RetryPrewarm, "try now")])))
         }
         PrewarmWait::Refused(why) => Some((format!("pre-warm waits: {why}"), "ask for a role that allows it".into())),
         PrewarmWait::ViewStale(why)
@@ -143,7 +146,7 @@ fn offers(snapshot: &Snapshot, remedy: Remedy) -> bool {
 const RETRY: (ActionId, &str) = (ActionId::RetryPrewarm, "retry");
 
 /// The keys of actions on the pre-warm screen: `r retry  x cancel` there, and `W, then r: retry · W, then x: cancel` elsewhere.
-fn on_screen(page: &RolloutPage, offered: &[(ActionId, &str)]) -> String {
+fn prewarm_key_hints(page: &RolloutPage, offered: &[(ActionId, &str)]) -> String {
     let open = ActionId::Prewarm.key();
     let keys = offered.iter().map(|(action, does)| match page.prewarm() {
         Some(_) => format!("{} {does}", action.key()),

@@ -11,7 +11,7 @@ use crate::engine::model::time::Timestamp;
 use super::super::super::kind::Kind;
 use super::super::super::object::{DaemonSet, Object, Owner};
 use super::super::super::store::Store;
-use super::super::super::write::Part;
+use super::super::super::write::WrittenPart;
 use super::{BY, DaemonSets};
 
 impl DaemonSets {
@@ -62,7 +62,7 @@ impl DaemonSets {
             for orphan in orphans {
                 let mut adopted = Object::clone(orphan);
                 adopted.meta.owners = orphan.meta.owners.iter().cloned().chain([object.as_controller()]).collect();
-                all.extend(store.update(adopted, Part::Main, now, BY));
+                all.extend(store.update(adopted, WrittenPart::Main, now, BY));
             }
         }
         all
@@ -92,5 +92,5 @@ fn is_alive(set: &Object, store: &Store) -> bool {
 fn set_owners(pod: &Object, owners: Arc<[Owner]>, store: &mut Store, now: Timestamp) -> Option<Arc<Object>> {
     let mut object = pod.clone();
     object.meta.owners = owners;
-    store.update(object, Part::Main, now, BY).ok()
+    store.update(object, WrittenPart::Main, now, BY).ok()
 }

@@ -12,7 +12,7 @@ use super::super::super::error::Reason;
 use super::super::super::kind::Kind;
 use super::super::super::object::{Body, ControllerRevision, DaemonSet, Meta, Object, REVISION_HASH};
 use super::super::super::store::{DeleteOptions, SAFE, Store};
-use super::super::super::write::Part;
+use super::super::super::write::WrittenPart;
 use super::{BY, DaemonSets, Sync};
 
 /// A DaemonSet's revisions.
@@ -45,7 +45,7 @@ impl DaemonSets {
         let current = match current {
             Some(current) if number(&current) < next => {
                 let at = (Kind::ControllerRevision, &*current.meta.namespace, &*current.meta.name);
-                let raised = store.modify(at, Part::Main, now, BY, |object| {
+                let raised = store.modify(at, WrittenPart::Main, now, BY, |object| {
                     if let Body::ControllerRevision(revision) = &mut object.body {
                         revision.number = next;
                     }
@@ -89,7 +89,7 @@ impl DaemonSets {
                     return Some(taken);
                 }
                 let at = (Kind::DaemonSet, &*object.meta.namespace, &*object.meta.name);
-                let _ = store.modify(at, Part::Status, now, BY, |object| {
+                let _ = store.modify(at, WrittenPart::Status, now, BY, |object| {
                     if let Body::DaemonSet(set) = &mut object.body {
                         set.status.collision_count = Some(set.status.collision_count.unwrap_or(0) + 1);
                     }

@@ -8,7 +8,7 @@ use crate::engine::model::time::Timestamp;
 use super::super::super::kind::Kind;
 use super::super::super::object::{Body, DaemonSetStatus};
 use super::super::super::store::Store;
-use super::super::super::write::Part;
+use super::super::super::write::WrittenPart;
 use super::super::eligibility::Verdict;
 use super::{BY, DaemonSets, Observed, Sync, is_available};
 
@@ -28,7 +28,7 @@ impl DaemonSets {
         };
         if status != sync.set.status {
             let at = (Kind::DaemonSet, &*sync.object.meta.namespace, &*sync.object.meta.name);
-            let _ = store.modify(at, Part::Status, now, BY, |object| {
+            let _ = store.modify(at, WrittenPart::Status, now, BY, |object| {
                 if let Body::DaemonSet(set) = &mut object.body {
                     set.status = status;
                 }

@@ -13,7 +13,7 @@ use crate::sim::world::store::{DeleteOptions, Propagation};
 use crate::sim::world::tests::{
     AGENT, BY, MINUTE, counters, image, pods, revisions, run, set_image, set_strategy, small, worst,
 };
-use crate::sim::world::write::Part;
+use crate::sim::world::write::WrittenPart;
 
 #[test]
 fn a_rolling_update_stays_within_its_budget() {
@@ -174,7 +174,7 @@ fn a_daemonset_adopts_what_matches_and_lets_go_what_does_not() {
     let before = world.pods_of("edge", "agent")[&node][0].clone();
     let relabel = |world: &mut World, app: &str| {
         let at = (Kind::Pod, "edge", &*before.meta.name);
-        world.modify(at, Part::Main, BY, |object| object.meta.set_label("app", Some(app))).unwrap();
+        world.modify(at, WrittenPart::Main, BY, |object| object.meta.set_label("app", Some(app))).unwrap();
         run(world, 1);
         world.store().find(Kind::Pod, "edge", &before.meta.name).cloned()
     };

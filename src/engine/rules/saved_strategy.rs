@@ -1,4 +1,5 @@
-//! The number of nodes that may be down where no operator has set it: the value of the DaemonSet's owner.
+//! The update strategy that was saved at the adoption of a DaemonSet and that a release restores; and the number of nodes that may be down where no
+//! operator has set it: the value of the DaemonSet's owner.
 
 use crate::engine::model::facts::{DaemonSetFact, StrategyKind, UpdateStrategy};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
@@ -7,8 +8,22 @@ use crate::engine::model::released_strategy::ChangedLimit;
 
 /// The strategy that was saved at the adoption of the DaemonSet.
 pub(crate) fn saved_strategy(daemonset: &DaemonSetFact) -> Option<UpdateStrategy> {
-    let saved = serde_json::from_str(daemonset.annotations.get(ORIGINAL_STRATEGY)?).ok()?;
-    Some(UpdateStrategy::from_json(saved))
+    saved_json(daemonset).map(UpdateStrategy::from_json)
+}
+
+/// The strategy that a release would restore, as it was saved.
+pub(crate) fn saved_json(daemonset: &DaemonSetFact) -> Option<serde_json::Value> {
+    serde_json::from_str(daemonset.annotations.get(ORIGINAL_STRATEGY)?).ok()
+}
+
+/// Whether an original strategy is saved, even if it was by a rollout whose record is gone.
+pub(crate) fn has_saved_strategy(daemonset: &DaemonSetFact) -> bool {
+    daemonset.annotations.get(ORIGINAL_STRATEGY).is_some()
+}
+
+/// Whether the strategy that a release restores lets the controller replace pods.
+pub(crate) fn releases_to_rolling(daemonset: &DaemonSetFact) -> bool {
+    saved_json(daemonset).is_none_or(|saved| saved["type"].as_str() != Some("OnDelete"))
 }
 
 /// The DaemonSet's own `maxUnavailable`, if it lets at least one node of `desired` be down.
