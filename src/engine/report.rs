@@ -186,8 +186,9 @@ impl Engine {
         }
         let crowded = self.is_crowded();
         let awaits = self.awaits_vanished_nodes();
-        if (settled && !crowded && !awaits) || (nothing_to_do && intent.change.is_none()) {
-            let began = self.progress.started_at.is_some();
+        let began = self.progress.started_at.is_some();
+        let is_at_rest = (settled && !crowded && !awaits) || (nothing_to_do && intent.change.is_none());
+        if is_at_rest && !(began && self.keeps_more_than_there_are(intent)) {
             return match began {
                 true if !self.view.current_is_certain() => Phase::Preparing,
                 true => Phase::Complete,

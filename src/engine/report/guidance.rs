@@ -22,6 +22,7 @@ use crate::engine::model::event::WatchHealth;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
+use crate::engine::model::quantity::Rounding;
 use crate::engine::model::settings::Finish;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::ShortDuration;
@@ -265,6 +266,19 @@ impl Snapshot {
     }
 
     /// Guidance for a rollout in which no further node may be updated as things stand.
+    /// Why a rollout is held of which every node is updated: the partition keeps more nodes than the DaemonSet runs on.
+    fn nodes_that_left_in_words(&self) -> Option<String> {
+        let (nodes, updated) = (self.counts.nodes, self.counts.updated);
+        let kept = self.plan.partition?.of(nodes, Rounding::Down);
+        (updated == nodes && kept > nodes).then(|| {
+            let now = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
+            format!(
+                "the partition keeps {kept} nodes, and the DaemonSet runs on {now} by now: the others were deleted, relabelled or tainted; \
+                 a step to 100% ends the rollout without them"
+            )
+        })
+    }
+
     fn held(&self, drive: Option<Remedy>) -> Guidance {
         let whole = |node: &&NodeView| node.hold.as_ref().is_some_and(|hold| hold.told_by() == HoldToldBy::Held);
         if let Some(hold) = self.nodes.iter().find(whole).and_then(|node| node.hold.as_ref()) {
@@ -306,7 +320,7 @@ impl Snapshot {
                     None => done.to_string(),
                 }
             }
-            Some(Err(_)) => self.left_in_words(|_| true),
+            Some(Err(_)) => self.nodes_that_left_in_words().unwrap_or_else(|| self.left_in_words(|_| true)),
             None => "held".to_owned(),
         };
         if self.counts.failed > 0 {

@@ -74,3 +74,38 @@ fn a_roll_back_waits_for_the_updated_pod_of_a_vanished_node() {
     assert_eq!(fake.at("hash1"), 4);
     assert_eq!(fake.daemonset.strategy.kind, StrategyKind::RollingUpdate);
 }
+
+/// Most nodes leave while the partition keeps them: that the one that is left is updated was nobody's last step.
+#[test]
+fn a_rollout_is_not_complete_because_the_nodes_that_its_partition_keeps_have_left() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 3);
+    console.run_for(&mut fake, 20);
+    assert_eq!(fake.at("hash2"), 1);
+    let kept = fake.nodes[&Str::from("n4")].clone();
+    for node in ["n2", "n3", "n4"] {
+        vanish(&fake, &mut console, node);
+        fake.remove_pod(node);
+        fake.nodes.remove(node);
+        console.run_for(&mut fake, 5);
+    }
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((snapshot.counts.updated, snapshot.counts.nodes, snapshot.phase), (1, 1, Phase::Held));
+    assert_eq!(fake.daemonset.strategy.kind, StrategyKind::OnDelete, "it is not handed back");
+    assert_eq!(
+        waits(&mut console, &fake),
+        "the partition keeps 3 nodes, and the DaemonSet runs on 1 node by now: the others were deleted, relabelled or tainted; a step to 100% \
+         ends the rollout without them"
+    );
+    // One of them comes back, with a pod of the present template.
+    fake.nodes.insert(kept.name.clone(), kept);
+    register(&fake, &mut console, "n4");
+    fake.create_pod("n4");
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.daemonset.strategy.kind, StrategyKind::OnDelete);
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 20);
+    assert_eq!(fake.daemonset.strategy.kind, StrategyKind::RollingUpdate, "complete, and handed back");
+}
