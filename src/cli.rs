@@ -420,7 +420,8 @@ fn refuse_unnamed(
     }
     let flag = shell_flag("--context", context).unwrap_or_else(|| "--context NAME".to_owned());
     let why = format!("context `{context}` is protected: a command that writes there has to name it");
-    Err(CliError::usage(why).hinted(format!("`{flag}` names it; `pause` and `--dry-run` need no name")))
+    Err(CliError::new(error::CliErrorKind::Refused, why)
+        .hinted(format!("`{flag}` names it; `pause` and `--dry-run` need no name")))
 }
 
 /// Says on standard error whom the session impersonates, if anybody, and whether TLS is not verified.

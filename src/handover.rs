@@ -190,6 +190,7 @@ impl Handover {
             line.node = line.node.as_ref().map(|node| clean(node).into());
         }
         lines.sort_by_key(|line| line.at);
+        let lines = told_once(lines);
         Self {
             context: clean(context),
             diagnosis: Diagnosis::of(&snapshot),
@@ -316,7 +317,7 @@ fn look(node: &NodeView) -> (char, &'static str) {
     match node.state {
         _ if node.counts_as_failed() => ('✗', "failed"),
         NodeState::Updated => ('■', "updated"),
-        NodeState::Outdated => ('·', "outdated"),
+        NodeState::Outdated => ('□', "outdated"),
         NodeState::Failed => ('✗', "failed"),
         NodeState::NodeDown => ('!', "down"),
         NodeState::Terminating
@@ -330,7 +331,7 @@ fn look(node: &NodeView) -> (char, &'static str) {
 }
 
 /// The meaning of each sign.
-const LEGEND: &str = "■ updated  · outdated  ◐ on its way  ✗ failed  ! node down  - not eligible";
+pub(crate) const LEGEND: &str = "■ updated  □ outdated  ◐ on its way  ✗ failed  ! node down  - not eligible";
 
 /// The finding in one line, without its nodes.
 fn headline(finding: &Finding, at: Timestamp) -> String {
@@ -353,6 +354,22 @@ fn headline(finding: &Finding, at: Timestamp) -> String {
 fn is_told(lines: &[StoryLine], event: &StoryLine) -> bool {
     let near = |line: &&StoryLine| (line.at.millis() - event.at.millis()).abs() <= SAME_MILLIS;
     lines.iter().filter(near).any(|line| event.text.contains(&line.text) || line.text.contains(&event.text))
+}
+
+/// `lines` in the order of their times, without those that repeat what another line says of the same subject at about the same time: several observers
+/// write what they see.
+fn told_once(lines: Vec<StoryLine>) -> Vec<StoryLine> {
+    let mut kept: Vec<StoryLine> = Vec::with_capacity(lines.len());
+    for line in lines {
+        let same = |told: &&StoryLine| {
+            told.text == line.text && told.node == line.node && (told.who == line.who || line.who.is_none())
+        };
+        let near = |told: &&StoryLine| line.at.millis() - told.at.millis() <= SAME_MILLIS;
+        if !kept.iter().rev().take_while(near).any(|told| same(&told)) {
+            kept.push(line);
+        }
+    }
+    kept
 }
 
 /// One line without secrets and without characters that steer a terminal.

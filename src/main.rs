@@ -49,9 +49,10 @@ fn look(style: cli::Style) -> tui::ConsoleOptions {
 
 fn console_error(error: tui::ConsoleError) -> cli::CliError {
     match error {
-        tui::ConsoleError::Gone | tui::ConsoleError::Signal(_) | tui::ConsoleError::Terminal(_) => {
-            cli::CliError::failed(error.to_string())
-        }
+        tui::ConsoleError::Gone
+        | tui::ConsoleError::Signal(_)
+        | tui::ConsoleError::Terminal(_)
+        | tui::ConsoleError::Configuration(_) => cli::CliError::failed(error.to_string()),
         tui::ConsoleError::Options(why) => cli::CliError::usage(why),
     }
 }

@@ -22,6 +22,9 @@ use crate::engine::model::{Str, person_of};
 use crate::engine::report::snapshot::Snapshot;
 use crate::process::printable::Printable;
 
+/// Processes that see the same write it at most this far apart.
+const SAME_MILLIS: i64 = 5_000;
+
 /// How long a driver may take to release its Lease. After that the process ends, and the Lease expires.
 pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(10);
 
@@ -62,11 +65,17 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
         OutputFormat::Text | OutputFormat::Json | OutputFormat::Yaml => Vec::new(),
     };
     let renumbered = Renumbered::of(&every);
+    let mut said: Vec<&LogLine> = Vec::new();
     for line in lines {
         match output.format() {
+            OutputFormat::Text if said.iter().any(|before| says_the_same(before, line)) => {}
             OutputFormat::Json if output.is_whole() => output.write(Printable::json_again(line.written()))?,
             OutputFormat::Json | OutputFormat::Yaml => output.record(line.fields())?,
-            OutputFormat::Text => output.line(in_words(line, &clusters, &renumbered))?,
+            OutputFormat::Text => {
+                output.line(in_words(line, &clusters, &renumbered))?;
+                said.retain(|before| is_near(before, line));
+                said.push(line);
+            }
         }
     }
     if lines.is_empty()
@@ -78,6 +87,26 @@ pub(crate) fn run(args: &LogArgs, global: &Global, output: &mut Output) -> Resul
         output.line(nothing_in(path))?;
     }
     Ok(Exit::Done)
+}
+
+/// Whether processes that see the same may have written both lines about it, by their times.
+fn is_near(before: &LogLine, line: &LogLine) -> bool {
+    before.at().zip(line.at()).is_some_and(|(before, at)| (at.millis() - before.millis()).abs() <= SAME_MILLIS)
+}
+
+/// Whether two processes of one person report the same: each console writes what it sees the rollout do by itself. What a person did counts each time.
+fn says_the_same(before: &LogLine, line: &LogLine) -> bool {
+    let what = |line: &LogLine| {
+        let text = |field: &str| line.text(field).map(str::to_owned);
+        (text("namespace"), text("name"), text("event"), text("outcome"), text("message"))
+    };
+    let where_to = |line: &LogLine| (line.context().map(str::to_owned), line.server().map(str::to_owned));
+    let by_itself = before.text("by").is_none() && line.text("by").is_none();
+    by_itself
+        && person_of(before.who()) == person_of(line.who())
+        && is_near(before, line)
+        && what(before) == what(line)
+        && where_to(before) == where_to(line)
 }
 
 /// The message if no line of the log matches, or there is no log.
@@ -229,6 +258,31 @@ mod tests {
         insta::assert_snapshot!(printed(&args, Global::default(), OutputFormat::Text), @r"
         2026-11-21 14:30:05Z  ada@b  edge/agent  paused: no update starts
         2026-11-21 14:31:00Z  (eve@b)  edge/agent  halted: n1
+        ");
+    }
+
+    #[test]
+    fn what_two_consoles_of_one_person_see_is_a_line_once() {
+        let line = |secs: u32, process: u32, more: &str, message: &str| {
+            format!(
+                r#"{{"time":"2026-11-21T14:30:{secs:02}Z","identity":"ada@b/{process}","cluster":{{"context":"prod"}},"namespace":"edge","name":"agent"{more},"message":"{message}"}}"#
+            )
+        };
+        let silent = "nobody drives any more: ben@b/7";
+        let by = r#","by":"ada@b""#;
+        let lines = [
+            line(5, 1, "", silent),
+            line(6, 2, "", silent),
+            line(30, 1, "", silent),
+            line(31, 1, by, "resumed"),
+            line(32, 2, by, "resumed"),
+        ];
+        let said = said_of(&lines.join("\n"), &LogArgs::default(), Global::default()).unwrap();
+        insta::assert_snapshot!(said, @r"
+        2026-11-21 14:30:05Z  (ada@b)  edge/agent  nobody drives any more: ben@b/7
+        2026-11-21 14:30:30Z  (ada@b)  edge/agent  nobody drives any more: ben@b/7
+        2026-11-21 14:30:31Z  ada@b  edge/agent  resumed
+        2026-11-21 14:30:32Z  ada@b  edge/agent  resumed
         ");
     }
 

@@ -85,6 +85,10 @@ impl Task for Drive<'_> {
             let drive = Command::Drive(Takeover::IfFree);
             return one_shot::recorded(&rollout, &drive, Err(driven_by(holder))).await;
         }
+        if let Some(error) = may_not_see(&snapshot).filter(|_| edits_first || would_update(&snapshot)) {
+            let drive = Command::Drive(self.takeover());
+            return one_shot::recorded(&rollout, &drive, Err(error)).await;
+        }
         if !edits_first {
             return self.drive(foreground, &rollout).await;
         }
@@ -313,6 +317,18 @@ async fn held_by_other(snapshots: &mut watch::Receiver<Arc<Snapshot>>) -> Result
 fn finds_nothing(snapshot: &Snapshot) -> bool {
     let free = snapshot.driver.is_nobody();
     free && !has_leftovers(snapshot) && !prewarms_besides(snapshot) && snapshot.daemonset == Presence::Present
+}
+
+/// Whether a driver would have to update nodes, now or once they are let go.
+fn would_update(snapshot: &Snapshot) -> bool {
+    matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running)
+}
+
+/// The error if a right is missing without which no node is updated.
+fn may_not_see(snapshot: &Snapshot) -> Option<CliError> {
+    let why = snapshot.forbidden_view()?;
+    let error = CliError::new(CliErrorKind::Refused, format!("not driven, no node would be updated: {why}"));
+    Some(error.hinted("ask for a role that may `list` and `watch` them"))
 }
 
 /// The error if a driver would end as soon as it began, because the rollout is halted or paused by rolldeck itself. It names the next step.

@@ -32,7 +32,7 @@ pub struct CliError {
 /// Kinds of failure, by what a script would do about them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CliErrorKind {
-    /// Configuration, network, permission, the cluster's refusal.
+    /// Configuration, network, or a write that the cluster refused.
     Failed,
     /// The same for a command whose exit code 1 means that there are differences.
     FailedComparing,
@@ -48,7 +48,7 @@ pub(crate) enum CliErrorKind {
     NotFound,
     /// There is no DaemonSet of this name in the namespace.
     NoDaemonSet,
-    /// The engine or the operator refused the command: nothing was changed.
+    /// The engine or the operator refused the command, or a right for it is missing: nothing was changed.
     Refused,
     /// Somebody else drives.
     DrivenByOther,
@@ -275,8 +275,9 @@ impl From<Refusal> for CliError {
     fn from(refusal: Refusal) -> Self {
         let message = refusal.to_string();
         match refusal {
-            Refusal::NotLoaded(_) | Refusal::Stale(_) => Self::new(CliErrorKind::Refused, message),
-            Refusal::NotPermitted(_) => Self::new(CliErrorKind::Failed, message),
+            Refusal::NotLoaded(_) | Refusal::Stale(_) | Refusal::NotPermitted(_) => {
+                Self::new(CliErrorKind::Refused, message)
+            }
             Refusal::DrivenBy { .. } => Self::new(CliErrorKind::DrivenByOther, message)
                 .hinted("`rolldeck drive --take-over` asks them to hand over, and takes the lease once it has run out"),
             Refusal::RecordUnreadable { .. } => Self::new(CliErrorKind::Refused, message).hinted(UNREADABLE_RECORD),
@@ -306,7 +307,7 @@ mod tests {
     fn kinds_fix_exit_codes() {
         for (error, code) in [
             (CliError::from(AccessError { message: "no context `x`".to_owned(), hints: Vec::new() }), 1),
-            (Refusal::NotPermitted(Right::DeletePods).into(), 1),
+            (Refusal::NotPermitted(Right::DeletePods).into(), 6),
             (Refusal::NotNow("it is paused".to_owned()).into(), 6),
             (Refusal::DrivenBy { holder: "ops@bastion".into() }.into(), 7),
             (CommandError::Failed("patching: 500".to_owned()).into(), 1),

@@ -263,6 +263,10 @@ fn in_charset(line: &str, charset: Charset) -> Cow<'_, str> {
             '…' => plain.push_str("..."),
             '·' | '–' => plain.push('-'),
             '×' | '✗' => plain.push('x'),
+            // The signs of the map of a report.
+            '■' => plain.push('#'),
+            '□' => plain.push('.'),
+            '◐' => plain.push('~'),
             _ => plain.push(REPLACEMENT),
         }
     }
@@ -320,6 +324,17 @@ pub(crate) mod tests {
     #[test]
     fn ascii_spells_arrows_and_owns_up_to_the_rest() {
         assert_eq!(in_charset("v1 → v2 · 3… 4–5 6× ✗ é", Charset::Ascii), "v1 -> v2 - 3... 4-5 6x x ?");
+    }
+
+    #[test]
+    fn the_map_of_a_report_has_a_sign_for_each_state_in_ascii_too() {
+        for charset in [Charset::Unicode, Charset::Ascii] {
+            let legend = in_charset(crate::handover::LEGEND, charset);
+            let signs: Vec<&str> = legend.split("  ").filter_map(|entry| entry.split(' ').next()).collect();
+            let different: std::collections::BTreeSet<&str> = signs.iter().copied().collect();
+            assert_eq!((signs.len(), different.len()), (6, 6), "{legend}");
+            assert!(!signs.contains(&"?"), "{legend}");
+        }
     }
 
     #[test]

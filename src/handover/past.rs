@@ -19,7 +19,11 @@ impl Handover {
         let snapshot = &*self.snapshot;
         let (began, anew) = match (snapshot.started_at, &snapshot.begun_anew) {
             (began, Some(anew)) => (began.unwrap_or(anew.at), anew),
-            (Some(began), None) => return self.told("Since it began", |line| line.at >= began).into_iter().collect(),
+            // A record may be older than the rollout to its present target: the start that the report names counts.
+            (Some(recorded), None) => {
+                let began = snapshot.target_began().unwrap_or(recorded);
+                return self.told("Since it began", |line| line.at >= began).into_iter().collect();
+            }
             // Without a record it is not known which of the events are of the last rollout.
             (None, None) => return self.told("Told of before", |_| true).into_iter().collect(),
         };

@@ -244,6 +244,32 @@ fn what_the_audit_log_and_an_event_both_say_is_said_once() {
 }
 
 #[test]
+fn what_two_observers_write_of_the_same_is_told_once_and_only_since_the_start() {
+    let (snapshot, story) = failed();
+    let started = snapshot.target_began().unwrap();
+    let line = |at: Timestamp| StoryLine {
+        at,
+        who: None,
+        node: None,
+        text: "nobody drives any more: the lease ran out".into(),
+        severity: Severity::Warning,
+        facts: EventFacts::default(),
+    };
+    let (before, after) = (started - Duration::from_secs(300), started + Duration::from_secs(30));
+    let second = |at: Timestamp| at + Duration::from_secs(2);
+    // The record is older than the rollout to the present target.
+    let recorded = snapshot.started_at.map(|at| at - Duration::from_secs(600));
+    let older = Snapshot { started_at: recorded, retargeted_at: Some(started), ..Snapshot::clone(&snapshot) };
+    let told = vec![line(before), line(second(before)), line(after), line(second(after))];
+    let report = Handover::new("prod-eu", Arc::new(older), &story, Some(told));
+    let said = |text: &str| text.matches("nobody drives any more").count();
+    let since = report.went_wrong();
+    assert!(since[0].starts_with("Since it began: ") && said(&since[0]) == 1, "{since:?}");
+    let text = report.text();
+    assert_eq!(said(text.split("What happened").nth(1).unwrap()), 2, "{text}");
+}
+
+#[test]
 fn the_name_of_a_file_leads_nowhere_else() {
     let (snapshot, _) = failed();
     let mut snapshot = Arc::unwrap_or_clone(snapshot);

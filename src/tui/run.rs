@@ -142,9 +142,12 @@ pub enum ConsoleError {
     /// There is no usable terminal.
     #[error("{0}")]
     Terminal(String),
-    /// An option is invalid.
+    /// An option of the command line is invalid.
     #[error("{0}")]
     Options(String),
+    /// The configuration file names a theme or a key that cannot be used.
+    #[error("{0}")]
+    Configuration(String),
     /// The terminal went away while it ran.
     #[error("the terminal is gone")]
     Gone,

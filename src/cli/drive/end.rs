@@ -104,6 +104,14 @@ impl DriveEnd {
         let went_back = self.course.is_some_and(|(began, is)| {
             began == Direction::Forward && (is == Direction::Back || snapshot.was_rolled_back_since(self.began_at))
         });
+        // The step is not done: no node of it may be updated.
+        if snapshot.phase == Phase::Held
+            && self.over(snapshot) == Some(Exit::Done)
+            && let Some(why) = snapshot.forbidden_view()
+        {
+            let error = CliError::new(CliErrorKind::Refused, format!("driving ends, as no node can be updated: {why}"));
+            return Some(Err(error.hinted("ask for a role that may `list` and `watch` them")));
+        }
         let end = self.over(snapshot).map(|end| if end == Exit::Done && went_back { Exit::Halted } else { end });
         if end.is_none() || !has_leftovers(snapshot) || !matches!(snapshot.driver, DriverView::You { .. }) {
             self.cleaning = None;

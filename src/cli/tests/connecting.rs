@@ -55,7 +55,7 @@ fn a_write_to_a_protected_context_has_to_name_it() {
     };
     for line in ["step ds/agent --yes", "adopt ds/agent", "undo ds/agent", "drive ds/agent", "prewarm ds/agent"] {
         let error = refused(line, "prod-eu", &values).expect(line);
-        assert_eq!(error.code(), 2, "{line}");
+        assert_eq!(error.code(), 6, "{line}");
         assert!(error.to_string().contains("`prod-eu` is protected"), "{error}");
         assert!(refused(&format!("{line} --context prod-eu"), "prod-eu", &values).is_none(), "{line}: it was named");
         assert!(refused(line, "staging", &values).is_none(), "{line}");

@@ -11,7 +11,7 @@ use super::script::{Script, at, rollout};
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Refusal, Takeover};
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::event::Right;
+use crate::engine::model::event::{Right, WatchHealth, Watched};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmLeftover, PrewarmView};
@@ -358,7 +358,7 @@ async fn a_drive_is_checked_as_a_whole_before_anything_is_written() {
     let halted = || Refusal::NotNow("halted".into());
     for (line, refused, refusal, code, written) in [
         (image, step, too_many(), 6, 0),
-        (image, drive, Refusal::NotPermitted(Right::DeletePods), 1, 0),
+        (image, drive, Refusal::NotPermitted(Right::DeletePods), 6, 0),
         (tune, step, halted(), 6, 0),
         // An image lifts the halt before it: here the step is refused all the same, when its turn comes.
         (image, step, halted(), 6, 1),
@@ -372,6 +372,32 @@ async fn a_drive_is_checked_as_a_whole_before_anything_is_written() {
             "{told:?}"
         );
     }
+}
+
+/// `snapshot` as seen by an account that may not read nodes.
+fn without_nodes(mut snapshot: Snapshot) -> Snapshot {
+    let nodes = snapshot.watches.iter_mut().find(|view| view.watched == Watched::Nodes).unwrap();
+    nodes.health = WatchHealth::Forbidden { why: "cannot list resource \"nodes\"".into() };
+    snapshot
+}
+
+/// Nothing would be updated: neither is the image written, nor is a step that nobody may do a success.
+#[tokio::test]
+async fn a_drive_that_may_not_read_nodes_is_refused() {
+    let script = Script::of(without_nodes(script::held_by_nobody()));
+    for line in ["drive ds/agent --image agent=registry.example/agent:v2.0.0 --to 2 --until held", "drive ds/agent"] {
+        let output = script.run(line).await;
+        assert_eq!((output.code, script.requests().len()), (6, 0), "{line}: {}{}", output.text, output.error);
+        let why = "not driven, no node would be updated: nodes are forbidden: cannot list resource \"nodes\"";
+        assert!(output.error.contains(why), "{}", output.error);
+    }
+    // The right is taken away while it drives.
+    let mut held = without_nodes(script::driving());
+    held.phase = Phase::Held;
+    let script = Script::of(script::held_by_nobody()).then(script::driving()).then(held);
+    let output = script.run("drive ds/agent --until held").await;
+    assert_eq!(output.code, 6, "{}{}", output.text, output.error);
+    assert!(output.error.contains("driving ends, as no node can be updated: nodes are forbidden"), "{}", output.error);
 }
 
 /// Limits would be in force, and nothing would follow.

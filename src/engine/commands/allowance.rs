@@ -250,10 +250,16 @@ impl Engine {
         if let Some(selector) = &intent.selector {
             let lifted = Intent { selector: None, partition: IntOrPercent::Int(after.keep), ..intent.clone() };
             let later = self.would_be_free(&lifted).saturating_sub(u32::try_from(nodes).unwrap_or(u32::MAX));
-            let cut = step == Step::Next && self.next_step(&intent).is_ok_and(|ahead| ahead.cut_by_selector);
-            if cut {
+            let ahead = self.next_step(&intent).ok().filter(|ahead| step == Step::Next && ahead.cut_by_selector);
+            let total =
+                ahead.map(|ahead| ahead.step.of(self.assessment.fleet, Rounding::Up).min(self.assessment.fleet));
+            let others = total.map_or(0, |total| total.saturating_sub(after.allowed));
+            if let (Some(total), 1..) = (total, others) {
+                let wait = if others == 1 { "the other one waits" } else { "the others wait" };
                 lines.push(format!(
-                    "Of the nodes of this step only these match {selector}; the others wait until it is lifted."
+                    "The plan's step has {}, of which {selector} lets only {} be updated; {wait} until it is lifted.",
+                    counted(total as usize, "node"),
+                    after.allowed
                 ));
             } else if settled && later > 0 {
                 lines.push(format!(
@@ -299,7 +305,7 @@ impl Engine {
     fn fewer_than_are_updated(&self, allowed: u32) -> String {
         match self.updated_or_on_the_way() {
             updated if updated > allowed => {
-                format!("{} already or on their way: no other is started.", counted_updated(updated))
+                format!("{} already or on the way: no other is started.", counted_updated(updated))
             }
             _ => format!("No more than {} updated in total from now on.", counted_are(allowed as usize)),
         }
@@ -315,7 +321,7 @@ impl Engine {
         let updated = self.updated_or_on_the_way();
         match &intent.selector {
             _ if updated > 0 && allowed <= updated => {
-                format!("Moves nothing: {} already or on their way.", counted_updated(updated))
+                format!("Moves nothing: {} already or on the way.", counted_updated(updated))
             }
             _ if left == 0 => "Moves nothing: every node is updated, or on its way.".to_owned(),
             Some(selector) => format!("Moves nothing now: {}.", self.selection_done(selector, intent)),
@@ -331,7 +337,7 @@ impl Engine {
         let intent = Intent { selector: Some(selector.clone()), ..self.intent() };
         match self.next_step(&intent).ok().and_then(|ahead| ahead.frees) {
             Some(frees @ 1..) => format!(
-                "Moves nothing now: {} may be updated, {} already or on their way. The next step lets {} of the selection go.",
+                "Moves nothing now: {} may be updated, {} already or on the way. The next step lets {} of the selection go.",
                 after.allowed,
                 counted_updated(self.updated_or_on_the_way()),
                 counted(frees as usize, "node")

@@ -64,7 +64,7 @@ impl Engine {
         }
         alarms.extend(self.uncertain_target().filter(|_| recorded));
         alarms.extend(self.idle_alarm(now));
-        alarms.extend(self.refused_alarm().filter(|_| recorded));
+        alarms.extend(self.refused_alarm(now).filter(|_| recorded));
         alarms.extend(self.suspects.judgement().outages.iter().cloned().map(Alarm::SiteOutage));
         // While a halt waits for a driver, a larger budget would free no node.
         alarms.extend(self.budget_alarm(intent).filter(|_| recorded && undriven.is_none()));
@@ -146,7 +146,7 @@ impl Engine {
     }
 
     /// The alarm for nodes that cannot be updated because the API server refuses to delete their pods.
-    fn refused_alarm(&self) -> Option<Alarm> {
+    fn refused_alarm(&self, now: Timestamp) -> Option<Alarm> {
         if self.refusals.are_general() {
             return None;
         }
@@ -158,8 +158,14 @@ impl Engine {
         refused.sort();
         let count = u32::try_from(refused.len()).unwrap_or(u32::MAX);
         let (node, why) = refused.into_iter().next()?;
-        let moving = self.assessment.rows().any(|row| row.in_fleet && row.state.is_moving());
-        Some(Alarm::DeletionRefused { node, count, why, others: moving || self.plan.in_line > count })
+        // A refused node whose deletion is just tried again is none of the others.
+        let refused = |row: &&Row| self.refused_deletion(row, now).is_some();
+        let moving = self.assessment.rows().any(|row| row.in_fleet && row.state.is_moving() && !refused(&row));
+        let waits =
+            |row: &&Row| matches!(self.plan.hold(row.node), Some(Hold::Partition { .. } | Hold::Selector) | None);
+        let in_line = self.assessment.rows().filter(|row| row.in_fleet && refused(row) && !waits(row)).count();
+        let in_line = u32::try_from(in_line).unwrap_or(u32::MAX).max(count);
+        Some(Alarm::DeletionRefused { node, count, why, others: moving || self.plan.in_line > in_line })
     }
 
     /// The alarm for an API server that is too far away, or silent.

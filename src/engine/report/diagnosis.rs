@@ -26,6 +26,7 @@ use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::facts::Severity;
+use crate::engine::model::hold::Hold;
 use crate::engine::model::image::normalized;
 use crate::engine::model::inspection::Reading;
 use crate::engine::model::kubectl_command::KubectlCommand;
@@ -415,7 +416,7 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
             return Some(found.do_this(remedies::about(CauseKind::NodeDown)).offers([remedies::describe_node(node)]));
         }
         NodeState::Failed => {
-            let found = warns(FindingKind::Cause(CauseKind::Deadline), why(node, snapshot));
+            let found = warns(FindingKind::Cause(CauseKind::Deadline), why_in_full(node, snapshot));
             return Some(
                 found.do_this(remedies::about(CauseKind::Deadline)).offers(remedies::restarts(node, snapshot)),
             );
@@ -471,7 +472,7 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
     match node.state {
         NodeState::Updated | NodeState::Ineligible => None,
         // The time since which a node is outdated does not tell how long it has waited.
-        NodeState::Outdated => Some(Finding { since: None, ..waits(FindingKind::Waits, why(node, snapshot)) }),
+        NodeState::Outdated => Some(Finding { since: None, ..waits(FindingKind::Waits, why_in_full(node, snapshot)) }),
         // Nodes being updated wait for different things; their state is what they share, so it is the title.
         state => {
             let text = why(node, snapshot);
@@ -582,4 +583,26 @@ fn pulled_instead<'a>(cause: &'a Cause, image: &str) -> Option<&'a str> {
 
 fn why(node: &NodeView, snapshot: &Snapshot) -> String {
     Why { node, at: snapshot.at }.to_string()
+}
+
+/// The reason for a node's state, never empty: what cannot be seen where nothing else is known to hold it, else its state. Words of a refusal that
+/// differ only by the name of the pod are the same for all nodes.
+fn why_in_full(node: &NodeView, snapshot: &Snapshot) -> String {
+    match why(node, snapshot) {
+        empty if empty.is_empty() => snapshot.forbidden_view().unwrap_or_else(|| node.state_words()),
+        why if matches!(node.hold, Some(Hold::DeletionRefused { .. })) => without_pod_name(&why),
+        why => why,
+    }
+}
+
+/// `pods "agent-*" is forbidden` for `pods "agent-8pm8c" is forbidden`.
+fn without_pod_name(text: &str) -> String {
+    const BEGINS: &str = "pods \"";
+    let named = text.find(BEGINS).map(|at| at + BEGINS.len());
+    let end = named.and_then(|from| Some(from + text[from..].find('"')?));
+    let Some((from, end)) = named.zip(end) else { return text.to_owned() };
+    match text[from..end].rfind('-') {
+        Some(dash) => format!("{}*{}", &text[..=from + dash], &text[end..]),
+        None => text.to_owned(),
+    }
 }

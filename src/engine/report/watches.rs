@@ -1,8 +1,8 @@
 //! How well each watched kind can be seen, for the snapshot.
 
-use super::snapshot::WatchView;
+use super::snapshot::{Snapshot, WatchView};
 use crate::engine::machine::Engine;
-use crate::engine::model::event::Watched;
+use crate::engine::model::event::{WatchHealth, Watched};
 
 impl Engine {
     /// How well each kind is seen and when it was last heard of, in the order in which they are shown.
@@ -14,5 +14,18 @@ impl Engine {
             skipped: self.view.watches.skipped(watched).cloned(),
         };
         Watched::ALL.map(view).into()
+    }
+}
+
+impl Snapshot {
+    /// `nodes are forbidden: …`: a kind that may not be read and without which nothing is started; `None` if each may be read.
+    pub fn forbidden_view(&self) -> Option<String> {
+        let forbidden = |view: &WatchView| match &view.health {
+            WatchHealth::Forbidden { why } if view.watched.is_needed() => {
+                Some(format!("{} are forbidden: {why}", view.watched))
+            }
+            _ => None,
+        };
+        self.watches.iter().find_map(forbidden)
     }
 }

@@ -3,10 +3,11 @@
 use super::*;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::comparison::Comparison;
+use crate::engine::model::effect::EffectErrorKind;
 use crate::engine::model::facts::PodPhase;
 use crate::engine::model::settings::OnFailure;
 use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind, FindingSign};
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{Alarm, NodeView, Snapshot};
 
 /// A rollout that has taken its first node, whose new pod gets ready only when it is told to.
 fn one_taken(nodes: usize) -> (FakeCluster, FakeConsole) {
@@ -348,4 +349,70 @@ fn a_roll_back_replaces_no_pod_that_serves_while_pods_are_refused() {
     fake.refuses = None;
     console.run_for(&mut fake, 120);
     assert_eq!((fake.down(), fake.at("hash2")), (0, 0));
+}
+
+/// Without the right to read nodes it is not known which of them may be updated: that is the finding, and no finding is without words.
+#[test]
+fn nodes_that_may_not_be_read_are_named_as_the_reason() {
+    let (mut fake, mut console) = one_taken(4);
+    let why = || "cannot list resource \"nodes\"".into();
+    fake.kubelets();
+    console.hear(&fake);
+    console.engine.observe(Event::Watch(Watched::Nodes, WatchHealth::Forbidden { why: why() }), fake.now);
+    let mut snapshot = console.snapshot(&fake);
+    let titles = |snapshot: &Snapshot| {
+        let findings = Diagnosis::of(snapshot).findings;
+        findings.into_iter().map(|finding| finding.title).collect::<Vec<_>>()
+    };
+    assert!(titles(&snapshot).iter().all(|title| !title.is_empty()), "{:?}", titles(&snapshot));
+    // As a one-shot command sees them: outdated, with nothing known of what holds them.
+    let unheld = |node: &NodeView| NodeView { hold: None, pod_wait: None, cause: None, ..node.clone() };
+    snapshot.nodes = snapshot.nodes.iter().map(unheld).collect();
+    let said = titles(&snapshot);
+    assert!(said.contains(&"nodes are forbidden: cannot list resource \"nodes\"".to_owned()), "{said:?}");
+    snapshot.watches.clear();
+    assert!(titles(&snapshot).contains(&NodeState::Outdated.to_string()), "{:?}", titles(&snapshot));
+}
+
+#[test]
+fn refusals_that_differ_by_the_name_of_the_pod_are_one_finding() {
+    let (fake, mut console) = one_taken(4);
+    let mut snapshot = console.snapshot(&fake);
+    let refused = |(nth, node): (usize, &NodeView)| {
+        let why = format!("pods \"agent-8pm{nth}c\" is forbidden: User \"jane\" cannot delete resource \"pods\"");
+        let hold = Some(Hold::DeletionRefused { why: why.into() });
+        NodeView { state: NodeState::Outdated, hold, pod_wait: None, ..node.clone() }
+    };
+    snapshot.nodes = snapshot.nodes.iter().enumerate().map(refused).collect();
+    let findings = Diagnosis::of(&snapshot).findings;
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    let title = "deletion refused: pods \"agent-*\" is forbidden: User \"jane\" cannot delete resource \"pods\"";
+    assert_eq!((finding.title.as_str(), finding.nodes.len()), (title, 4));
+}
+
+/// While a refused deletion is tried again its node is not held for a moment: it is still none of the others.
+#[test]
+fn the_others_go_on_only_where_there_are_others() {
+    let others = |nodes: usize, refused: &[&str]| {
+        let mut fake = FakeCluster::rolling(nodes, 1);
+        for node in refused {
+            fake.undeletable.insert((*node).into(), EffectErrorKind::Forbidden);
+        }
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:v2");
+        console.partition(&mut fake, 0);
+        let mut said = Vec::new();
+        for _ in 0..60 {
+            console.run_for(&mut fake, 1);
+            said.extend(console.snapshot(&fake).alarms.iter().find_map(|alarm| match alarm {
+                Alarm::DeletionRefused { others, .. } => Some(*others),
+                _ => None,
+            }));
+        }
+        said
+    };
+    let all = others(2, &["n1", "n2"]);
+    assert!(!all.is_empty() && all.iter().all(|others| !others), "{all:?}");
+    let one = others(12, &["n1"]);
+    assert!(one.contains(&true), "{one:?}");
 }

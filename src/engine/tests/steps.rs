@@ -153,7 +153,7 @@ fn a_step_that_moves_nothing_says_so_where_it_is_asked_for_by_number() {
         ]
     );
     let preview = console.engine.preview(&Command::Step(Step::Back), fake.now).unwrap();
-    assert_eq!(preview.effects[0], "3 nodes are updated already or on their way: no other is started.");
+    assert_eq!(preview.effects[0], "3 nodes are updated already or on the way: no other is started.");
 }
 
 /// What is offered is what is done: whatever state a rollout is in, the step on screen is there, and frees what it says.
@@ -293,7 +293,7 @@ fn a_selection_of_which_no_node_goes_says_why_and_what_lets_one_go() {
         lines[..2],
         [
             "4 of 120 nodes match zone=late.",
-            "Moves nothing now: 2 may be updated, 2 nodes are updated already or on their way. The next step lets 4 nodes of the selection go."
+            "Moves nothing now: 2 may be updated, 2 nodes are updated already or on the way. The next step lets 4 nodes of the selection go."
         ]
     );
     console.ask(&mut fake, select.clone()).unwrap();

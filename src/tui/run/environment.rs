@@ -70,10 +70,11 @@ impl Environment {
 /// Checks whether a console would open with these options.
 ///
 /// # Errors
-/// [`ConsoleError::Options`] names the theme or the key that cannot be used, and the place that sets it.
+/// [`ConsoleError::Options`] names the theme of the command line that cannot be used, [`ConsoleError::Configuration`] the theme or the key, and
+/// the line of the file that sets it.
 pub fn check(options: &ConsoleOptions) -> Result<(), ConsoleError> {
     themes(options, &Environment::of_process())?;
-    own_keys(&options.keys).map_err(ConsoleError::Options)?;
+    own_keys(&options.keys).map_err(ConsoleError::Configuration)?;
     Ok(())
 }
 
@@ -89,8 +90,10 @@ fn themes(options: &ConsoleOptions, environment: &Environment) -> Result<(Themes
     match &options.theme {
         Some(name) => themes.choose(name).map_err(|why| {
             let broken = complaints.iter().map(|complaint| format!("\n{complaint}")).collect::<String>();
-            let place = options.theme_place.as_deref().unwrap_or("--theme");
-            ConsoleError::Options(format!("{place}: {why}{broken}"))
+            match options.theme_place.as_deref() {
+                Some(place) => ConsoleError::Configuration(format!("{place}: {why}{broken}")),
+                None => ConsoleError::Options(format!("--theme: {why}{broken}")),
+            }
         })?,
         // Without colours only the `mono` theme, which uses bold and dim, can distinguish roles.
         None if depth == Depth::Never => themes.choose(theme::MONO).map_err(ConsoleError::Options)?,
@@ -121,7 +124,7 @@ pub(super) fn model(
         themes,
         glyphs: options.glyphs.unwrap_or_else(|| environment.glyphs()),
         node_columns: options.columns.as_deref().map_or_else(|| NODE_COLUMNS.to_vec(), node_columns),
-        keys: own_keys(&options.keys).map_err(ConsoleError::Options)?,
+        keys: own_keys(&options.keys).map_err(ConsoleError::Configuration)?,
         bookmarks: options.bookmarks.clone(),
         access: WriteAccess::ReadOnly,
         page: Page::Fleet,

@@ -128,11 +128,7 @@ fn a_node_that_was_updated_goes_below_those_that_move_and_keeps_the_cursor() {
     assert_eq!(names(&console), ["ipc-014", "ipc-013", "ipc-012", "ipc-011"]);
     console.wait(3);
     assert_eq!(names(&console), ["ipc-014", "ipc-013", "ipc-012", "ipc-011"], "the selected one stays");
-    assert!(
-        list(&console).contains("just updated 1 · stays while selected 1"),
-        "five seconds each: {}",
-        list(&console)
-    );
+    assert!(list(&console).contains("just updated 1 · kept by the cursor 1"), "five seconds each: {}", list(&console));
     console.type_keys("G");
     assert_eq!(names(&console)[..3], ["ipc-014", "ipc-013", "ipc-011"]);
 }
@@ -184,11 +180,7 @@ fn a_node_that_is_selected_stays_pinned_until_the_cursor_leaves_it() {
             console.wait(6);
             assert_eq!(selected(&console).as_deref(), Some("ipc-018"), "{what}");
             assert_eq!(line_of(&console, "ipc-018"), line, "{what}: {}", console.screen());
-            assert!(
-                list(&console).starts_with("── moving 1 · stays while selected 1 ──"),
-                "{what}: {}",
-                list(&console)
-            );
+            assert!(list(&console).starts_with("── moving 1 · kept by the cursor 1 ──"), "{what}: {}", list(&console));
             assert_eq!(rest(&console), below, "{what}");
         }
         console.type_keys("k");

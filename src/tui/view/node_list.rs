@@ -227,7 +227,7 @@ fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -
                 ("nodes down", down),
                 ("moving", moving),
                 ("just updated", just_done),
-                ("stays while selected", kept),
+                ("kept by the cursor", kept),
             ],
         ),
     };

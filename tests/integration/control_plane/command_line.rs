@@ -35,7 +35,7 @@ fn missing_rights_are_named() {
     let reader = sandbox.user("restricted", &[Grant::within(sandbox.namespace(), "get,list,watch", READS)]);
     let operator = Operator::new(reader.kubeconfig(), sandbox.namespace());
     let output = operator.run(&["pause", DS]);
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert_eq!(output.status.code(), Some(6), "{}", text(&output));
     assert!(text(&output).contains("not permitted: `patch` on daemonsets.apps"), "{}", text(&output));
     let output = text(&operator.run(&["status", DS]));
     assert!(output.contains("nodes n/a (forbidden)"), "{output}");

@@ -36,7 +36,10 @@ fn lifting_a_selector_updates_no_node_before_the_next_step() {
     fixture.until("two canaries serve v2", |witness| witness.serving(":v2").len() == 2);
     let output = operator.ok(&["step", DS, "--yes"]);
     assert!(output.contains("1 node more may be updated (3 in total)"), "{output}");
-    assert!(output.contains("Of the nodes of this step only these match canary=true"), "{output}");
+    assert!(
+        output.contains("of which canary=true lets only 3 be updated; the others wait until it is lifted"),
+        "{output}"
+    );
     fixture.until("the canaries serve v2", |witness| witness.serving(":v2") == canaries);
     until_status(&operator, "it is held", |status| status["phase"] == "held");
 

@@ -231,7 +231,7 @@ pub(super) fn about(kind: CauseKind) -> Vec<Advice> {
         }
         CauseKind::QuotaExceeded => vec![say("raise the namespace's ResourceQuota, or free what it counts")],
         CauseKind::CreationForbidden => vec![say(
-            "make the service account that is missing, or change the Pod Security level of the namespace, as the message says",
+            "correct what the message names: make the service account or the PriorityClass that is missing, or change the Pod Security level of the namespace",
         )],
         CauseKind::PodInvalid => vec![say("correct the template as the message says"), Advice::roll_back()],
         CauseKind::NotCreated => {
@@ -272,6 +272,15 @@ mod tests {
             for text in about(kind).iter().map(ToString::to_string) {
                 assert!(!tells.iter().any(|word| text.starts_with(word)), "{kind:?}: {text}");
             }
+        }
+    }
+
+    /// The cause has several reasons, which only the message tells apart.
+    #[test]
+    fn what_to_do_about_a_forbidden_pod_fits_whatever_the_message_names() {
+        let said = about(CauseKind::CreationForbidden)[0].to_string();
+        for reason in ["what the message names", "service account", "PriorityClass", "Pod Security"] {
+            assert!(said.contains(reason), "{said}");
         }
     }
 
