@@ -125,6 +125,37 @@ fn pods_denied_by_a_policy_halt_the_rollout_and_no_other_pod_is_deleted() {
     assert!(fixture.witness.worst_since(began) <= BUDGET);
 }
 
+/// No pod of the older revision would be made either, so that a roll back waits with what serves. The budget of two would let another one go.
+#[test]
+fn a_roll_back_replaces_nothing_that_serves_while_new_pods_are_refused() {
+    let Some(fixture) = RolloutFixture::new("refused-back") else { return };
+    let operator = fixture.operator();
+    operator.ok(&["set-image", DS, &image(1), "--yes"]);
+    let mut drive = operator.drive(DS, &["--to", "4", "--until", "held"]);
+    assert_eq!(drive.end().code(), Some(0), "{}", drive.seen());
+    assert_eq!(fixture.witness.serving(GOOD[1]).len(), 4);
+    let policy = Policy::set(fixture.sandbox.admin(), fixture.sandbox.namespace(), "CREATE", "true");
+    policy.until_it_denies_new_pods(fixture.sandbox.namespace());
+    let mut drive = operator.drive(DS, &["--to", "5"]);
+    assert_eq!(drive.end().code(), Some(4), "{}", drive.seen());
+
+    let began = Instant::now();
+    operator.ok(&["undo", DS, "--yes"]);
+    let mut drive = operator.drive(DS, &[]);
+    drive.until("admission refused (");
+    std::thread::sleep(Duration::from_secs(20));
+    assert_eq!(fixture.witness.deletes_since(began).len(), 0, "{}", drive.seen());
+    let status = operator.status(DS);
+    let waits = status.nodes(|node| node["hold"].as_str().is_some_and(|hold| hold.starts_with("trouble on ")));
+    assert_eq!(waits.len(), 4, "they say why they wait: {}", status.0);
+
+    drop(policy);
+    let end = drive.end();
+    println!("{}", drive.seen());
+    assert_eq!(end.code(), Some(0), "{}", drive.seen());
+    assert_eq!(fixture.witness.serving(GOOD[0]).len(), NODES);
+}
+
 #[test]
 fn a_full_quota_rolls_back_with_on_failure_rollback() {
     let Some(fixture) = RolloutFixture::new("quota") else { return };
