@@ -31,6 +31,9 @@ const LEAST_CONTEXT: usize = 5;
 /// The cells of a context for which the driver's name is shortened.
 const KEPT_CONTEXT: usize = 12;
 
+/// Said of a DaemonSet that its own controller rolls out.
+const CONTROLLER: &str = "its controller drives";
+
 /// The DaemonSet and its cluster; the driver, the age of the view, whether the console can write.
 pub(super) fn identity(
     ctx: &RenderContext<'_>,
@@ -70,10 +73,15 @@ pub(super) fn identity(
             true => 0,
             false => width(&ctx.model.context).min(KEPT_CONTEXT) + 1,
         };
-        let left_over = cells.saturating_sub(others + banner_cells + 3 + context + named + 3);
+        let beside_context = cells.saturating_sub(others + banner_cells + 3 + context + named + 3);
+        let beside = |most: usize| who(ctx, shown, cells, most.max(LEAST_DRIVER));
+        let taken = others + banner_cells + 3 + 3 + width(&beside(beside_context).content) + named + 1;
+        // A context that is not shown for lack of room takes none.
+        let is_context_shown = cells.saturating_sub(taken) >= LEAST_CONTEXT;
+        let most = if is_context_shown { beside_context } else { beside_context + context };
         // Behind the warnings, each of which has a dot behind it.
         let place = 2 * ctx.model.warnings.len();
-        right.splice(place..place, [who(ctx, shown, cells, left_over.max(LEAST_DRIVER)), dot()]);
+        right.splice(place..place, [beside(most), dot()]);
     }
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
     let room = cells.saturating_sub(right_cells + banner_cells + 3);
@@ -168,9 +176,7 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
     let room = (cells / 2).min(most);
     let words = if is_wider(&words, room) { words.replacen(" renewed its lease ", " renewed ", 1) } else { words };
     let words = match &snapshot.driver {
-        DriverView::Lost { .. } if snapshot.only_prewarms() && is_wider(&words, room) => {
-            "its controller drives".to_owned()
-        }
+        DriverView::Lost { .. } if snapshot.only_prewarms() && is_wider(&words, room) => CONTROLLER.to_owned(),
         DriverView::Lost { holder, .. } if is_wider(&words, room) => {
             let short = words.replacen(&**holder, person_of(holder), 1);
             let since = since.map(|since| ctx.age(shown, since)).unwrap_or_default();
@@ -195,6 +201,7 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
         }
         _ => words,
     };
+    let words = if words == CONTROLLER && is_wider(&words, room) { "controller".to_owned() } else { words };
     ctx.span(fit(&words, room).into_owned(), role)
 }
 
