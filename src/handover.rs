@@ -17,7 +17,6 @@ mod past;
 mod text;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
@@ -38,9 +37,6 @@ pub(crate) const API_VERSION: &str = "rolldeck.io/v1";
 
 /// Two events that say the same and are at most this far apart count as one: both the audit log and an Event report it.
 const SAME_MILLIS: i64 = 5_000;
-
-/// A cause that is younger than this may be older than its time says: that may only be the time at which it was found.
-const FOUND: Duration = Duration::from_secs(5);
 
 /// A rollout, ready to be written.
 pub(crate) struct Handover {
@@ -341,10 +337,7 @@ fn headline(finding: &Finding, at: Timestamp) -> String {
         1 => text.push_str(", 1 node"),
         count => text.push_str(&format!(", {count} nodes")),
     }
-    // A reader who looks only once finds some causes at that moment, so a very small age does not tell how long the cause has existed.
-    if let Some(age) =
-        finding.since.map(|since| at.since(since)).filter(|age| *age > FOUND && !finding.nodes.is_empty())
-    {
+    if let Some(age) = finding.age(at).filter(|_| !finding.nodes.is_empty()) {
         text.push_str(&format!(" for {}", ShortDuration(age)));
     }
     clean(&text)

@@ -127,8 +127,8 @@ fn head(finding: &Finding, snapshot: &Snapshot) -> String {
         return text;
     }
     text.push_str(&format!(", {count} node{}", if count == 1 { "" } else { "s" }));
-    if let Some(since) = finding.since {
-        text.push_str(&format!(" for {}", ShortDuration(snapshot.at.since(since))));
+    if let Some(age) = finding.age(snapshot.at) {
+        text.push_str(&format!(" for {}", ShortDuration(age)));
     }
     let named: Vec<&str> = finding.nodes.iter().take(NAMED).map(|name| &**name).collect();
     text.push_str(&format!(": {}", named.join(" ")));

@@ -1,8 +1,10 @@
 //! The part of a pod that rollouts need.
 
+use std::fmt;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::{Clamped, Interner, Text, instant, text, words};
 use crate::cluster::clip::{MESSAGE, NAME};
@@ -10,6 +12,7 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase, READINESS_GATES, WarmPodFact};
 use crate::engine::model::starting_pod::StartingPodFact;
 use crate::engine::model::template::ContainerRole;
+use crate::engine::model::time::Timestamp;
 
 /// The most finalizers that are kept of a pod: enough to explain why the pod is not deleted.
 const FINALIZERS: usize = 16;
@@ -47,6 +50,45 @@ pub(crate) struct PodMeta<'a> {
     labels: Option<PodLabels<'a>>,
     #[serde(borrow)]
     owner_references: Option<Vec<Owner<'a>>>,
+    managed_fields: Option<StatusWrites>,
+}
+
+/// The time of the last write of the pod's status in `managedFields`, by the API server's clock, whoever wrote it.
+#[derive(Debug, Default)]
+struct StatusWrites {
+    last: Option<Timestamp>,
+}
+
+/// One entry, without its list of fields.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct FieldsEntry<'a> {
+    #[serde(borrow)]
+    subresource: Option<Text<'a>>,
+    #[serde(borrow)]
+    time: Option<Text<'a>>,
+}
+
+impl<'de> Deserialize<'de> for StatusWrites {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OfStatus;
+        impl<'de> Visitor<'de> for OfStatus {
+            type Value = StatusWrites;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of field managers")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+                let mut writes = StatusWrites::default();
+                while let Some(entry) = entries.next_element::<FieldsEntry<'de>>()? {
+                    if text(&entry.subresource) == "status" {
+                        writes.last = writes.last.max(instant(&entry.time));
+                    }
+                }
+                Ok(writes)
+            }
+        }
+        deserializer.deserialize_seq(OfStatus)
+    }
 }
 
 #[derive(Deserialize, Default, Debug)]
@@ -292,6 +334,7 @@ impl PodWire<'_> {
             phase: status.phase(),
             ready: ready.is_some_and(|ready| text(&ready.status) == "True"),
             ready_since: ready.and_then(|ready| instant(&ready.last_transition_time)),
+            status_written_at: meta.managed_fields.as_ref().and_then(|writes| writes.last),
             reason,
             message,
             containers: status.containers(interner),
@@ -402,7 +445,6 @@ fn waiting() -> ContainerState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::model::time::Timestamp;
 
     fn read(json: &str) -> PodFact {
         serde_json::from_str::<PodWire<'_>>(json).unwrap().fact(&mut Interner::default())
@@ -428,6 +470,26 @@ mod tests {
         let always = include_str!("fixtures/pod-running.json").replace("IfNotPresent", "Always");
         assert_eq!(read(&always).always_pulled.to_vec(), [crate::engine::model::Str::from("agent")]);
         assert_eq!(main.last_end.as_deref(), Some("OOMKilled"));
+    }
+
+    #[test]
+    fn the_last_write_of_the_status_is_dated_by_the_api_server_whoever_wrote_it() {
+        let at = |entries: &str| {
+            let json = format!(r#"{{"metadata": {{"managedFields": [{entries}]}}}}"#);
+            read(&json).status_written_at.map(|at| at.to_rfc3339())
+        };
+        let entry = |manager: &str, more: &str, at: &str| {
+            format!(
+                r#"{{"manager": "{manager}", "operation": "Update"{more}, "time": "{at}", "fieldsV1": {{"f:status": {{}}}}}}"#
+            )
+        };
+        let of_status = r#", "subresource": "status""#;
+        let made = entry("kube-controller-manager", "", "2026-11-20T08:00:09Z");
+        let ready = entry("k3s", of_status, "2026-11-20T08:00:07Z");
+        let gate = entry("gate-writer", of_status, "2026-11-20T08:00:06Z");
+        assert_eq!(at(&[made.clone(), ready, gate].join(", ")).as_deref(), Some("2026-11-20T08:00:07Z"));
+        assert_eq!(at(&made), None);
+        assert_eq!(at(""), None);
     }
 
     #[test]

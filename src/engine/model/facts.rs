@@ -227,6 +227,9 @@ pub struct PodFact {
     pub ready: bool,
     /// When the `Ready` condition last changed its status, by the cluster's clock.
     pub ready_since: Option<Timestamp>,
+    /// When its status was last written, by the API server's clock: the newest time of `metadata.managedFields` of the subresource `status`. Whatever the
+    /// status says has been so since then, whether or not the clock of the node is right. `None` where no entry tells.
+    pub status_written_at: Option<Timestamp>,
     /// `status.reason`, such as `Evicted` or `OutOfcpu`, or the reason of `PodScheduled=False`, or
     /// [`READINESS_GATES`] of `Ready=False`.
     pub reason: Option<Str>,

@@ -16,6 +16,7 @@ mod remedies;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::time::Duration;
 
 use super::advice::{Advice, RemedyAct};
 use super::snapshot::pull_words::PullEstimate;
@@ -263,7 +264,16 @@ impl FindingKind {
     }
 }
 
+/// What is younger than this may be older than its time says: that may only be the time at which it was found.
+const FOUND: Duration = Duration::from_secs(5);
+
 impl Finding {
+    /// For how long it has been so at `at`; `None` where that is not known. Whoever looks only once finds some causes at that moment, so a very small age tells
+    /// nothing.
+    pub(crate) fn age(&self, at: Timestamp) -> Option<Duration> {
+        self.since.map(|since| at.since(since)).filter(|age| *age > FOUND)
+    }
+
     fn new(kind: FindingKind, title: impl Into<String>, severity: Severity) -> Self {
         Self {
             kind,

@@ -237,8 +237,16 @@ fn a_pod_that_soaks_says_how_far_it_is() {
     fake.change_node("n1", |node| node.clock_skew_millis = Some(0));
     assert_eq!(late(&fake), "ready for 12s of 30s");
     fake.change_node("n1", |node| node.clock_skew_millis = None);
+    let written_at = fake.now;
+    fake.change_pod("n1", |pod| pod.status_written_at = Some(written_at));
     fake.wait(18);
     assert_eq!(console.state(&fake, "n1"), (NodeState::Updated, String::new()));
+    // The API server dates the last write of the status itself, in whole seconds.
+    let late = |fake: &FakeCluster| FakeConsole::open(fake, "late").state(fake, "n1").0;
+    fake.wait(12);
+    assert_eq!(late(&fake), NodeState::Soaking, "30 s after the write");
+    fake.wait(1);
+    assert_eq!(late(&fake), NodeState::Updated);
 }
 
 #[test]

@@ -67,11 +67,17 @@ impl RolloutFixture {
 
     /// A fixture with another scenario.
     pub(crate) fn with(name: &str, scenario: Scenario) -> Option<Self> {
+        Self::of_kubelets_named(HollowOptions::default().manager, name, scenario)
+    }
+
+    /// A fixture whose kubelets have this name in `managedFields` of nodes.
+    pub(crate) fn of_kubelets_named(manager: &'static str, name: &str, scenario: Scenario) -> Option<Self> {
         let sandbox = sandbox(name)?;
         let scenario = sandbox.own(scenario);
         // The control plane of a sandbox waits an hour for silent nodes.
         let leases = LeaseRenewal::NotWritten;
-        let options = HollowOptions { speed: SPEED, workloads: Workloads::Create, leases, ..HollowOptions::default() };
+        let workloads = Workloads::Create;
+        let options = HollowOptions { speed: SPEED, workloads, leases, manager, ..HollowOptions::default() };
         let hollow = Hollow::start(&sandbox.target(), &scenario, options).expect("hollow nodes");
         let nodes: Vec<String> = scenario.nodes.iter().map(|NodeSpec { name, .. }| name.to_string()).collect();
         let meant: Vec<String> =

@@ -81,6 +81,9 @@ pub(crate) struct HollowOptions {
     pub workloads: Workloads,
     /// Whether nodes renew their Leases.
     pub leases: LeaseRenewal,
+    /// The name of kubelets in `managedFields` of nodes, where the times of their writes serve to measure their clocks. Distributions that are one program
+    /// have its name there, such as `k3s`.
+    pub manager: &'static str,
     /// The most requests at once.
     pub in_flight: usize,
     /// The most requests a second.
@@ -94,6 +97,7 @@ impl Default for HollowOptions {
             speed: 1.0,
             workloads: Workloads::Leave,
             leases: LeaseRenewal::Renewed,
+            manager: "kubelet",
             in_flight: 64,
             per_second: 1_000,
         }

@@ -101,7 +101,8 @@ impl<'a> Assessor<'a> {
     }
 
     /// For how long a pod has been ready. If the node's clock has not been measured and the pod is at the target, the time that its kubelet
-    /// wrote is shortened by [`UNMEASURED`]: a wrong clock must not make a node count as updated too early.
+    /// wrote is shortened by [`UNMEASURED`]: a wrong clock must not make a node count as updated too early. Where the API server dates the last write of
+    /// the pod's status, the pod has been ready at least since then.
     pub(super) fn ready_for(
         &self,
         pod: &PodEntry,
@@ -113,9 +114,21 @@ impl<'a> Assessor<'a> {
         match observed {
             ObservedAt::Already(at, _) if is_guessed(observed, at_target, clock) => {
                 let said = observed.elapsed(said, self.question.now, self.server_now);
-                said.saturating_sub(UNMEASURED).max(self.question.now.since(at))
+                let proven = self.ready_since_the_last_write(pod, observed);
+                said.saturating_sub(UNMEASURED).max(self.question.now.since(at)).max(proven)
             }
             observed => observed.elapsed(said, self.question.now, self.server_now),
+        }
+    }
+
+    /// For how long a ready pod has been ready at least, by the API server's clock alone. That clock has to be known for it; it writes whole seconds.
+    fn ready_since_the_last_write(&self, pod: &PodEntry, observed: ObservedAt) -> Duration {
+        let written = pod.fact.status_written_at.map(|at| at + Duration::from_secs(1));
+        match (written, observed) {
+            (Some(written), ObservedAt::Already(_, Some(_))) => {
+                observed.elapsed(Some(written), self.question.now, self.server_now)
+            }
+            _ => Duration::ZERO,
         }
     }
 

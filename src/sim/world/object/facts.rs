@@ -107,6 +107,8 @@ impl Object {
             phase: status.phase,
             ready: ready.is_some_and(|ready| ready.status == ConditionStatus::True),
             ready_since: ready.map(|ready| written(ready.since)),
+            // The simulated API server serves no `managedFields` of pods.
+            status_written_at: None,
             reason,
             message,
             containers: status.containers.iter().map(|container| container_fact(&container.fact)).collect(),

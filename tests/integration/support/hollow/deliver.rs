@@ -14,9 +14,6 @@ use super::clock::FastClock;
 use super::partial::PartialMeta;
 use super::wire;
 
-/// The name of kubelets in `managedFields`, where the times of their writes serve to measure their clocks.
-const MANAGER: &str = "fieldManager=kubelet";
-
 /// A node's facts beyond those of its kubelet.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct NodeFacts {
@@ -36,7 +33,8 @@ pub(super) enum LeasePresence {
     There,
 }
 
-/// Sends the write that `action` asks for. Facts of the node that the answer tells go into `facts`.
+/// Sends the write that `action` asks for. Facts of the node that the answer tells go into `facts`. `manager` is the name of kubelets in `managedFields` of
+/// nodes ([`HollowOptions::manager`](super::HollowOptions::manager)).
 ///
 /// # Errors
 /// An object that is gone or replaced meanwhile is no error: nothing is left to write to.
@@ -45,12 +43,13 @@ pub(super) async fn deliver(
     action: &KubeletAction,
     facts: &mut NodeFacts,
     clock: FastClock,
+    manager: &str,
 ) -> Result<(), ClientError> {
     let done = match action {
-        KubeletAction::Register(object) => register(client, object, facts, clock).await,
+        KubeletAction::Register(object) => register(client, object, facts, clock, manager).await,
         KubeletAction::NodeStatus { node, conditions, images } => {
             let patch = wire::node_status(conditions, images, clock);
-            let path = format!("/api/v1/nodes/{node}/status?{MANAGER}");
+            let path = format!("/api/v1/nodes/{node}/status?fieldManager={manager}");
             client.write(BodyKind::Strategic, &path, &patch).await.map(drop)
         }
         KubeletAction::RenewLease { node, at } => renew(client, node, *at, facts, clock).await,
@@ -86,16 +85,17 @@ async fn register(
     object: &Object,
     facts: &mut NodeFacts,
     clock: FastClock,
+    manager: &str,
 ) -> Result<(), ClientError> {
     let Some(node) = object.node() else { return Ok(()) };
-    let nodes = format!("/api/v1/nodes?{MANAGER}");
+    let nodes = format!("/api/v1/nodes?fieldManager={manager}");
     let created = client.write(BodyKind::Create, &nodes, &wire::node(object, node, clock)).await;
     let answer = match created {
         Err(ClientError::Conflict) => {
             let path = format!("/api/v1/nodes/{}", object.meta.name);
             client.write(BodyKind::Strategic, &path, &wire::node_again(object)).await?;
             let status = wire::node_status(&node.conditions, &node.images, clock);
-            client.write(BodyKind::Strategic, &format!("{path}/status?{MANAGER}"), &status).await?
+            client.write(BodyKind::Strategic, &format!("{path}/status?fieldManager={manager}"), &status).await?
         }
         created => created?,
     };

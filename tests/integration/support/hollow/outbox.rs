@@ -100,6 +100,7 @@ pub(super) struct Outbox {
     under_way: JoinSet<WorkOutcome>,
     nodes: BTreeMap<Str, NodeFacts>,
     leases: LeaseRenewal,
+    manager: &'static str,
     in_flight: usize,
     /// The number of requests that may be sent now, by the time since `began_at`.
     tokens: TokenBucket,
@@ -123,6 +124,7 @@ impl Outbox {
             under_way: JoinSet::new(),
             nodes: BTreeMap::new(),
             leases: options.leases,
+            manager: options.manager,
             in_flight: options.in_flight.max(1),
             // A tenth of a second's requests may be sent at once.
             tokens: TokenBucket::new(options.per_second / 10 + 1, options.per_second, Duration::from_secs(1)),
@@ -192,10 +194,10 @@ impl Outbox {
             Lane::Node(node) => self.nodes.get(node).cloned().unwrap_or_default(),
             _ => NodeFacts::default(),
         };
-        let (client, clock) = (Arc::clone(&self.client), self.clock);
+        let (client, clock, manager) = (Arc::clone(&self.client), self.clock, self.manager);
         self.under_way.spawn(async move {
             let result = match &work {
-                Work::Kubelet(action) => deliver(&client, action, &mut facts, clock).await,
+                Work::Kubelet(action) => deliver(&client, action, &mut facts, clock, manager).await,
                 Work::Operator(fault) => operator::carry_out(&client, fault).await,
             };
             WorkOutcome { lane, work, facts, result }
