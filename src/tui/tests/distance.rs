@@ -60,3 +60,17 @@ fn too_far_away_is_an_alarm() {
     assert_snapshot!("too_far_80x24", TestConsole::on(snapshot.clone(), 80, 24).screen());
     assert_snapshot!("too_far_40x12", TestConsole::on(snapshot, 40, 12).screen());
 }
+
+#[test]
+fn who_drives_is_said_in_brief_before_it_is_cut() {
+    let of = |namespace: &str| {
+        let distance = DistanceView { round_trip: Some(millis(300)), silent: false, pause_within: Some(millis(500)) };
+        let snapshot = Snapshot { distance, namespace: namespace.into(), ..fixtures::idle() };
+        TestConsole::on(snapshot, 80, 24).screen().lines().next().unwrap_or_default().to_owned()
+    };
+    for cells in 4..34 {
+        let line = of(&"n".repeat(cells));
+        assert!(line.contains("its controller drives ") || line.contains(" controller "), "{cells}: {line}");
+        assert!(!line.contains("its controller…"), "{cells}: {line}");
+    }
+}

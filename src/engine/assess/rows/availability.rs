@@ -124,11 +124,13 @@ impl<'a> Assessor<'a> {
     /// For how long a ready pod has been ready at least, by the API server's clock alone. That clock has to be known for it; it writes whole seconds.
     fn ready_since_the_last_write(&self, pod: &PodEntry, observed: ObservedAt) -> Duration {
         let written = pod.fact.status_written_at.map(|at| at + Duration::from_secs(1));
-        match (written, observed) {
-            (Some(written), ObservedAt::Already(_, Some(_))) => {
-                observed.elapsed(Some(written), self.question.now, self.server_now)
+        match observed {
+            ObservedAt::Already(at, skew) if written.is_some() => {
+                // As a rule the clock was measured before the first pod came.
+                let Some(skew) = skew.or(self.view.skew_millis) else { return Duration::ZERO };
+                ObservedAt::Already(at, Some(skew)).elapsed(written, self.question.now, self.server_now)
             }
-            _ => Duration::ZERO,
+            ObservedAt::Already(..) | ObservedAt::Happen(_) => Duration::ZERO,
         }
     }
 

@@ -25,7 +25,7 @@ const FAR: Duration = Duration::from_secs(1);
 /// The least number of cells for who drives.
 const LEAST_DRIVER: usize = 14;
 
-/// The least number of cells at which a context is shown.
+/// The least number of cells at which a longer context is shown.
 const LEAST_CONTEXT: usize = 5;
 
 /// The cells of a context for which the driver's name is shortened.
@@ -73,15 +73,10 @@ pub(super) fn identity(
             true => 0,
             false => width(&ctx.model.context).min(KEPT_CONTEXT) + 1,
         };
-        let beside_context = cells.saturating_sub(others + banner_cells + 3 + context + named + 3);
-        let beside = |most: usize| who(ctx, shown, cells, most.max(LEAST_DRIVER));
-        let taken = others + banner_cells + 3 + 3 + width(&beside(beside_context).content) + named + 1;
-        // A context that is not shown for lack of room takes none.
-        let is_context_shown = cells.saturating_sub(taken) >= LEAST_CONTEXT;
-        let most = if is_context_shown { beside_context } else { beside_context + context };
+        let left_over = cells.saturating_sub(others + banner_cells + 3 + context + named + 3);
         // Behind the warnings, each of which has a dot behind it.
         let place = 2 * ctx.model.warnings.len();
-        right.splice(place..place, [beside(most), dot()]);
+        right.splice(place..place, [who(ctx, shown, cells, left_over.max(LEAST_DRIVER)), dot()]);
     }
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
     let room = cells.saturating_sub(right_cells + banner_cells + 3);
@@ -97,7 +92,7 @@ pub(super) fn identity(
     let left = if width(&full) <= room {
         full
     } else if named <= room {
-        let context = match narrow || banner.is_some() || context_room < LEAST_CONTEXT {
+        let context = match narrow || banner.is_some() || context_room < LEAST_CONTEXT.min(width(context)) {
             true => String::new(),
             false => format!("{}/", fit_middle(context, context_room)),
         };

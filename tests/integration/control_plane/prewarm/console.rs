@@ -125,6 +125,5 @@ fn a_console_killed_while_statefulsets_pull_is_not_missed() {
     second.until("20 of 20");
     take_over(&second);
     eventually("nothing of it is left", SOON, || warm.pods().is_empty().then_some(()));
-    second.until("its controller drives");
     quit_and_leave_nothing(&second, &fixture, (&before, &all));
 }
