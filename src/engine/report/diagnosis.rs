@@ -270,7 +270,7 @@ const FOUND: Duration = Duration::from_secs(5);
 impl Finding {
     /// For how long it has been so at `at`; `None` where that is not known. Whoever looks only once finds some causes at that moment, so a very small age tells
     /// nothing.
-    pub(crate) fn age(&self, at: Timestamp) -> Option<Duration> {
+    pub fn age(&self, at: Timestamp) -> Option<Duration> {
         self.since.map(|since| at.since(since)).filter(|age| *age > FOUND)
     }
 
