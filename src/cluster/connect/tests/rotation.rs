@@ -120,8 +120,8 @@ async fn a_certificate_that_tls_refuses_means_that_nothing_was_done() {
             call(&cluster).await.unwrap_err(),
             cluster.http.lines("/one?watch=true", PROBE_TIMEOUT).await.err().unwrap(),
         ] {
-            // The alert may be lost with the connection: then the answer counts as lost, which is the safe side.
-            if let Failure::Broken(_) = failure {
+            // The alert may be lost with the connection, or on a busy machine come too late: then the answer counts as lost, which is the safe side.
+            if let Failure::Broken(_) | Failure::Timeout(_) = failure {
                 continue;
             }
             known += 1;
