@@ -118,6 +118,7 @@ impl Engine {
             distance: self.distance_view(now),
             skew_millis: self.view.skew_millis,
             node_clocks: NodeClocks::of(&nodes),
+            creation_refused_at: self.view.creation.refusal().map(|refusal| refusal.said_at),
             nodes,
             phase,
         }

@@ -71,6 +71,7 @@ use super::model::node::{Blame, NodeState};
 use super::model::quantity::IntOrPercent;
 use super::model::record::ORIGINAL_STRATEGY;
 use super::model::settings::Tuning;
+use super::model::time::Timestamp;
 use super::report::snapshot::{Alarm, Phase};
 
 #[test]
@@ -376,6 +377,34 @@ fn a_deploy_in_the_middle_pauses() {
     console.partition(&mut fake, 0);
     console.run_for(&mut fake, 40);
     assert_eq!(fake.at("hash3"), 20, "accepted, it is what is rolled out");
+}
+
+/// Who only removes a field leaves no entry in `managedFields`: then the newest entry is rolldeck's own, or older than the rollout, and names nobody.
+#[test]
+fn who_changed_the_template_is_not_told_by_an_entry_of_something_else() {
+    for (manager, secs, told) in
+        [("kubectl-edit", 15, Some("kubectl-edit")), ("rolldeck", 15, None), ("kubectl-set", -60, None)]
+    {
+        let mut fake = FakeCluster::rolling(20, 2);
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:v2");
+        console.partition(&mut fake, 10);
+        let began = fake.now;
+        console.run_for(&mut fake, 10);
+        let owners = &mut fake.daemonset.owners;
+        owners.template = Some(manager.into());
+        owners.template_at = Some(Timestamp::from_millis(began.millis() + secs * 1000));
+        fake.set_template(template("agent:v3"));
+        fake.reconcile();
+        console.run_for(&mut fake, 5);
+        let alarms = console.snapshot(&fake).alarms;
+        let by = alarms.iter().find_map(|alarm| match alarm {
+            Alarm::TemplateChanged { by, .. } => Some(by.clone()),
+            _ => None,
+        });
+        let by = by.unwrap_or_else(|| panic!("{alarms:?}"));
+        assert_eq!(by.as_deref(), told);
+    }
 }
 
 #[test]

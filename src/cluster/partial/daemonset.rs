@@ -14,6 +14,7 @@ use crate::engine::model::facts::{
 use crate::engine::model::labels::{Labels, Selector};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::template::Template;
+use crate::engine::model::time::Timestamp;
 use crate::engine::rules::ownership::FIELD_MANAGER;
 
 /// An annotation as large as the object itself. Only the fields that it names are read.
@@ -72,13 +73,14 @@ fn kind(text: &str) -> StrategyKind {
 fn owners(managed: &Value) -> FieldOwners {
     let entries: Vec<&Value> =
         managed.as_array().into_iter().flatten().filter(|entry| is_of_the_object(entry)).collect();
-    let last = |path: &[&str]| {
+    let newest = |path: &[&str]| {
         let owning = entries.iter().filter(|entry| owns(entry, path));
-        let last = owning.max_by_key(|entry| {
+        owning.max_by_key(|entry| {
             (entry["time"].as_str().unwrap_or_default(), entry["manager"].as_str() != Some(FIELD_MANAGER))
-        });
-        last.and_then(|entry| str_of(&entry["manager"]))
+        })
     };
+    let last_template = newest(&["f:template"]);
+    let last = |path: &[&str]| newest(path).and_then(|entry| str_of(&entry["manager"]));
     let writers = entries.iter().filter_map(|entry| {
         let fields = Fields { template: owns(entry, &["f:template"]), strategy: owns(entry, &["f:updateStrategy"]) };
         let operation = if entry["operation"] == "Apply" { WriteOperation::Apply } else { WriteOperation::Update };
@@ -86,7 +88,8 @@ fn owners(managed: &Value) -> FieldOwners {
         (fields != Fields::default()).then_some(FieldWriter { manager, operation, fields })
     });
     FieldOwners {
-        template: last(&["f:template"]),
+        template: last_template.and_then(|entry| str_of(&entry["manager"])),
+        template_at: last_template.and_then(|entry| Timestamp::parse(entry["time"].as_str()?).ok()),
         strategy: last(&["f:updateStrategy", "f:type"]).or_else(|| last(&["f:updateStrategy"])),
         limit: last(&["f:updateStrategy", "f:rollingUpdate", "f:maxUnavailable"]),
         writers: writers.collect(),
@@ -294,6 +297,7 @@ mod tests {
     fn the_last_writer_of_each_field_is_known_by_name() {
         let fact = daemonset_fact(serde_json::from_str(DAEMONSET).unwrap()).unwrap();
         assert_eq!(fact.owners.template.as_deref(), Some("kubectl-set"), "the status writer owns nothing of it");
+        assert!(fact.owners.template_at.is_some());
         assert_eq!(fact.owners.strategy.as_deref(), Some("argocd-controller"));
     }
 

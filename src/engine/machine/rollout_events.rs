@@ -239,7 +239,7 @@ impl Engine {
 
     /// Somebody else changed the template.
     pub(crate) fn tell_template_changed_by_others(&mut self, intent: &Intent, then: TemplateResponse) {
-        let manager = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.template.clone());
+        let manager = self.writer_of_the_template().cloned();
         let how = self.template_of_others_in_words(intent).into();
         self.happened(RolloutEventKind::TemplateChangedByOthers { manager, how, then }, Visibility::Cluster);
     }

@@ -1,11 +1,16 @@
 //! Whether somebody changed the strategy back, and who.
 
+use std::time::Duration;
+
 use super::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::Intent;
 use crate::engine::rules::ownership::{FIELD_MANAGER, writer_words};
+
+/// The times in `managedFields` are cut to whole seconds.
+const WHOLE_SECOND: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Whether somebody else has changed the strategy back to `RollingUpdate` in an adopted rollout, and it still is.
@@ -30,9 +35,18 @@ impl Engine {
         self.who(self.view.daemonset.as_ref()?.owners.limit.as_ref().filter(|manager| ***manager != *FIELD_MANAGER)?)
     }
 
-    /// Who changed the template last, with the tool behind the name.
+    /// Who changed the template to what it is, where somebody else than rolldeck did; with the tool behind the name.
     pub(crate) fn who_set_the_template(&self) -> Option<Str> {
-        self.who(self.view.daemonset.as_ref()?.owners.template.as_ref()?)
+        self.who(self.writer_of_the_template()?)
+    }
+
+    /// The field manager that changed the template to what it is, where somebody else than rolldeck did. `None` where `managedFields` do not tell: who only
+    /// removed a field leaves no entry. Then the newest entry is ours, or is older than the rollout.
+    pub(crate) fn writer_of_the_template(&self) -> Option<&Str> {
+        let owners = &self.view.daemonset.as_ref()?.owners;
+        let began = self.progress.marks.began();
+        let is_older = owners.template_at.zip(began).is_some_and(|(at, began)| at + WHOLE_SECOND <= began);
+        owners.template.as_ref().filter(|manager| ***manager != *FIELD_MANAGER && !is_older)
     }
 
     pub(crate) fn who(&self, manager: &Str) -> Option<Str> {

@@ -353,8 +353,11 @@ pub struct DaemonSetFact {
 /// Field managers, as `metadata.managedFields` names them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FieldOwners {
-    /// Who last wrote inside `spec.template`.
+    /// Of the managers that own a field inside `spec.template`, the one whose entry is the newest. It need not be the last writer: who only removes a field
+    /// leaves no entry, and the entry of a manager is as new as its last write of any field.
     pub template: Option<Str>,
+    /// The time of that entry, in whole seconds.
+    pub template_at: Option<Timestamp>,
     /// Who set `spec.updateStrategy.type` as it is now.
     pub strategy: Option<Str>,
     /// Who set `spec.updateStrategy.rollingUpdate.maxUnavailable` as it is now.

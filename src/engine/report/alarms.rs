@@ -212,8 +212,7 @@ impl Engine {
 
     /// The alarm for a template that somebody else changed.
     fn template_alarm(&self, intent: &Intent) -> Alarm {
-        let owners = self.view.daemonset.as_ref().map(|daemonset| &daemonset.owners);
-        let suspend_hint = self.suspend_hint(owners.and_then(|owners| owners.template.as_ref()));
+        let suspend_hint = self.suspend_hint(self.writer_of_the_template());
         let change = self.template_of_others_in_words(intent).into();
         // Those to which a roll back, or the way back to the target, may lead.
         let back = [intent.target.as_ref(), self.progress.origin.as_ref()];

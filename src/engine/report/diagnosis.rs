@@ -35,7 +35,7 @@ use crate::engine::model::node::{Blame, DownBy, NodeState};
 use crate::engine::model::occupancy::{NodeOccupancy, lacking_resources};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::pull::{ImagePull, PullState};
-use crate::engine::model::time::Timestamp;
+use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::injected::injected_container;
 use crate::engine::rules::pulls::{image_in, times_slower};
 
@@ -415,7 +415,7 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         let found = warns(FindingKind::Cause(cause.kind), title(cause, node, snapshot)).says(cause.message.clone());
         let pressure = node.pressure.as_ref().filter(|_| cause.kind.comes_of_pressure());
         let found_under = pressure.map(|pressure| format!("its kubelet reports {pressure}").into());
-        let mut found = found.says(found_under);
+        let mut found = found.says(last_refused(node, snapshot)).says(found_under);
         found.remedies = remedies::of(cause, node, snapshot);
         found.commands = remedies::commands(cause, node, snapshot);
         return Some(found);
@@ -538,6 +538,19 @@ fn is_trouble(cause: &Cause, node: &NodeView) -> bool {
     let starts =
         matches!(node.state, NodeState::Creating | NodeState::Starting | NodeState::Pulling | NodeState::Soaking);
     !(cause.kind.is_ordinary_at_start() && starts && !node.lost_readiness)
+}
+
+/// A refusal of pod creation that was last said this long ago may have ended meanwhile: its age is told.
+const SAID_BEFORE: Duration = Duration::from_secs(60);
+
+/// How old the refusal is that keeps the node's pod from being created. The controller tries again at intervals of up to 17 minutes, so an old one need not
+/// hold any more.
+fn last_refused(node: &NodeView, snapshot: &Snapshot) -> Option<Str> {
+    let is_said = |cause: &Cause| cause.kind.is_told_by_controller() && cause.message.is_some();
+    let is_refused = node.pod.is_none() && node.cause.as_ref().is_some_and(|cause| is_said(cause));
+    let said_at = snapshot.creation_refused_at.filter(|_| is_refused)?;
+    let age = snapshot.at.since(said_at);
+    (age >= SAID_BEFORE).then(|| format!("said {} ago; no pod was created since", ShortDuration(age)).into())
 }
 
 /// The container that the cause of a node concerns, if the template of its pod does not name it.

@@ -152,6 +152,8 @@ pub struct Snapshot {
     pub skew_millis: Option<i64>,
     /// The state of the nodes' clocks.
     pub node_clocks: NodeClocks,
+    /// When the DaemonSet's controller last said that it could not create a pod, by our clock, if no pod was created since.
+    pub creation_refused_at: Option<Timestamp>,
     /// One entry for each node that runs, should run or ran a pod: nodes in trouble first, then moving ones, then those next in line, then the rest.
     /// Empty while pods, nodes or revisions are still loading.
     pub nodes: NodeViews,

@@ -69,6 +69,8 @@ enum ToldBy {
     Objects,
     /// A pod that its kubelet ended (phase Failed). Its controller deletes such a pod at once, so the cause is reported as soon as it is seen.
     EndedPod,
+    /// An Event of the DaemonSet's controller about a pod that it could not create. It tells nothing more until it tries again.
+    Controller,
     /// Only an Event, about this part of a pod's start. The pod's statuses do not show when the cause ends.
     Event(StartPart),
 }
@@ -155,13 +157,13 @@ impl CauseKind {
             Self::ImagePull => of_image(None, ImageVerdict::Unexplained, PullFailure::Other, on_one),
             Self::ImageRateLimited => of_image(None, ImageVerdict::Limited, PullFailure::RateLimited, on_one),
             Self::AdmissionRefused | Self::QuotaExceeded | Self::CreationForbidden | Self::PodInvalid => {
-                of(Some(5), against, None, ToldBy::Objects, of_else)
+                of(Some(5), against, None, ToldBy::Controller, of_else)
             }
             Self::Config | Self::ContainerStart => of(Some(20), against, None, ToldBy::Objects, of_else),
             Self::Rejected => of(Some(20), against, None, ToldBy::EndedPod, of_pressure),
             Self::NotCreated => CauseConsequences {
                 pod_wait: PodWaitWords::InsteadIfUnexplained,
-                ..of(Some(60), against, None, ToldBy::Objects, of_else)
+                ..of(Some(60), against, None, ToldBy::Controller, of_else)
             },
             // Attaching and mounting take minutes in the ordinary course, and kubelets complain meanwhile.
             Self::VolumeMount => of(None, against, None, ToldBy::Event(StartPart::Volumes), of_else),
@@ -223,8 +225,13 @@ impl CauseKind {
     pub(crate) fn told_of(self) -> Option<StartPart> {
         match self.consequences().told_by {
             ToldBy::Event(part) => Some(part),
-            ToldBy::Objects | ToldBy::EndedPod => None,
+            ToldBy::Objects | ToldBy::EndedPod | ToldBy::Controller => None,
         }
+    }
+
+    /// Whether the DaemonSet's controller tells it, each time that it tries to create the pod.
+    pub(crate) fn is_told_by_controller(self) -> bool {
+        self.consequences().told_by == ToldBy::Controller
     }
 
     /// Whether a timeline reports it as soon as it is seen: a pod that its kubelet ended is soon gone. Any other cause that fails the node within
@@ -233,7 +240,7 @@ impl CauseKind {
         let CauseConsequences { grace, told_by, .. } = self.consequences();
         match told_by {
             ToldBy::EndedPod => true,
-            ToldBy::Objects | ToldBy::Event(_) => grace.is_none(),
+            ToldBy::Objects | ToldBy::Controller | ToldBy::Event(_) => grace.is_none(),
         }
     }
 

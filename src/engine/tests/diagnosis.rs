@@ -50,6 +50,25 @@ fn a_pod_that_is_not_made_says_who_refuses_it() {
     }
 }
 
+/// The controller tries again at growing intervals, so the age of what it said last stands beside it, also where somebody looks only once.
+#[test]
+fn an_old_refusal_says_how_old_it_is() {
+    let (mut fake, mut console) = one_taken(4);
+    fake.refuses = Some("Error creating: pods \"agent-\" is forbidden: exceeded quota: small".into());
+    fake.kubelets();
+    assert_eq!(evidence(&found(&mut console, &fake, "n1")).len(), 1);
+    fake.wait(300);
+    let mut later = FakeConsole::open(&fake, "later");
+    for console in [&mut console, &mut later] {
+        let told = evidence(&found(console, &fake, "n1"));
+        assert_eq!(told[1..], ["said 5m ago; no pod was created since"]);
+    }
+    fake.refuses = None;
+    fake.kubelets();
+    console.run(&mut fake);
+    assert_eq!(console.snapshot(&fake).creation_refused_at, None);
+}
+
 /// What a container that waits says is shown as it is, and counts as a failure of the node once its grace is over.
 #[test]
 fn what_keeps_a_container_from_its_start_is_named_and_fails_the_node() {

@@ -62,7 +62,7 @@ pub(crate) struct CreationRefusal {
     /// When it was last said, by the cluster's clock.
     at: Timestamp,
     /// The same by our clock, as far as the skew is known.
-    said_at: Timestamp,
+    pub(crate) said_at: Timestamp,
     /// Since when pods are refused without one being created, by our clock, as far as we saw.
     pub(crate) since: Timestamp,
 }

@@ -228,6 +228,7 @@ pub(super) fn loading() -> Snapshot {
         distance: DistanceView::default(),
         skew_millis: None,
         node_clocks: NodeClocks::default(),
+        creation_refused_at: None,
         nodes: [].into(),
     }
 }

@@ -184,6 +184,7 @@ pub(in crate::cli::tests) fn rollout() -> Snapshot {
         distance: DistanceView::default(),
         skew_millis: Some(0),
         node_clocks: NodeClocks::default(),
+        creation_refused_at: None,
         nodes: [
             cause(node("ipc-017", NodeState::Failed)),
             NodeView { state: NodeState::NodeDown, blame: Some(Blame::Suspect), ..node("ipc-031", NodeState::Updated) },

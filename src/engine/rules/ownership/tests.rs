@@ -61,6 +61,7 @@ impl FakeOwned {
             labels: self.labels.into_iter().collect(),
             annotations: self.annotations.into_iter().collect(),
             owners: FieldOwners {
+                template_at: None,
                 template: self.writers.last().map(|writer| writer.manager.clone()),
                 strategy: None,
                 limit: None,
