@@ -28,7 +28,7 @@ use tokio::time::{Instant, sleep_until};
 
 pub(super) use self::end::DriveEnd;
 #[cfg(test)]
-pub(super) use self::end::HELD_FOR;
+pub(super) use self::end::{HELD_FOR, REFUSED_FOR};
 use self::end::{at_rest, has_leftovers, prewarms_besides};
 use self::meanwhile::{AskedImages, changed_meanwhile};
 use super::args::{ContainerImage, DriveArgs, DriveUntil, by_container};

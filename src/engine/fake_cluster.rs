@@ -78,6 +78,8 @@ pub(crate) struct FakeCluster {
     pub(crate) sets_listed: usize,
     /// Pods for pre-warming are refused with these words.
     pub(crate) refuses_warm: Option<Str>,
+    /// Writes of the Lease are refused with these words.
+    pub(crate) refuses_lease: Option<Str>,
     /// Admission sets `RollingUpdate` in whatever write sets another strategy.
     pub(crate) rolling_only: bool,
     /// How many pods for pre-warming were made in all.
@@ -137,6 +139,7 @@ impl FakeCluster {
             sets_made: 0,
             sets_listed: 0,
             refuses_warm: None,
+            refuses_lease: None,
             rolling_only: false,
             warm_made: 0,
             holds_images: true,

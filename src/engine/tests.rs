@@ -17,6 +17,7 @@ mod halts;
 mod image_volumes;
 mod images_on_nodes;
 mod kept;
+mod lease_refused;
 mod lifted;
 mod moved_tag;
 mod order;

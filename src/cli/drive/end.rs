@@ -27,6 +27,9 @@ const GOES_WITHIN: Duration = Duration::from_secs(10);
 /// write; a driver that stood still meanwhile sees that afterwards, and continues.
 pub(in crate::cli) const HELD_FOR: Duration = Duration::from_secs(2);
 
+/// How long the API server must refuse to have the Lease renewed, after it ran out, until the drive ends: a policy may be put right meanwhile.
+pub(in crate::cli) const REFUSED_FOR: Duration = Duration::from_secs(60);
+
 /// Judges from each snapshot whether the drive is over.
 pub(in crate::cli) struct DriveEnd {
     until: DriveUntil,
@@ -42,6 +45,8 @@ pub(in crate::cli) struct DriveEnd {
     record_gone: Option<Instant>,
     /// The time since when another process holds the Lease.
     held_by_other: Option<Instant>,
+    /// The time since when this process cannot drive, because the API server refuses to have its Lease renewed.
+    renewal_refused: Option<Instant>,
     /// The leftover of pre-warming that the end waits for, and since when it has this size.
     cleaning: Option<(PrewarmLeftover, Instant)>,
 }
@@ -55,6 +60,7 @@ impl DriveEnd {
             began_at: Timestamp::default(),
             record_gone: None,
             held_by_other: None,
+            renewal_refused: None,
             cleaning: None,
         }
     }
@@ -94,6 +100,15 @@ impl DriveEnd {
             _ => {}
         }
         self.held_by_other = None;
+        match renewal_refused(snapshot).filter(|_| self.drove) {
+            Some(why) => {
+                let since = *self.renewal_refused.get_or_insert(now);
+                if since + REFUSED_FOR <= now {
+                    return Some(Err(cannot_renew(why)));
+                }
+            }
+            None => self.renewal_refused = None,
+        }
         if self.drove && snapshot.started_at.is_some() {
             if self.course.is_none() {
                 self.began_at = snapshot.at;
@@ -129,7 +144,8 @@ impl DriveEnd {
     pub(in crate::cli) fn looks_again_at(&self) -> Option<Instant> {
         let is_gone = self.record_gone.map(|since| since + GOES_WITHIN);
         let is_held = self.held_by_other.map(|since| since + HELD_FOR);
-        is_gone.into_iter().chain(is_held).min().or_else(|| self.gives_up_at())
+        let is_refused = self.renewal_refused.map(|since| since + REFUSED_FOR);
+        is_gone.into_iter().chain(is_held).chain(is_refused).min().or_else(|| self.gives_up_at())
     }
 
     /// The time at which the wait for the leftover ends.
@@ -237,6 +253,24 @@ fn drove_meanwhile(snapshot: &Snapshot) -> Option<String> {
         RolloutEventKind::LeaseAcquired | RolloutEventKind::LeaseTakenOver { .. } => Some(None),
         _ => None,
     })?
+}
+
+/// Why this process cannot drive any more, if its Lease has run out and the API server refuses to have it renewed.
+fn renewal_refused(snapshot: &Snapshot) -> Option<&str> {
+    let lapsed = matches!(snapshot.driver, DriverView::You { lapsed: true, .. });
+    let refused = snapshot.alarms.iter().find_map(|alarm| match alarm {
+        Alarm::WriteFailing { why, lease_refused: true } => Some(&**why),
+        _ => None,
+    });
+    refused.filter(|_| lapsed)
+}
+
+fn cannot_renew(why: &str) -> CliError {
+    CliError::failed(format!(
+        "driving ends: the lease has run out, and the API server refuses to have it renewed: {why}"
+    ))
+    .hinted("nodes that are being updated go on; nothing more is started from here")
+    .hinted("log in again, or have the role or the policy put right; then the same command carries on")
 }
 
 fn overtaken(meanwhile: &str) -> CliError {

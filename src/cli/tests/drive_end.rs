@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use tokio::time::Instant;
 
 use super::super::args::DriveUntil;
-use super::super::drive::{DriveEnd, HELD_FOR};
+use super::super::drive::{DriveEnd, HELD_FOR, REFUSED_FOR};
 use super::prewarm;
 use super::script::{self, Script, at, rollout};
 use crate::engine::model::cause::CauseKind;
@@ -32,6 +32,35 @@ fn event(kind: RolloutEventKind) -> RolloutEvent {
 
 fn driven_by(driver: DriverView) -> Snapshot {
     Snapshot { driver, ..rollout() }
+}
+
+/// While the API server does not answer, the drive waits; where it refuses to have the Lease renewed, waiting does not help.
+#[test]
+fn a_drive_ends_where_the_renewal_of_its_lease_is_refused_for_a_while() {
+    let lapsed = |lease_refused| Snapshot {
+        alarms: vec![Alarm::WriteFailing { why: "replacing lease: Unauthorized".into(), lease_refused }],
+        ..driven_by(DriverView::You { renewed_at: rollout().at, lapsed: true })
+    };
+    let drives = || driven_by(DriverView::You { renewed_at: rollout().at, lapsed: false });
+    let began = Instant::now();
+    for (lease_refused, ends) in [(true, true), (false, false)] {
+        let mut course = DriveEnd::new(DriveUntil::Complete);
+        assert!(course.end(&drives(), began).is_none());
+        assert!(course.end(&lapsed(lease_refused), began).is_none());
+        assert_eq!(course.looks_again_at(), lease_refused.then_some(began + REFUSED_FOR));
+        let end = course.end(&lapsed(lease_refused), began + REFUSED_FOR);
+        assert_eq!(end.is_some(), ends);
+        if let Some(end) = end {
+            let error = end.unwrap_err().to_string();
+            assert!(error.contains("refuses to have it renewed: replacing lease: Unauthorized"), "{error}");
+        }
+    }
+    // It was accepted again in between.
+    let mut course = DriveEnd::new(DriveUntil::Complete);
+    assert!(course.end(&drives(), began).is_none());
+    assert!(course.end(&lapsed(true), began).is_none());
+    assert!(course.end(&drives(), began + REFUSED_FOR / 2).is_none());
+    assert!(course.end(&lapsed(true), began + REFUSED_FOR).is_none());
 }
 
 /// A one-shot command held the lease while this process stood still, and gave it back: that is no take-over.

@@ -19,6 +19,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::WrittenChange;
 use crate::engine::writes::daemonset::{PatchPurpose, Patching};
 use crate::engine::writes::effects::Sent;
+use crate::engine::writes::failures::LeaseFailure;
 use crate::engine::writes::pending::{Needs, Pending};
 use crate::engine::writes::refusals::FailedDeletion;
 
@@ -231,6 +232,18 @@ impl Engine {
         }
     }
 
+    /// Settles the commands that cannot be carried out, because the API server refuses to have the Lease written: a command of which nothing was saved before
+    /// is refused as a whole.
+    fn refuse_pending(&mut self, why: &str) {
+        for pending in self.pending.take_where(|pending| pending.needs != Needs::Braked) {
+            let why = why.to_owned();
+            let unsaved = self.edits.has_any_of(pending.id);
+            let error = if unsaved { Unsettled::Refused(why) } else { Unsettled::Failed(why) };
+            self.settled(pending, Err(error));
+        }
+        self.edits.clear();
+    }
+
     /// Takes in that a write of the Lease took effect, as its answer or the record shows.
     pub(crate) fn lease_is_written(&mut self, write: &InFlight) {
         self.failures.set_lease(None);
@@ -255,7 +268,8 @@ impl Engine {
                     self.lock.lose(in_flight.clone());
                 }
                 if !matches!(error.kind, EffectErrorKind::Conflict | EffectErrorKind::NotFound) {
-                    self.failures.set_lease(Some(&error.message));
+                    let refused = matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid);
+                    self.failures.set_lease(Some(LeaseFailure { why: error.message.clone(), refused }));
                 }
                 let wait = match error.kind {
                     EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis),
@@ -278,8 +292,7 @@ impl Engine {
                         self.lock.retry_at = now;
                     }
                     EffectErrorKind::Forbidden | EffectErrorKind::Invalid => {
-                        self.fail_pending(|pending| pending.needs != Needs::Braked, &error.message);
-                        self.edits.clear();
+                        self.refuse_pending(&error.message);
                     }
                     _ => {}
                 }

@@ -124,6 +124,10 @@ impl FakeCluster {
                 Ok(Done::DaemonSet(Box::new(self.daemonset.clone())))
             }
             Effect::WriteLease { resource_version, lease } => {
+                if let Some(said) = &self.refuses_lease {
+                    let (kind, message) = (EffectErrorKind::Forbidden, said.clone());
+                    return Err(EffectError { kind, message, dry_run: false });
+                }
                 if self.lease.is_none() && resource_version.is_some() {
                     return refuse(EffectErrorKind::NotFound);
                 }

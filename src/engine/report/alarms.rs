@@ -72,8 +72,9 @@ impl Engine {
         // The alarm of a silent server already says that a write of the Lease fails.
         let distance_alarm = self.distance_alarm().filter(|_| recorded);
         let of_lease = self.failures.of_lease().filter(|_| distance_alarm != Some(Alarm::NoAnswer));
-        for why in of_lease.into_iter().chain(self.failures.of_write()) {
-            alarms.push(Alarm::WriteFailing { why: why.clone() });
+        let of_lease = of_lease.map(|failure| (&failure.why, failure.refused));
+        for (why, lease_refused) in of_lease.into_iter().chain(self.failures.of_write().map(|why| (why, false))) {
+            alarms.push(Alarm::WriteFailing { why: why.clone(), lease_refused });
         }
         alarms.extend(distance_alarm);
         // This holds as well when we could not renew the lease for so long that we may not act any more.

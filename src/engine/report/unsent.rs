@@ -67,14 +67,19 @@ impl Engine {
             let unsaved = self.edits.has_any_of(pending.id);
             // A pause that is a brake has no effect before `OnDelete` is set, so it counts as unsent until then.
             let brakes = kind == UnsentKind::Pause && self.daemonset.brakes();
-            let why = self.failures.of_lease().filter(|_| unsaved);
+            let why = self.failures.of_lease().map(|failure| &failure.why).filter(|_| unsaved);
             let why = why.or(self.failures.of_write().filter(|_| brakes)).cloned();
             let since = pending.requested_at;
             (unsaved || brakes).then(|| Unsent { kind, since, late: late(since), why })
         });
         let decided = self.edits.iter().filter(|unsaved| unsaved.command.is_none()).filter_map(|unsaved| {
             let (kind, since) = (UnsentKind::of_edit(&unsaved.edit)?, unsaved.made_at);
-            Some(Unsent { kind, since, late: late(since), why: self.failures.of_lease().cloned() })
+            Some(Unsent {
+                kind,
+                since,
+                late: late(since),
+                why: self.failures.of_lease().map(|failure| &failure.why).cloned(),
+            })
         });
         asked.chain(decided).collect()
     }

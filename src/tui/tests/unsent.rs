@@ -20,7 +20,7 @@ fn unsent(kind: UnsentKind, secs: u64) -> Vec<Unsent> {
 }
 
 fn with(kind: UnsentKind, secs: u64) -> Snapshot {
-    let failing = Alarm::WriteFailing { why: "writing the lease: connection refused".into() };
+    let failing = Alarm::WriteFailing { why: "writing the lease: connection refused".into(), lease_refused: false };
     Snapshot { unsent: unsent(kind, secs), alarms: vec![failing], ..running() }
 }
 

@@ -185,7 +185,7 @@ fn a_release_is_not_made_where_admission_would_change_the_template_with_it() {
     let snapshot = console.snapshot(&fake);
     assert_eq!((fake.at("hash2"), is_released(&fake)), (6, false));
     assert!(matches!(snapshot.phase, Phase::Releasing(_)));
-    let failing = |alarm: &Alarm| matches!(alarm, Alarm::WriteFailing { why } if why.contains("admission"));
+    let failing = |alarm: &Alarm| matches!(alarm, Alarm::WriteFailing { why, .. } if why.contains("admission"));
     assert!(snapshot.alarms.iter().any(failing), "{:?}", snapshot.alarms);
     let in_progress = fake.deleted.len();
 

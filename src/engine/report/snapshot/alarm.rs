@@ -131,6 +131,8 @@ pub enum Alarm {
     WriteFailing {
         /// The attempted write and the server's message.
         why: Str,
+        /// The API server refuses to have the Lease written: who drives cannot renew it, and drives no more once it has run out.
+        lease_refused: bool,
     },
     /// The API server is too far away to drive from here: nothing is started.
     ApiLatencyTooHigh {

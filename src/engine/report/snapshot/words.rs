@@ -294,7 +294,7 @@ impl fmt::Display for Alarm {
                  it. It is tried again by itself",
                 Short(WRITE_TIMEOUT)
             ),
-            Self::WriteFailing { why } => write!(f, "a write keeps failing: {why}"),
+            Self::WriteFailing { why, .. } => write!(f, "a write keeps failing: {why}"),
             Self::RecordUnreadable { why } => write!(f, "the rollout's record cannot be read: {why}"),
             Self::ForeignRecord { paused_by, strategy } => {
                 f.write_str("the rollout that is recorded was of an earlier DaemonSet of this name: its limits do not count, ")?;

@@ -1,0 +1,57 @@
+//! The API server refuses to have the Lease written: a role was taken away, credentials ran out, or a policy forbids it.
+
+use super::*;
+use crate::engine::model::Str;
+use crate::engine::model::command::Unsettled;
+use crate::engine::model::effect::{EffectError, EffectErrorKind};
+use crate::engine::model::notice::Notice;
+
+const WHY: &str = "replacing lease rolldeck-agent: leases \"rolldeck-agent\" is forbidden: no leases today";
+
+fn lease_refused(console: &mut FakeConsole, fake: &FakeCluster) -> Option<Str> {
+    console.snapshot(fake).alarms.iter().find_map(|alarm| match alarm {
+        Alarm::WriteFailing { why, lease_refused: true } => Some(why.clone()),
+        _ => None,
+    })
+}
+
+/// The command of which nothing was saved is refused as a whole, and is not tried again.
+#[test]
+fn a_command_whose_record_may_not_be_written_is_refused() {
+    let fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let id = console.engine.command(Command::Adopt, fake.now).unwrap();
+    for (write, _effect) in console.engine.decide(fake.now) {
+        let error = EffectError { kind: EffectErrorKind::Forbidden, message: WHY.into(), dry_run: false };
+        console.engine.outcome(write, Err(error), fake.now);
+    }
+    console.engine.decide(fake.now);
+    let settled = console.engine.take_notices().into_iter().find_map(|notice| match notice {
+        Notice::Settled { id: settled, result } if settled == id => Some(result),
+        _ => None,
+    });
+    assert!(matches!(&settled, Some(Err(Unsettled::Refused(why))) if why == WHY), "{settled:?}");
+    assert!(console.engine.is_at_rest(), "nothing of it is tried again");
+}
+
+/// A driver that cannot renew its lease any more starts nothing, says why, and goes on once it can.
+#[test]
+fn a_driver_whose_renewals_are_refused_says_so_until_they_are_accepted() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 5);
+    assert_eq!(lease_refused(&mut console, &fake), None);
+    fake.refuses_lease = Some(WHY.into());
+    console.run_for(&mut fake, 40);
+    assert_eq!(lease_refused(&mut console, &fake).as_deref(), Some(WHY));
+    assert!(matches!(console.snapshot(&fake).driver, DriverView::You { lapsed: true, .. }));
+    let deleted = fake.deleted.len();
+    assert!((1..20).contains(&deleted), "{deleted}");
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.deleted.len(), deleted, "nothing is started without the lease");
+    fake.refuses_lease = None;
+    console.run_for(&mut fake, 120);
+    assert_eq!((lease_refused(&mut console, &fake), fake.at("hash2")), (None, 20));
+}
