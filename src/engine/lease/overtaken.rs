@@ -61,14 +61,24 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
     let ended = before.is_some() && now.is_none();
     let (before, now) = (before.unwrap_or(&nothing), now.unwrap_or(&nothing));
     match edit {
-        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Tune { .. } if ended => {
+        // A change would begin another rollout, with other limits than its operator saw, and a roll back would take back one that is over.
+        Edit::Partition(_)
+        | Edit::Select(_)
+        | Edit::Resume { .. }
+        | Edit::Tune { .. }
+        | Edit::Change { .. }
+        | Edit::Release(_)
+            if ended =>
+        {
             Some("the rollout has ended".into())
         }
-        // The edit would let nodes go to a template that its operator has not seen.
-        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } if begun => {
+        // The edit would let nodes go to a template that its operator has not seen; a release has their controller do that.
+        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Release(_) if begun => {
             Some(paused_anew(None, now.paused.as_ref()).unwrap_or_else(|| "a rollout was begun".into()))
         }
-        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } if is_other_change(before, now, None) => {
+        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Release(_)
+            if is_other_change(before, now, None) =>
+        {
             Some(OTHER_CHANGE.into())
         }
         Edit::Partition(partition) => {
@@ -79,11 +89,11 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
             let changed = now.selector != before.selector && now.selector != *selector;
             changed.then(|| nodes_were_chosen(now.selector.as_ref()))
         }
-        Edit::Change { id, change } => {
-            (is_other_change(before, now, Some(id)) && now.change.as_ref() != Some(change)).then(|| OTHER_CHANGE.into())
+        Edit::Change { id, change } if is_other_change(before, now, Some(id)) => {
+            (now.change.as_ref() != Some(change)).then(|| OTHER_CHANGE.into())
         }
-        // An operator who resumes or releases has not seen the reason of a later pause.
-        Edit::Resume { .. } | Edit::Release(_) => paused_anew(before.paused.as_ref(), now.paused.as_ref()),
+        // All of these lift a pause, and their operator has not seen the reason of a later one.
+        Edit::Change { .. } | Edit::Resume { .. } | Edit::Release(_) => paused_anew(before.paused.as_ref(), now.paused.as_ref()),
         Edit::Tune { tuning, .. } => tuned_otherwise(tuning, before, now),
         // A pause is right at any time, and so is a request for the Lease. The other edits are the driver's own, or let no node go.
         Edit::Pause(_)

@@ -27,6 +27,10 @@ fn budget(nodes: &str) -> Command {
     Command::Tune(Tuning { max_unavailable: Some(nodes.parse().unwrap()), ..Tuning::default() })
 }
 
+fn image(image: &str) -> Command {
+    Command::SetImage([("agent".to_owned(), image.parse().unwrap())].into())
+}
+
 fn select(selector: &str) -> Command {
     Command::Select(Some(selector.parse().unwrap()))
 }
@@ -113,6 +117,71 @@ fn what_goes_on_does_not_lift_a_pause_that_came_after_it() {
     assert_eq!(intent(fake).paused.unwrap().why.as_deref(), Some("lunch; then bob@bastion: the link is down"));
 }
 
+/// A change lifts a pause as well: one that came after it was asked for stands, and with it everything that is at rest.
+#[test]
+fn a_change_does_not_lift_a_pause_that_came_after_it() {
+    for change in [Command::Undo { to: None }, image("agent:v3"), Command::Release(Early::Accept)] {
+        let mut consoles = two_consoles();
+        let result = asked_and_overtaken(&mut consoles, change.clone(), pause("the storage is down: touch nothing"));
+        let why = result.unwrap_err();
+        assert!(why.starts_with("bob@bastion paused it: the storage is down: touch nothing since"), "{why}");
+        let (fake, ada, _) = &mut consoles;
+        let deleted = fake.deleted.len();
+        ada.run_for(fake, 60);
+        assert_eq!(fake.deleted.len(), deleted, "{change:?}");
+        assert!(intent(fake).paused.is_some());
+        assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");
+    }
+}
+
+/// The rollout was completed and handed back while the request could not be sent. It is not begun again, forward or back.
+#[test]
+fn a_change_that_is_written_after_the_end_of_its_rollout_is_not_made() {
+    for change in [Command::Undo { to: None }, image("agent:v3"), Command::Release(Early::Accept)] {
+        let (mut fake, mut ada, mut bob) = two_consoles();
+        ada.hear(&fake);
+        let id = ada.engine.command(change.clone(), fake.now).unwrap();
+        ada.deaf = true;
+        bob.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap_err();
+        fake.wait(60);
+        bob.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+        bob.partition(&mut fake, 0);
+        bob.run_for(&mut fake, 300);
+        assert_eq!((fake.at("hash2"), &fake.daemonset.strategy.raw["type"]), (20, &json!("RollingUpdate")));
+        ada.deaf = false;
+        ada.run_for(&mut fake, 20);
+        let (_, result) = ada.settled.iter().find(|(settled, _)| *settled == id).unwrap();
+        let why = result.clone().unwrap_err();
+        assert!(why.starts_with("the rollout has ended since this was asked for"), "{change:?}: {why}");
+        assert_eq!((fake.at("hash2"), &fake.daemonset.strategy.raw["type"]), (20, &json!("RollingUpdate")));
+    }
+}
+
+/// Every pod is at the template when Ada asks to hand the DaemonSet back. Then Bob sets another image, which nobody has let go yet: her release would have the
+/// controller roll it out at once, on all nodes.
+#[test]
+fn a_release_does_not_hand_over_a_template_that_came_after_it() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut bob = FakeConsole::open(&fake, "bob");
+    bob.set_image(&mut fake, "agent:v2");
+    bob.keep(&mut fake);
+    bob.partition(&mut fake, 0);
+    bob.run_for(&mut fake, 300);
+    assert_eq!(fake.at("hash2"), 20);
+    let mut ada = FakeConsole::open(&fake, "ada");
+    let id = ada.engine.command(Command::Release(Early::Refuse), fake.now).unwrap();
+    bob.set_image(&mut fake, "agent:v3");
+    bob.run(&mut fake);
+    for _ in 0..30 {
+        ada.run_for(&mut fake, 1);
+        bob.run_for(&mut fake, 1);
+    }
+    let (_, result) = ada.settled.iter().find(|(settled, _)| *settled == id).unwrap();
+    let why = result.clone().unwrap_err();
+    assert!(why.starts_with("another change of the template was asked for since"), "{why}");
+    assert_eq!((fake.at("hash3"), &fake.daemonset.strategy.raw["type"]), (0, &json!("OnDelete")));
+}
+
 #[test]
 fn budgets_and_nodes_that_were_set_meanwhile_stay() {
     let mut consoles = two_consoles();
@@ -120,7 +189,6 @@ fn budgets_and_nodes_that_were_set_meanwhile_stay() {
     assert!(result.unwrap_err().starts_with("max unavailable was set to 1 since"));
     let result = asked_and_overtaken(&mut consoles, select("zone=a"), select("zone=b"));
     assert!(result.unwrap_err().starts_with("the nodes with zone=b were chosen since"));
-    let image = |image: &str| Command::SetImage([("agent".to_owned(), image.parse().unwrap())].into());
     let result = asked_and_overtaken(&mut consoles, image("agent:v3"), image("agent:v4"));
     assert!(result.unwrap_err().starts_with("another change of the template was asked for since"));
 }
@@ -128,7 +196,6 @@ fn budgets_and_nodes_that_were_set_meanwhile_stay() {
 /// Ada asks for a step where nothing is rolled out yet; meanwhile Bob begins a rollout that she has not seen.
 #[test]
 fn a_step_does_not_let_nodes_go_to_a_template_that_came_after_it() {
-    let image = |image: &str| Command::SetImage([("agent".to_owned(), image.parse().unwrap())].into());
     let mut fake = FakeCluster::rolling(20, 2);
     fake.set_template(template("agent:v2"));
     fake.set_strategy(serde_json::json!({"type": "OnDelete"}));
