@@ -215,12 +215,12 @@ impl Engine {
         Ok(self.resolve_change(Change::Images(images.clone()), says, now))
     }
 
-    /// Whether a pause also sets `OnDelete`: it does if the controller replaces pods, or if the controller may do so because the DaemonSet
-    /// cannot be seen at present. In the second case it does not if we lack the right: then the pause is only recorded.
+    /// Whether a pause also sets `OnDelete`: it does if the controller replaces pods, or if the controller may do so because a release of ours is on its way, or
+    /// because the DaemonSet cannot be seen at present. In the last case it does not if we lack the right: then the pause is only recorded.
     pub(crate) fn pause_brakes(&self) -> bool {
         let blind = self.view.daemonset.is_some() && !self.sees_daemonset();
         let may = self.view.permission(Right::PatchDaemonSet) != Permission::Denied;
-        self.strategy() == StrategyKind::RollingUpdate || (blind && may)
+        self.strategy() == StrategyKind::RollingUpdate || self.daemonset.is_releasing() || (blind && may)
     }
 
     fn resolve_pause(&self, why: Option<&str>, now: Timestamp) -> Resolved {

@@ -170,6 +170,9 @@ impl Engine {
             _ if self.view.presence == Presence::Absent => "called off: the DaemonSet was deleted meanwhile",
             _ if self.is_being_deleted() => "called off: the DaemonSet is being deleted",
             KnownLease::Absent => "called off: the Lease was deleted meanwhile, and the record of the rollout with it",
+            _ if self.recorded_intent().is_some_and(|intent| self.is_template_of_others(&intent)) => {
+                "called off: somebody else changed the template meanwhile"
+            }
             KnownLease::Nothing | KnownLease::Present(_) => "called off: somebody asked for something else meanwhile",
         }
     }

@@ -46,7 +46,7 @@ impl Engine {
         if let Some(by) = &intent.releasing {
             // An edit that calls the release off may be waiting to be saved.
             let stands = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
-            if !stands || self.release_must_wait(by) {
+            if !stands || self.release_must_wait(by) || self.releases_another_template(&intent) {
                 return None;
             }
             let Some(saved) = saved_json(daemonset) else { return self.tidying() };

@@ -143,6 +143,7 @@ impl Engine {
         match outcome {
             Ok(done) => {
                 self.daemonset.retry.succeeded();
+                self.daemonset.took_effect(patching.kind);
                 self.failures.set_write(None);
                 match patching.kind {
                     PatchPurpose::Adopt => self.daemonset.release_brake(),

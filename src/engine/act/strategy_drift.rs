@@ -14,6 +14,7 @@ use crate::engine::model::record::{Intent, ORIGINAL_STRATEGY};
 use crate::engine::model::rollout_event::DriftResponse;
 use crate::engine::model::settings::OnDrift;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::ownership::FIELD_MANAGER;
 
 impl Engine {
     /// Notices that the DaemonSet is adopted, or that somebody changed the strategy back.
@@ -27,6 +28,11 @@ impl Engine {
         }
         if !self.has_drifted(intent) || self.daemonset.is_patching() {
             return;
+        }
+        // Nobody set it back: a pause or another change called our own release off while its patch was on its way.
+        let by_us = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.strategy.as_ref());
+        if by_us.is_none_or(|manager| **manager == *FIELD_MANAGER) && self.daemonset.may_have_released() {
+            return self.daemonset.set_brake(true);
         }
         if !std::mem::replace(&mut self.progress.drifted, true) {
             return self.strategy_drifted(intent, now);

@@ -100,6 +100,7 @@ impl Inputs {
             budgets: _,
             finish: _,
             releasing: _,
+            release_of: _,
             handover: _,
             acknowledged_halt: _,
             accepted: _,

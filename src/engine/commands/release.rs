@@ -23,7 +23,7 @@ impl Engine {
                 true => "the record that could not be read is dropped".to_owned(),
                 false => "the record of the earlier DaemonSet is dropped".to_owned(),
             };
-            return Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, Danger::None));
+            return Ok(Resolved::new(vec![Edit::Release { by, of: None }], Needs::Released, says, Danger::None));
         }
         if !saved && !self.is_recorded() {
             return Err(Refusal::NotNow("it is not adopted: there is nothing to release".into()));
@@ -55,7 +55,8 @@ impl Engine {
         } else {
             Danger::Bounded
         };
-        Ok(Resolved::new(vec![Edit::Release(by)], Needs::Released, says, danger))
+        let of = self.view.current.clone().filter(|_| self.is_observed() && self.view.current_is_certain());
+        Ok(Resolved::new(vec![Edit::Release { by, of }], Needs::Released, says, danger))
     }
 
     /// Whether all that a release does is to drop a record that cannot be read, or that of an earlier DaemonSet of the same name: this one is not

@@ -58,7 +58,12 @@ pub(crate) enum Edit {
     /// made, for which everything is held again.
     Resume { acknowledged: u32, accepted: BTreeSet<Str>, target: Option<Str> },
     /// Hand the DaemonSet back.
-    Release(By),
+    Release {
+        /// Who asked, and when.
+        by: By,
+        /// The hash of the revision of the template at that time, where it was known.
+        of: Option<Str>,
+    },
     /// Ask the holder to hand over the lease.
     Handover(By),
     /// Change settings of the rollout.
@@ -115,7 +120,7 @@ impl Edit {
             | Self::Select(_)
             | Self::Pause(_)
             | Self::Resume { .. }
-            | Self::Release(_)
+            | Self::Release { .. }
             | Self::Tune { .. }
             | Self::Prewarm(
                 PrewarmEdit::Start(_)
@@ -247,7 +252,9 @@ impl Edit {
             Self::Hold(_) | Self::HoldTemplate(_) => {}
             Self::Complete { target, by } => {
                 if intent.paused.is_none() && intent.change.is_none() && intent.target == *target {
-                    intent.releasing.get_or_insert_with(|| by.clone());
+                    if intent.releasing.is_none() {
+                        (intent.releasing, intent.release_of) = (Some(by.clone()), target.clone());
+                    }
                 }
             }
             Self::CallOffRelease(by) => drop(intent.releasing.take_if(|releasing| releasing == by)),
@@ -276,7 +283,7 @@ impl Edit {
                     intent.back_to = None;
                 }
             }
-            Self::Release(by) => intent.releasing = Some(by.clone()),
+            Self::Release { by, of } => (intent.releasing, intent.release_of) = (Some(by.clone()), of.clone()),
             Self::Handover(by) => intent.handover = Some(by.clone()),
             Self::Tune { tuning, by } => {
                 let before = intent.settings();

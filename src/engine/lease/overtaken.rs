@@ -67,16 +67,16 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
         | Edit::Resume { .. }
         | Edit::Tune { .. }
         | Edit::Change { .. }
-        | Edit::Release(_)
+        | Edit::Release { .. }
             if ended =>
         {
             Some("the rollout has ended".into())
         }
         // The edit would let nodes go to a template that its operator has not seen; a release has their controller do that.
-        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Release(_) if begun => {
+        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Release { .. } if begun => {
             Some(paused_anew(None, now.paused.as_ref()).unwrap_or_else(|| "a rollout was begun".into()))
         }
-        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Release(_)
+        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Release { .. }
             if is_other_change(before, now, None) =>
         {
             Some(OTHER_CHANGE.into())
@@ -93,7 +93,9 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
             (now.change.as_ref() != Some(change)).then(|| OTHER_CHANGE.into())
         }
         // All of these lift a pause, and their operator has not seen the reason of a later one.
-        Edit::Change { .. } | Edit::Resume { .. } | Edit::Release(_) => paused_anew(before.paused.as_ref(), now.paused.as_ref()),
+        Edit::Change { .. } | Edit::Resume { .. } | Edit::Release { .. } => {
+            paused_anew(before.paused.as_ref(), now.paused.as_ref())
+        }
         Edit::Tune { tuning, .. } => tuned_otherwise(tuning, before, now),
         // A pause is right at any time, and so is a request for the Lease. The other edits are the driver's own, or let no node go.
         Edit::Pause(_)

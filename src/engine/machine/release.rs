@@ -21,7 +21,7 @@ use crate::engine::model::Str;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::node::NodeIx;
-use crate::engine::model::record::By;
+use crate::engine::model::record::{By, Intent};
 use crate::engine::model::released_strategy::ReleasedStrategy;
 use crate::engine::rules::eligibility::ineligible_because;
 use crate::engine::rules::saved_strategy::{changed_limit, releases_to_rolling, saved_json};
@@ -126,5 +126,12 @@ impl Engine {
     /// Whether a release that rolldeck decided on by itself must wait, because it would remove serving pods for good.
     pub(crate) fn release_must_wait(&self, by: &By) -> bool {
         by.is_rolldeck() && !self.removed_by_release().is_empty()
+    }
+
+    /// Whether the template has changed since the recorded release was decided: its controller would roll out on all nodes what nobody has let go.
+    pub(crate) fn releases_another_template(&self, intent: &Intent) -> bool {
+        let is_known = self.is_observed() && self.view.current_is_certain();
+        let current = self.view.current.as_ref().filter(|_| is_known && intent.releasing.is_some());
+        self.original_is_rolling() && current.zip(intent.release_of.as_ref()).is_some_and(|(is, of)| is != of)
     }
 }

@@ -192,6 +192,10 @@ pub struct Intent {
     /// Set once the DaemonSet is to be handed back to its controller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub releasing: Option<By>,
+    /// While [`Self::releasing`] is set: the hash of the revision that the template had when that was decided, where it was known. If the template changes before
+    /// the DaemonSet is handed back, nobody has agreed that its controller rolls the other one out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release_of: Option<Str>,
     /// Set when somebody asks the holder to hand over the lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handover: Option<By>,
@@ -230,6 +234,7 @@ impl Default for Intent {
             gates: Gates::default(),
             finish: Finish::default(),
             releasing: None,
+            release_of: None,
             handover: None,
             acknowledged_halt: 0,
             accepted: BTreeSet::new(),

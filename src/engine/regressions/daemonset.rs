@@ -8,9 +8,10 @@ use crate::engine::model::command::{Command, Early, Step};
 use crate::engine::model::config::Role;
 use crate::engine::model::effect::{DaemonSetPatch, Effect, EffectError, EffectErrorKind};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
-use crate::engine::model::facts::ConditionStatus;
+use crate::engine::model::facts::{ConditionStatus, StrategyKind};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
+use crate::engine::report::snapshot::Phase;
 
 /// A rollout whose record is gone left its annotation behind; somebody has changed the strategy since.
 #[test]
@@ -215,6 +216,54 @@ fn a_pause_calls_off_a_release() {
     assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");
     let answer = ops.settled.iter().find(|(settled, _)| *settled == release).map(|(_, result)| result.clone());
     assert!(answer.unwrap().unwrap_err().contains("called off"));
+}
+
+/// A patch that hands the DaemonSet back is on its way when somebody pauses or rolls back, and takes effect after that.
+#[test]
+fn a_release_that_takes_effect_after_it_was_called_off_is_taken_back() {
+    let of_others = |command: &Command| matches!(command, Command::Pause { .. });
+    for command in [Command::Pause { why: Some("stop".into()) }, Command::Undo { to: None }] {
+        for lost in [false, true] {
+            let mut fake = FakeCluster::rolling(6, 1);
+            let mut ops = FakeConsole::open(&fake, "ops");
+            ops.set_image(&mut fake, "agent:v2");
+            ops.keep(&mut fake);
+            ops.partition(&mut fake, 4);
+            ops.run_for(&mut fake, 30);
+            assert_eq!(fake.at("hash2"), 2);
+            let release = ops.engine.command(Command::Release(Early::Accept), fake.now).unwrap();
+            let held = stand_still(&mut fake, &mut ops, |_, effect| {
+                matches!(effect, Effect::PatchDaemonSet { patch: DaemonSetPatch::Release { .. }, .. })
+            });
+            let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+            let asked = eve.engine.command(command.clone(), fake.now).unwrap();
+            eve.run(&mut fake);
+            for (id, effect) in held {
+                let mut outcome = fake.apply(effect);
+                if lost {
+                    let kind = EffectErrorKind::Unknown;
+                    outcome = Err(EffectError { kind, message: "no answer".into(), dry_run: false });
+                }
+                ops.engine.outcome(id, outcome, fake.now);
+            }
+            assert_eq!(fake.daemonset.strategy.kind, StrategyKind::RollingUpdate, "it has taken effect");
+            ops.run_for(&mut fake, 5);
+            eve.run(&mut fake);
+            assert_eq!(fake.daemonset.strategy.kind, StrategyKind::OnDelete, "{command:?}");
+            let answer = ops.settled.iter().find(|(settled, _)| *settled == release).map(|(_, result)| result.clone());
+            assert!(answer.unwrap().unwrap_err().contains("called off"));
+            let snapshot = ops.snapshot(&fake);
+            match of_others(&command) {
+                true => assert!(matches!(&snapshot.phase, Phase::Paused(paused) if !paused.is_by_rolldeck())),
+                false => {
+                    ops.run_for(&mut fake, 120);
+                    eve.run(&mut fake);
+                    assert!(eve.settled.iter().any(|(settled, result)| *settled == asked && result.is_ok()));
+                    assert_eq!(fake.at("hash2"), 0, "it has gone back; answer lost: {lost}");
+                }
+            }
+        }
+    }
 }
 
 /// It is complete, and somebody sets the strategy back before that is written down.

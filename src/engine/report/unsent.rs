@@ -50,7 +50,7 @@ impl UnsentKind {
             | Edit::Select(_)
             | Edit::Pause(_)
             | Edit::Resume { .. }
-            | Edit::Release(_)
+            | Edit::Release { .. }
             | Edit::Tune { .. }
             | Edit::Prewarm(_)
             | Edit::End => None,

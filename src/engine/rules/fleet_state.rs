@@ -66,6 +66,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         back_to: _,
         // These tell how the rollout goes on, not whether it does.
         target: _,
+        release_of: _,
         requested_change: _,
         accepted: _,
         outcome: _,

@@ -50,6 +50,8 @@ pub(crate) struct DaemonSetWrites {
     pub(crate) untidy: Option<Str>,
     /// The strategy that the last release was sent with.
     pub(crate) released: Option<ReleasedStrategy>,
+    /// A release was sent. It may take effect, or have done so, until a later patch of ours is answered.
+    release_is_out: bool,
     brake: Brake,
 }
 
@@ -68,6 +70,7 @@ enum Brake {
 impl DaemonSetWrites {
     pub(crate) fn sent(&mut self, patching: Patching) {
         self.conflicted = None;
+        self.release_is_out |= patching.kind == PatchPurpose::Release;
         self.patching = Some(patching);
     }
 
@@ -91,6 +94,21 @@ impl DaemonSetWrites {
     /// Takes in the answer to a patch; `None` if it is not the one that is on its way.
     pub(crate) fn answered(&mut self, id: EffectId) -> Option<Patching> {
         self.patching.take_if(|patching| patching.id == id)
+    }
+
+    /// Takes in that a patch took effect. A release that was sent before it cannot any more: it names an earlier resource version.
+    pub(crate) fn took_effect(&mut self, kind: PatchPurpose) {
+        self.release_is_out = kind == PatchPurpose::Release;
+    }
+
+    /// Whether a release of ours is being sent.
+    pub(crate) fn is_releasing(&self) -> bool {
+        self.patching.as_ref().is_some_and(|patching| patching.kind == PatchPurpose::Release)
+    }
+
+    /// Whether a release of ours may have restored the strategy that is seen, although it was called off.
+    pub(crate) fn may_have_released(&self) -> bool {
+        self.release_is_out
     }
 
     /// Notes that a patch met a conflict at this resource version.

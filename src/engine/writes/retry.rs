@@ -17,6 +17,8 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_
 pub(crate) struct Retry {
     pub(crate) at: Timestamp,
     failures: u32,
+    /// The answer to one of the failed writes was lost: it may have been carried out, or still be.
+    lost: bool,
 }
 
 impl Retry {
@@ -24,13 +26,14 @@ impl Retry {
         *self = Self::default();
     }
 
-    /// Whether the last write failed, or may have.
-    pub(crate) fn is_retrying(&self) -> bool {
-        self.failures > 0
+    /// Whether a write may have been carried out, or may still be, without that being known.
+    pub(crate) fn is_unsure(&self) -> bool {
+        self.lost
     }
 
     pub(crate) fn failed(&mut self, error: &EffectError, now: Timestamp) {
         self.failures = self.failures.saturating_add(1);
+        self.lost |= error.kind.may_have_happened();
         let grown = RETRY.0.saturating_mul(1 << self.failures.min(8)).min(RETRY.1);
         let wait = match error.kind {
             EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis).max(RETRY.0),

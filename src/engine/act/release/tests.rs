@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Early};
 use crate::engine::model::danger::Danger;
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
@@ -261,4 +262,33 @@ fn a_strategy_that_somebody_has_set_since_stays_and_its_limit_is_said() {
     let said = console.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
     assert_eq!(said, "released: the update strategy that somebody has set since stays");
     assert_eq!(fake.daemonset.strategy.raw, theirs);
+}
+
+/// The API server refuses the patch that hands the DaemonSet back, so the release is recorded and not made. Somebody then changes the template: once the patch is
+/// accepted again, nothing is handed over that nobody has let go.
+#[test]
+fn a_release_does_not_hand_over_a_template_that_somebody_else_made_since() {
+    for early in [Early::Refuse, Early::Accept] {
+        let mut fake = FakeCluster::rolling(6, 1);
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:v2");
+        console.keep(&mut fake);
+        console.partition(&mut fake, 0);
+        console.run_for(&mut fake, 60);
+        assert_eq!(fake.at("hash2"), 6);
+        fake.pins_images = true;
+        let refused = console.ask(&mut fake, Command::Release(early)).unwrap_err();
+        assert!(refused.contains("admission would change the template"), "{refused}");
+        fake.set_template(template("agent:v3"));
+        fake.reconcile();
+        fake.pins_images = false;
+        console.run_for(&mut fake, 120);
+        assert_eq!((fake.at("hash3"), fake.daemonset.strategy.kind), (0, StrategyKind::OnDelete));
+        let snapshot = console.snapshot(&fake);
+        assert!(matches!(snapshot.phase, Phase::Paused(_)), "{:?}", snapshot.phase);
+        // Who releases after that has seen what is handed over.
+        console.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
+        console.run_for(&mut fake, 10);
+        assert!(is_released(&fake));
+    }
 }
