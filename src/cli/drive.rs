@@ -34,7 +34,7 @@ use self::meanwhile::{AskedImages, changed_meanwhile};
 use super::args::{ContainerImage, DriveArgs, DriveUntil, by_container};
 use super::change_feed::ChangeTopic;
 use super::error::{CliError, CliErrorKind, Exit};
-use super::foreground::{self, Foreground, Task, TaskArgs};
+use super::foreground::{self, Foreground, NextCommands, Task, TaskArgs};
 use super::one_shot::{self, Consent, SEEN_WITHIN};
 use super::output::Output;
 use super::status::{how_it_stands, out_of_time, standing, what_comes_next};
@@ -45,6 +45,7 @@ use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, Refusal, Ste
 use crate::engine::model::config::{Role, Timing};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
+use crate::engine::model::quantity::Rounding;
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::ShortDuration;
@@ -126,8 +127,10 @@ impl Task for Drive<'_> {
             return Err(why);
         }
         let lets_go = self.args.to.is_some() || self.args.partition.is_some();
-        for command in edits {
-            foreground.settle_without(&rollout, command, lets_go.then_some(BEFORE_THE_FIRST_STEP)).await?;
+        let mut edits = edits.into_iter();
+        while let Some(command) = edits.next() {
+            let next = what_follows(edits.as_slice(), snapshot.counts.nodes);
+            foreground.settle_before(&rollout, command, next, lets_go.then_some(BEFORE_THE_FIRST_STEP)).await?;
         }
         drop(rollout);
         foreground.close().await;
@@ -422,6 +425,26 @@ fn edits(args: &DriveArgs) -> Vec<Command> {
     commands
 }
 
+/// What the edits that follow do to a DaemonSet of `fleet` nodes, for whoever is asked about the first one; `None` if they let no node go.
+fn what_follows(next: &[Command], fleet: u32) -> Option<NextCommands> {
+    let updated = next.iter().find_map(|command| match command.inner() {
+        Command::Step(Step::Updated(updated)) => Some(updated.of(fleet, Rounding::Up).min(fleet)),
+        Command::Step(Step::Partition(keep)) => Some(fleet.saturating_sub(keep.of(fleet, Rounding::Down))),
+        _ => None,
+    })?;
+    let selector = next.iter().find_map(|command| match command.inner() {
+        Command::Select(Some(selector)) => Some(format!(", of those with {selector}")),
+        _ => None,
+    });
+    let among = selector.unwrap_or_default();
+    Some(NextCommands {
+        effect: format!(
+            "Then drives until {updated} of {fleet} nodes are updated{among}: their pods are deleted as the limits allow."
+        ),
+        calls: vec!["DELETE pods, one by one, uid-guarded".to_owned()],
+    })
+}
+
 /// Whether the target's template has these images already.
 fn has_images(snapshot: &Snapshot, images: &[ContainerImage]) -> bool {
     snapshot.to.as_ref().is_some_and(|target| {
@@ -483,5 +506,28 @@ fn called_off(kind: CliErrorKind, what: &str, by: Option<&str>, when: &str, snap
     match by {
         Some(by) => CliError::new(kind, format!("it was {what} by {by} {when}; now {now}")).asked_for(),
         None => CliError::new(kind, format!("driving ends: it was {what} {when}; now {now}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::quantity::IntOrPercent;
+
+    /// Whoever is asked about the image is told that nodes go right after it.
+    #[test]
+    fn what_follows_the_image_is_said_with_it() {
+        let selector = Command::Select(Some("canary=true".parse().unwrap()));
+        let percent = |share| Command::Step(Step::Updated(IntOrPercent::Percent(share)));
+        let keep = |nodes| Command::Step(Step::Partition(IntOrPercent::Int(nodes)));
+        for (next, says) in [
+            (vec![percent(5)], "Then drives until 6 of 120 nodes are updated: "),
+            (vec![selector, keep(100)], "Then drives until 20 of 120 nodes are updated, of those with canary=true: "),
+        ] {
+            let next = what_follows(&next, 120).unwrap();
+            assert!(next.effect.starts_with(says), "{}", next.effect);
+            assert!(next.calls[0].starts_with("DELETE pods"));
+        }
+        assert!(what_follows(&[Command::Tune(Tuning::default())], 120).is_none());
     }
 }

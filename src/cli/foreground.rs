@@ -204,6 +204,14 @@ pub(crate) struct Foreground<'a> {
     has_changed: bool,
 }
 
+/// What the commands do that follow one about which the operator is asked.
+pub(crate) struct NextCommands {
+    /// In a sentence.
+    pub(crate) effect: String,
+    /// Their API calls, as a preview has them.
+    pub(crate) calls: Vec<String>,
+}
+
 impl Foreground<'_> {
     /// Opens the rollout and waits until its view is complete.
     pub(crate) async fn open(&mut self, role: Role) -> Result<(Rollout, Arc<Snapshot>), CliError> {
@@ -273,17 +281,23 @@ impl Foreground<'_> {
 
     /// Previews, confirms and carries out one edit.
     pub(crate) async fn settle(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
-        self.settle_without(rollout, command, None).await
+        self.settle_before(rollout, command, None, None).await
     }
 
-    /// The same, but leaves out the end of the answer if it equals the given text.
-    pub(crate) async fn settle_without(
+    /// The same for a command that others follow, for which nobody is asked again. `next` says what they do: it is shown where the first one is asked about.
+    /// `end`: left out where the answer ends with it.
+    pub(crate) async fn settle_before(
         &mut self,
         rollout: &Rollout,
         command: Command,
+        next: Option<NextCommands>,
         end: Option<&str>,
     ) -> Result<(), CliError> {
-        let preview = one_shot::preview(rollout, &command).await?;
+        let mut preview = one_shot::preview(rollout, &command).await?;
+        if let Some(NextCommands { effect, calls }) = next {
+            preview.effects.push(effect);
+            preview.calls.extend(calls);
+        }
         if one_shot::asks(&preview, self.args.consent) {
             self.show(&preview)?;
         }

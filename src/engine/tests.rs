@@ -46,6 +46,7 @@ mod said_before;
 mod sizes;
 mod steps;
 mod story;
+mod tainted;
 mod template_changes;
 mod told;
 mod tuned;

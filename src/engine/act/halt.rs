@@ -44,9 +44,10 @@ impl Engine {
 
     /// Replaces the nodes that the present halt names, if other nodes fail now.
     fn halt_names(&mut self, reason: HaltReason) {
-        let why = clipped(&reason.why).to_string();
-        if let Some(halt) = self.progress.halt.as_mut().filter(|halt| halt.named() != reason.nodes) {
-            halt.why = why.into();
+        let Some(halt) = self.progress.halt.as_mut() else { return };
+        let reason = reason.after(halt);
+        if halt.named() != reason.nodes {
+            halt.why = clipped(&reason.why);
             halt.set_named(reason.nodes);
         }
     }

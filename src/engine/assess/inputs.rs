@@ -34,6 +34,8 @@ pub(crate) struct Inputs {
     pub(crate) acknowledged_failures: BTreeSet<Str>,
     pub(crate) failed_at_halt: Vec<Str>,
     pub(crate) in_progress: BTreeSet<Str>,
+    /// The nodes that are recorded as down since their update.
+    pub(crate) suspects: BTreeSet<Str>,
     pub(crate) origin: Option<Str>,
     pub(crate) before_begin: BeforeBegin,
     pub(crate) started_at: Option<Timestamp>,
@@ -61,6 +63,7 @@ impl Inputs {
             acknowledged_failures,
             failed_at_halt,
             in_progress,
+            suspects,
             origin,
             before_begin: before_begin_then,
             started_at,
@@ -76,6 +79,7 @@ impl Inputs {
             && *acknowledged_failures == progress.acknowledged_failures
             && *failed_at_halt == progress.failed_at_halt()
             && *in_progress == progress.in_progress
+            && suspects.iter().eq(progress.suspects.keys())
             && *origin == progress.origin
             && before_begin_then == before_begin
             && *started_at == progress.started_at
@@ -118,8 +122,8 @@ impl Inputs {
             acknowledged_failures,
             // Of the halt, only the nodes that had failed are taken in.
             halt: _,
+            suspects,
             // Judged once all rows are assessed.
-            suspects: _,
             others_down: _,
             marks,
             // About the DaemonSet, its controller and the driver, or about deletions.
@@ -144,6 +148,7 @@ impl Inputs {
             acknowledged_failures: acknowledged_failures.clone(),
             failed_at_halt: progress.failed_at_halt().to_vec(),
             in_progress: in_progress.clone(),
+            suspects: suspects.keys().cloned().collect(),
             origin: origin.clone(),
             before_begin: before_begin.clone(),
             started_at: *started_at,

@@ -274,7 +274,10 @@ impl<'a> Assessor<'a> {
         // `sort_out` sets it too, where it compares several pods; only the pod that counts is to set it.
         self.available_at = None;
         let any_pod = pods.live.or(pods.going);
-        let in_fleet = if self.nodes_visible { entry.eligibility.in_fleet } else { any_pod.is_some() };
+        let in_fleet = match self.nodes_visible {
+            true => entry.eligibility.in_fleet || self.is_tainted_suspect(entry, pods.live),
+            false => any_pod.is_some(),
+        };
         if !in_fleet && any_pod.is_none() {
             return None;
         }
@@ -396,6 +399,18 @@ impl<'a> Assessor<'a> {
 
     pub(super) fn our_time(&self, at: Timestamp) -> Timestamp {
         self.view.our_time(at)
+    }
+
+    /// Whether somebody has tainted a node that had gone down after its update, such as a controller that repairs machines. It does not leave the fleet by that: as
+    /// long as it is down with its new pod, it speaks against the revision, and its place in the budget is not given to another node. Once an operator has
+    /// accepted it (`resume`), the taint takes it out.
+    fn is_tainted_suspect(&self, entry: &NodeEntry, live: Option<&PodEntry>) -> bool {
+        let inputs = self.question.inputs;
+        entry.eligibility.is_placed
+            && inputs.suspects.contains(&entry.name)
+            && !inputs.acknowledged_failures.contains(&entry.name)
+            && entry.fact.as_ref().is_some_and(|fact| fact.ready != ConditionStatus::True)
+            && live.is_some_and(|pod| self.is_at_target(pod))
     }
 
     fn is_at_target(&self, pod: &PodEntry) -> bool {

@@ -30,6 +30,15 @@ pub(crate) struct HaltReason {
     pub(crate) nothing_else_helps: Option<NothingElseHelps>,
 }
 
+impl HaltReason {
+    /// The same with the nodes first that `halt` names already, in its order: the node that halted it stays first, whatever fails after it.
+    pub(crate) fn after(mut self, halt: &Halt) -> Self {
+        let place = |node: &Str| halt.named().iter().position(|named| named == node).unwrap_or(usize::MAX);
+        self.nodes.sort_by_key(place);
+        self
+    }
+}
+
 /// What a gate is asked. It reads the settings of the intent that it is handed, and of clocks [`Engine::now`] and its own in `GateMarks`.
 trait HaltingRule {
     /// Why the gate halts the rollout now, if it does. Where its halt stands, it goes on to name what it halts for now. It has no reason any more for
@@ -94,8 +103,8 @@ impl Engine {
         let asked =
             is_seen && Self::may_halt(intent) && (halt.gate.halts_what_is_complete() || !self.is_complete(intent));
         let reasons = asked.then(|| self.reasons_to_halt(intent)).into_iter().flatten().flatten();
-        let now = reasons.into_iter().find(|reason| reason.gate == halt.gate && reason.nodes != halt.named());
-        Some(match now {
+        let now = reasons.into_iter().find(|reason| reason.gate == halt.gate).map(|reason| reason.after(halt));
+        Some(match now.filter(|reason| reason.nodes != halt.named()) {
             Some(reason) => Halt::new(halt.number, halt.gate, halt.at, clipped(&reason.why)).on(reason.nodes),
             None => halt.clone(),
         })

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::Engine;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
+use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::node::{Blame, NodeIx};
 use crate::engine::model::record::{Direction, Fell, Intent, Progress, SITES_LIMIT, SUSPECTS_LIMIT};
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
@@ -18,7 +19,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::rules::suspects::{
     FLAPPED, FLAPS, Judgement, JudgementInput, NodeHealth, TOGETHER, WINDOW, judge, went_down,
 };
-use crate::engine::view::ObservedAt;
+use crate::engine::view::{NodeEntry, ObservedAt};
 
 /// Falls of other nodes of a site within this time of the first share one entry in the record.
 const GROUPED: Duration = Duration::from_secs(120);
@@ -28,7 +29,7 @@ const GROUPED: Duration = Duration::from_secs(120);
 pub(crate) struct Suspects {
     /// Which nodes count as failed, and which sites are down.
     judgement: Judgement,
-    /// Nodes of the fleet whose object is gone, and whether they were updated.
+    /// Nodes that left the fleet while they were down, and whether they were updated: their object is gone, or a taint keeps the pod from them.
     vanished: BTreeMap<NodeIx, bool>,
 }
 
@@ -91,7 +92,9 @@ impl Engine {
         }
         let rows = self.assessment.rows().filter(|row| row.in_fleet);
         let mut nodes: Vec<NodeHealth> = rows.map(|row| self.node_health(row)).collect();
-        nodes.extend(self.suspects.vanished.iter().filter_map(|(node, updated)| self.vanished_health(*node, *updated)));
+        let counted: BTreeSet<NodeIx> = nodes.iter().map(|node| node.node).collect();
+        let vanished = self.suspects.vanished.iter().filter(|(node, _)| !counted.contains(*node));
+        nodes.extend(vanished.filter_map(|(node, updated)| self.vanished_health(*node, *updated)));
         let fell_lately = |node: &NodeHealth| node.fell_updated() && node.fell_at.is_some_and(lately);
         let matter = |node: &NodeHealth| node.suspect || node.falls > 0 || fell_lately(node);
         if nodes.iter().any(matter) { nodes } else { Vec::new() }
@@ -132,10 +135,10 @@ impl Engine {
         }
     }
 
-    /// A node whose object is gone counts as one that went down in comparisons. It is not waited for and does not count as
+    /// A node whose object is gone, or that was tainted while it was down, counts as one that went down in comparisons. It is not waited for and does not count as
     /// failed: where machines are rented, nodes are removed every day and do not come back.
     fn vanished_health(&self, node: NodeIx, updated: bool) -> Option<NodeHealth> {
-        let entry = self.view.nodes.get(node).filter(|entry| entry.fact.is_none())?;
+        let entry = self.view.nodes.get(node).filter(|entry| left_while_down(entry))?;
         Some(NodeHealth {
             node,
             site: entry.site.clone(),
@@ -152,17 +155,17 @@ impl Engine {
         })
     }
 
-    /// Notes which nodes of the fleet vanished, and whether they were updated, as long as that is known.
+    /// Notes which nodes left the fleet while they were down, and whether they were updated, as long as that is known.
     pub(crate) fn note_vanished(&mut self) {
         let (assessment, view) = (&self.assessment, &self.view);
-        let gone = |row: &&Row| row.in_fleet && view.nodes.get(row.node).is_some_and(|entry| entry.fact.is_none());
+        let gone = |row: &&Row| row.in_fleet && view.nodes.get(row.node).is_some_and(left_while_down);
         let gone: Vec<(NodeIx, bool)> = assessment.rows().filter(gone).map(|row| (row.node, row.updated)).collect();
         self.suspects.vanished.extend(gone);
         let (now, server_now) = (self.now, self.view.server_time(self.now));
         let lately = |at: Timestamp| now.since(at) < WINDOW;
         let view = &self.view;
         self.suspects.vanished.retain(|node, _| {
-            let entry = view.nodes.get(*node).filter(|entry| entry.fact.is_none());
+            let entry = view.nodes.get(*node).filter(|entry| left_while_down(entry));
             entry.and_then(|entry| entry.fell_at(now, server_now)).is_some_and(lately)
         });
     }
@@ -268,6 +271,13 @@ impl Engine {
         let site = &self.view.nodes[row.node].site;
         verdict.failure_in_words(judgement.comparisons.iter().find(|compared| compared.site == *site))
     }
+}
+
+/// Whether a node of the fleet leaves it while it is down: it is not there any more, or somebody has tainted it. One that was tainted before it went down has left
+/// the fleet already.
+fn left_while_down(entry: &NodeEntry) -> bool {
+    let tainted = entry.eligibility.is_placed && !entry.eligibility.in_fleet;
+    entry.fact.as_ref().is_none_or(|fact| tainted && fact.ready != ConditionStatus::True)
 }
 
 #[cfg(test)]

@@ -20,10 +20,14 @@ pub struct Eligibility {
     /// The `NoSchedule` taints of a node that is down are not tolerated automatically, so a node that is down for the
     /// moment drops out of `desired`; it is still one of the operator's nodes.
     pub in_fleet: bool,
+    /// The template places a pod there, whatever the node's taints: its name, its labels and its affinity fit.
+    pub is_placed: bool,
 }
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+/// Set by the node lifecycle controller of a cloud once the machine of a node that is not Ready is found to be shut down, and removed when it runs again.
+const SHUT_DOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 const NETWORK_UNAVAILABLE: &str = "node.kubernetes.io/network-unavailable";
 /// Taints that every DaemonSet pod tolerates.
 pub(super) const TOLERATED: [(&str, TaintEffect); 6] = [
@@ -43,14 +47,14 @@ pub fn eligibility(node: &NodeFact, template: &Template) -> Eligibility {
     if !placed {
         return Eligibility::default();
     }
-    let mut judged = Eligibility { should_run: true, should_continue: true, in_fleet: true };
+    let mut judged = Eligibility { should_run: true, should_continue: true, in_fleet: true, is_placed: true };
     for taint in &node.taints {
         if taint.effect == TaintEffect::PreferNoSchedule || tolerates(template, taint) {
             continue;
         }
         judged.should_run = false;
         judged.should_continue &= taint.effect != TaintEffect::NoExecute;
-        judged.in_fleet &= matches!(&*taint.key, NOT_READY | UNREACHABLE);
+        judged.in_fleet &= goes_by_itself(taint);
     }
     judged
 }
@@ -70,11 +74,17 @@ pub fn ineligible_because(node: &NodeFact, template: &Template) -> Option<Inelig
         return Some(Ineligible::Affinity);
     }
     let counts = |taint: &&Taint| taint.effect != TaintEffect::PreferNoSchedule && !tolerates(template, taint);
-    let worst =
-        node.taints.iter().filter(counts).min_by_key(|taint| {
-            (matches!(&*taint.key, NOT_READY | UNREACHABLE), taint.effect != TaintEffect::NoExecute)
-        });
+    let worst = node
+        .taints
+        .iter()
+        .filter(counts)
+        .min_by_key(|taint| (goes_by_itself(taint), taint.effect != TaintEffect::NoExecute));
     worst.map(|taint| Ineligible::Taint(taint.clone()))
+}
+
+/// Whether a taint only says that its node is down: it goes by itself once the node is Ready.
+fn goes_by_itself(taint: &Taint) -> bool {
+    matches!(&*taint.key, NOT_READY | UNREACHABLE | SHUT_DOWN)
 }
 
 fn selector_matches(selector: &Labels, labels: &Labels) -> bool {

@@ -11,6 +11,7 @@
 //!
 //! Nodes whose object was deleted count in the comparison only: they do not come back, so none is waited for with them.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -155,6 +156,8 @@ pub(crate) fn judge(nodes: &[NodeHealth], question: &JudgementInput<'_>) -> Judg
             judge_site(site, &nodes, question, &mut judgement);
         }
     }
+    // The worst site first: not all of them are shown everywhere.
+    judgement.comparisons.sort_by_key(|compared| Reverse(compared.updated_down));
     judgement
 }
 

@@ -6,8 +6,9 @@ use crate::engine::model::effect::{EffectError, EffectErrorKind};
 use crate::engine::model::time::Timestamp;
 
 /// How long after a lost answer the write is taken as one that did not arrive, if nothing shows that it did: a pod that is still there and
-/// untouched was not deleted, and a pod that is not there was not made.
-pub(crate) const LOST_ANSWER: Duration = Duration::from_secs(30);
+/// untouched was not deleted, and a pod that is not there was not made. An API server gives up a request after a minute
+/// (`--request-timeout`); until then one that stood still may carry it out.
+pub(crate) const LOST_ANSWER: Duration = Duration::from_secs(60);
 
 /// How long a failed write waits before the next try, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
