@@ -80,6 +80,8 @@ pub(crate) struct FakeCluster {
     pub(crate) refuses_warm: Option<Str>,
     /// Writes of the Lease are refused with these words.
     pub(crate) refuses_lease: Option<Str>,
+    /// Admission removes annotations of rolldeck.io from the DaemonSet in every write.
+    pub(crate) strips_annotations: bool,
     /// Admission sets `RollingUpdate` in whatever write sets another strategy.
     pub(crate) rolling_only: bool,
     /// How many pods for pre-warming were made in all.
@@ -140,6 +142,7 @@ impl FakeCluster {
             sets_listed: 0,
             refuses_warm: None,
             refuses_lease: None,
+            strips_annotations: false,
             rolling_only: false,
             warm_made: 0,
             holds_images: true,
@@ -206,12 +209,12 @@ impl FakeCluster {
         let annotations = &self.daemonset.annotations;
         let others = annotations.iter().filter(|(other, _)| &***other != key);
         let others = others.map(|(key, value)| (key.to_string(), value.to_string()));
-        let value = value.map(|value| (key.to_owned(), value));
+        let value = value.map(|value| (key.to_owned(), value)).filter(|_| !self.strips_annotations);
         self.daemonset.annotations = others.chain(value).collect();
     }
 
     /// A change that does not touch the spec.
-    fn touch_metadata(&mut self) {
+    pub(crate) fn touch_metadata(&mut self) {
         self.version += 1;
         self.daemonset.resource_version = self.version.to_string().into();
         self.log.push(Event::DaemonSet(Box::new(self.daemonset.clone())));

@@ -8,7 +8,6 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::{ORIGINAL_STRATEGY, Progress};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::change_annotation;
-use crate::engine::rules::saved_strategy::saved_json;
 use crate::engine::writes::daemonset::PatchPurpose;
 
 impl Engine {
@@ -49,7 +48,7 @@ impl Engine {
             if !stands || self.release_must_wait(by) || self.releases_another_template(&intent) {
                 return None;
             }
-            let Some(saved) = saved_json(daemonset) else { return self.tidying() };
+            let Some(saved) = self.original_to_restore() else { return self.tidying() };
             // If somebody has set a rolling strategy meanwhile, theirs stays.
             let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
             let original = if rolling { daemonset.strategy.raw.clone() } else { saved };
@@ -61,7 +60,9 @@ impl Engine {
             // A strategy that somebody set back after the adoption is handled as a drift (`strategy_drift.rs`), not here. If somebody set
             // `OnDelete` by hand, the patch only has to add the missing annotation with the original strategy.
             let fought = self.progress.adopted && daemonset.strategy.kind == StrategyKind::RollingUpdate;
-            return (!fought).then(|| (PatchPurpose::Adopt, self.adoption()));
+            // The record has the original strategy before the DaemonSet has another one.
+            let is_noted = self.lock.record().is_some_and(|record| record.progress.original_strategy.is_some());
+            return (is_noted && !fought).then(|| (PatchPurpose::Adopt, self.adoption()));
         }
         let Some(request) = intent.request() else { return self.tidying() };
         // A change that was made or refused is about to be removed from the record, and is not sent again.

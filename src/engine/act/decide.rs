@@ -33,6 +33,7 @@ impl Engine {
         }
         self.steer(now);
         self.steer_prewarming(now);
+        self.note_original();
         self.fit_progress(now);
         effects.extend(self.write_lease(now));
         effects.extend(self.write_daemonset(now));

@@ -13,10 +13,11 @@ use crate::engine::model::command::Unsettled;
 use crate::engine::model::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::record::CHANGE;
+use crate::engine::model::record::{CHANGE, ORIGINAL_STRATEGY};
 use crate::engine::model::rollout_event::EventOutcome;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::WrittenChange;
+use crate::engine::rules::saved_strategy::has_saved_strategy;
 use crate::engine::writes::daemonset::{PatchPurpose, Patching};
 use crate::engine::writes::effects::Sent;
 use crate::engine::writes::failures::LeaseFailure;
@@ -193,6 +194,15 @@ impl Engine {
                                write";
                 Err(EffectError { kind: EffectErrorKind::Invalid, message: message.into(), dry_run: false })
             }
+            Ok(Done::DaemonSet(fact)) if kind == PatchPurpose::Adopt && !has_saved_strategy(&fact) => {
+                self.view.watches.expect(Watched::DaemonSet, &fact.resource_version, now);
+                self.view.observe(Event::DaemonSet(fact), now);
+                let message = format!(
+                    "saving the original update strategy had no effect: a mutating webhook or policy removes the annotation {ORIGINAL_STRATEGY} in the \
+                     same write; have it let annotations of rolldeck.io stay; `release` puts the strategy back"
+                );
+                Err(EffectError { kind: EffectErrorKind::Invalid, message: message.into(), dry_run: false })
+            }
             outcome => outcome,
         }
     }
@@ -209,7 +219,11 @@ impl Engine {
         let waits = match patching.kind {
             PatchPurpose::Adopt => {
                 self.daemonset.release_brake();
-                &[Needs::Adopted, Needs::Braked][..]
+                // A pause needs no more than `OnDelete`, saved or not.
+                match self.strategy() {
+                    StrategyKind::OnDelete => &[Needs::Adopted][..],
+                    StrategyKind::RollingUpdate => &[Needs::Adopted, Needs::Braked],
+                }
             }
             PatchPurpose::Release => &[Needs::Released],
             PatchPurpose::Template | PatchPurpose::ForgetChange => &[],

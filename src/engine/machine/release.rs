@@ -15,6 +15,8 @@
 //!                          must not run it          its controller removes it anyway, whatever the strategy
 //! ```
 
+use serde_json::Value;
+
 use super::Engine;
 use crate::engine::assess::rows::LATELY;
 use crate::engine::model::Str;
@@ -24,7 +26,7 @@ use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::{By, Intent};
 use crate::engine::model::released_strategy::ReleasedStrategy;
 use crate::engine::rules::eligibility::ineligible_because;
-use crate::engine::rules::saved_strategy::{changed_limit, releases_to_rolling, saved_json};
+use crate::engine::rules::saved_strategy::{changed_limit, has_saved_strategy, releases_to_rolling, saved_json};
 
 /// A pod that is not at the current revision, and what a rolling controller would do with it.
 #[derive(Clone, Debug)]
@@ -104,6 +106,19 @@ impl Engine {
             .collect();
         removed.sort_by(|a, b| natord::compare(&a.node, &b.node));
         removed
+    }
+
+    /// The update strategy that a release has to restore: the saved one, else the one that the record noted before the adoption. `None` if the DaemonSet has it
+    /// already.
+    pub(crate) fn original_to_restore(&self) -> Option<Value> {
+        let daemonset = self.view.daemonset.as_ref()?;
+        let noted = || {
+            let noted = self.lock.record()?.progress.original_strategy.as_deref()?;
+            let noted: Value = serde_json::from_str(noted).ok()?;
+            let lost = self.strategy() == StrategyKind::OnDelete && noted["type"] != "OnDelete";
+            (lost || has_saved_strategy(daemonset)).then_some(noted)
+        };
+        saved_json(daemonset).or_else(noted)
     }
 
     /// Whether the strategy that a release restores lets the controller replace pods; so it is, too, while the DaemonSet is not known.

@@ -340,3 +340,77 @@ fn who_stops_driving_a_daemonset_that_is_gone_gives_the_lease_back() {
     console.ask(&mut fake, Command::StopDriving).unwrap();
     assert_eq!(fake.lease.as_ref().and_then(|lease| lease.holder.as_deref()), None);
 }
+
+/// Asks to hand the DaemonSet back, and waits for as long as a patch waits after one that was refused.
+fn released(fake: &mut FakeCluster, console: &mut FakeConsole) -> Result<String, String> {
+    let id = console.engine.command(Command::Release(Early::Accept), fake.now).map_err(|why| why.to_string())?;
+    console.run_for(fake, 40);
+    let (_, result) = console.settled.iter().find(|(settled, _)| *settled == id).expect("it is settled");
+    result.clone()
+}
+
+/// Admission removes the annotation in which the adoption saves the original strategy, from the beginning or once the rollout is under way. The record has it: it is
+/// neither replaced by `OnDelete` nor lost, nothing is written over and over, and a release restores it.
+#[test]
+fn an_original_strategy_whose_annotation_is_removed_is_restored_all_the_same() {
+    for late in [false, true] {
+        let mut fake = FakeCluster::rolling(6, 1);
+        let original = fake.daemonset.strategy.raw.clone();
+        let mut console = FakeConsole::open(&fake, "ops");
+        let images = Command::SetImage([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
+        fake.strips_annotations = !late;
+        let said = console.ask(&mut fake, images);
+        if late {
+            said.unwrap();
+            fake.strips_annotations = true;
+            fake.set_original(None);
+            fake.touch_metadata();
+        } else {
+            let why = said.unwrap_err();
+            assert!(why.contains("removes the annotation rolldeck.io/original-update-strategy"), "{why}");
+        }
+        fake.sent.clear();
+        console.run_for(&mut fake, 60);
+        let patches = fake.sent.iter().filter(|sent| sent.contains("daemonsets")).count();
+        assert!((1..=4).contains(&patches), "{patches} patches in a minute");
+        assert!(fake.deleted.is_empty());
+        let told = console.snapshot(&fake).alarms;
+        assert!(told.iter().any(|alarm| alarm.to_string().contains("removes the annotation")), "{told:?}");
+        assert_eq!(fake.daemonset.strategy.kind, StrategyKind::OnDelete);
+        let said = released(&mut fake, &mut console).unwrap();
+        assert!(said.contains("the original update strategy is restored"), "{said}");
+        assert_eq!(fake.daemonset.strategy.raw, original);
+        assert_eq!(console.snapshot(&fake).started_at, None);
+    }
+}
+
+/// A pause of what its controller rolls out takes no more than `OnDelete`, whatever becomes of the annotation.
+#[test]
+fn a_pause_brakes_although_the_original_strategy_cannot_be_saved() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let original = fake.daemonset.strategy.raw.clone();
+    fake.strips_annotations = true;
+    let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
+    let said = console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    assert!(said.contains("OnDelete is set"), "{said}");
+    assert_eq!(fake.daemonset.strategy.kind, StrategyKind::OnDelete);
+    released(&mut fake, &mut console).unwrap();
+    assert_eq!(fake.daemonset.strategy.raw, original);
+}
+
+/// Somebody writes the annotation back by hand, and not as JSON.
+#[test]
+fn an_annotation_that_cannot_be_read_does_not_replace_what_the_record_knows() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let original = fake.daemonset.strategy.raw.clone();
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 5);
+    fake.set_original(Some("RollingUpdate".into()));
+    fake.touch_metadata();
+    console.run_for(&mut fake, 5);
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 60);
+    assert_eq!((fake.at("hash2"), &fake.daemonset.strategy.raw), (6, &original));
+    assert!(fake.daemonset.annotations.get(ORIGINAL_STRATEGY).is_none());
+}

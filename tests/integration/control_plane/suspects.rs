@@ -7,8 +7,9 @@
 use std::time::{Duration, Instant};
 
 use crate::support::hollow::{Hollow, HollowOptions, Workloads};
-use rolldeck::engine::model::facts::StrategyKind;
-use rolldeck::sim::world::scenario::Scenario;
+use rolldeck::engine::model::facts::{StrategyKind, Taint};
+use rolldeck::engine::model::template::TaintEffect;
+use rolldeck::sim::world::scenario::{ClusterFault, Scenario};
 
 use super::fixture::{BUDGET, DS, GOOD, NODES, SOON, SPEED, operator, scenario};
 use crate::support::control_plane::{ControlPlane, Options, Witness, eventually};
@@ -114,6 +115,16 @@ fn a_short_outage_after_an_update_halts_nothing_and_a_long_one_does() {
     fixture.cut(&updated, Duration::from_secs(120));
     fixture.until_ready(&updated, false);
     let down_at = Instant::now();
+    // A controller that repairs machines taints it: its place in the budget is not given to another node, and it goes on to count.
+    let taint = Taint { key: "broken".into(), value: "".into(), effect: TaintEffect::NoSchedule };
+    fixture.hollow.fault(ClusterFault::Taint { node: updated.as_str().into(), taint });
+    eventually("it is tainted", SOON, || {
+        let object = fixture.plane.admin().get(&format!("/api/v1/nodes/{updated}")).ok();
+        let taints = object["spec"]["taints"].as_array().cloned().unwrap_or_default();
+        taints.iter().any(|taint| taint["key"] == "broken").then_some(())
+    });
+    let status = fixture.operator.status(DS).0;
+    assert_eq!((&status["budget"]["suspect"], &status["counts"]["nodes"]), (&1.into(), &NODES.into()), "{status}");
     assert_eq!(driver.end().code(), Some(4), "it halts: {}", driver.seen());
     println!("stays away: halted {} s after it was noticed", down_at.elapsed().as_secs());
     assert!(down_at.elapsed() > Duration::from_secs(8), "{:?}", down_at.elapsed());
