@@ -42,6 +42,7 @@ mod same_answers;
 mod smoke;
 mod soak;
 mod steps;
+mod stripped;
 mod stuck;
 mod surge;
 mod suspects;

@@ -69,6 +69,10 @@ impl Engine {
         let recorded = self.lock.record().is_some_and(|record| record.intent.releasing.is_some());
         let annotations = self.view.daemonset.as_ref().map(|daemonset| &daemonset.annotations);
         let annotated = annotations.is_some_and(|annotations| annotations.get(ORIGINAL_STRATEGY).is_some());
-        recorded && !annotated && self.original_to_restore().is_none() && self.tidying().is_none() && !self.daemonset.is_patching()
+        recorded
+            && !annotated
+            && self.original_to_restore().is_none()
+            && self.tidying().is_none()
+            && !self.daemonset.is_patching()
     }
 }

@@ -28,7 +28,8 @@ impl Engine {
         let Some(daemonset) = &self.view.daemonset else { return };
         let on_delete = daemonset.strategy.kind == StrategyKind::OnDelete;
         // Beside a rolling strategy the annotation was left behind by an earlier rollout.
-        let saved = daemonset.annotations.get(ORIGINAL_STRATEGY).filter(|_| on_delete && saved_json(daemonset).is_some());
+        let saved =
+            daemonset.annotations.get(ORIGINAL_STRATEGY).filter(|_| on_delete && saved_json(daemonset).is_some());
         self.progress.original_strategy =
             Some(saved.cloned().unwrap_or_else(|| daemonset.strategy.raw.to_string().into()));
     }

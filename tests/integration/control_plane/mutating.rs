@@ -1,19 +1,24 @@
-//! Policies that change new pods, as webhooks of sidecars and of signatures do.
+//! Policies that change new pods, as webhooks of sidecars and of signatures do, or other objects.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::control_plane::fixture::RolloutFixture;
 
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// A policy that changes new pods of the fixture's namespace; dropping it deletes the policy.
+/// A policy that changes objects of the fixture's namespace; dropping it deletes the policy.
 pub(crate) struct MutatingPolicy<'a>(&'a RolloutFixture, String);
 
 impl<'a> MutatingPolicy<'a> {
-    /// `condition`: the pods that the policy changes; `patch`: the change; both in CEL.
+    /// Changes new pods. `condition`: which of them; `patch`: the change; both in CEL.
     pub(crate) fn set(fixture: &'a RolloutFixture, name: &str, condition: &str, patch: &str) -> Self {
-        let name = format!("{name}-{}", fixture.sandbox.namespace());
         let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
+        Self::of(fixture, name, &rule, condition, patch)
+    }
+
+    /// The same for the writes that `rule` names.
+    pub(crate) fn of(fixture: &'a RolloutFixture, name: &str, rule: &Value, condition: &str, patch: &str) -> Self {
+        let name = format!("{name}-{}", fixture.sandbox.namespace());
         let policy = json!({
             "metadata": {"name": name},
             "spec": {
