@@ -94,6 +94,14 @@ pub(super) trait Subject: Send + 'static {
     /// # Errors
     /// When the content of the object is not understood; then no part of it was taken in.
     fn applied(&mut self, wire: Self::Wire<'_>) -> Result<Option<Self::Out>, NotUnderstood>;
+    /// Whether this object was seen at a newer version before. An up-to-date list in which it is older means that the state of the cluster went back, whatever
+    /// the version of the list: a restore may raise that (`etcdutl snapshot restore --bump-revision`). Only for objects that change so often that this is told
+    /// by them.
+    fn went_back(&self, _wire: &Self::Wire<'_>) -> bool {
+        false
+    }
+    /// The state of the cluster went back: versions that were seen before mean nothing any more.
+    fn forget_versions(&mut self) {}
     /// The object is gone; `wire` is its last content.
     fn deleted(&mut self, wire: Self::Wire<'_>) -> Option<Self::Out>;
     /// A full listing begins.
@@ -453,7 +461,13 @@ impl<S: Subject> Watch<S> {
         let page = parse::page(body)?;
         let objects = page.objects.len();
         for object in page.objects {
-            let applied = parse::object::<S::Wire<'_>>(object).map(|wire| self.subject.applied(wire));
+            let applied = match parse::object::<S::Wire<'_>>(object) {
+                Ok(wire) => {
+                    self.check_object(&wire)?;
+                    Ok(self.subject.applied(wire))
+                }
+                Err(unreadable) => Err(unreadable),
+            };
             let news = match applied {
                 Ok(Ok(news)) => news,
                 Ok(Err(NotUnderstood { key, why })) | Err(UnreadableObject { key, why, .. }) => {
@@ -505,6 +519,7 @@ impl<S: Subject> Watch<S> {
                 WatchLine::Refused(failure) => return Err(failure.into()),
                 WatchLine::Unknown => continue,
                 WatchLine::Applied(wire) => {
+                    self.check_object(&wire)?;
                     let version = S::version(&wire).to_owned();
                     let news = match self.subject.applied(wire) {
                         Ok(news) => {

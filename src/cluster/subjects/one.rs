@@ -10,6 +10,7 @@ use super::super::watch::{NotUnderstood, Subject};
 use super::super::workload::SharedWorkload;
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::version::is_older;
 
 fn version(object: &Value) -> &str {
     text(&object["metadata"]["resourceVersion"])
@@ -26,16 +27,33 @@ enum SeenSinceList {
     Something,
 }
 
+/// The version at which a single object was seen last, with its uid.
+#[derive(Default)]
+struct SeenVersion(Option<(Str, Str)>);
+
+impl SeenVersion {
+    fn is(&mut self, object: &Value) {
+        self.0 = Some((text(&object["metadata"]["uid"]).into(), version(object).into()));
+    }
+
+    /// Whether the same object was seen at a newer version.
+    fn is_newer_than(&self, object: &Value) -> bool {
+        let same = |uid: &Str| !uid.is_empty() && **uid == *text(&object["metadata"]["uid"]);
+        self.0.as_ref().is_some_and(|(uid, seen)| same(uid) && is_older(version(object), seen))
+    }
+}
+
 /// The DaemonSet itself.
 pub(crate) struct TheDaemonSet {
     shared: Arc<LastObserved>,
     workload: SharedWorkload,
     seen_since_list: SeenSinceList,
+    seen: SeenVersion,
 }
 
 impl TheDaemonSet {
     pub(crate) fn new(shared: Arc<LastObserved>, workload: SharedWorkload) -> Self {
-        Self { shared, workload, seen_since_list: SeenSinceList::Nothing }
+        Self { shared, workload, seen_since_list: SeenSinceList::Nothing, seen: SeenVersion::default() }
     }
 }
 
@@ -47,7 +65,16 @@ impl Subject for TheDaemonSet {
         version(wire)
     }
 
+    fn went_back(&self, wire: &Value) -> bool {
+        self.seen.is_newer_than(wire)
+    }
+
+    fn forget_versions(&mut self) {
+        self.seen = SeenVersion::default();
+    }
+
     fn applied(&mut self, wire: Value) -> Result<Option<Event>, NotUnderstood> {
+        self.seen.is(&wire);
         let key = format!("{}/{}", text(&wire["metadata"]["namespace"]), text(&wire["metadata"]["name"]));
         let fact = self.workload.fact(wire).map_err(|why| NotUnderstood { key, why })?;
         self.seen_since_list = SeenSinceList::Something;
@@ -131,11 +158,12 @@ impl Subject for Revisions {
 pub(crate) struct LeaseSubject {
     shared: Arc<LastObserved>,
     seen_since_list: SeenSinceList,
+    seen: SeenVersion,
 }
 
 impl LeaseSubject {
     pub(crate) fn new(shared: Arc<LastObserved>) -> Self {
-        Self { shared, seen_since_list: SeenSinceList::Nothing }
+        Self { shared, seen_since_list: SeenSinceList::Nothing, seen: SeenVersion::default() }
     }
 }
 
@@ -147,8 +175,17 @@ impl Subject for LeaseSubject {
         version(wire)
     }
 
+    fn went_back(&self, wire: &Value) -> bool {
+        self.seen.is_newer_than(wire)
+    }
+
+    fn forget_versions(&mut self) {
+        self.seen = SeenVersion::default();
+    }
+
     fn applied(&mut self, wire: Value) -> Result<Option<Event>, NotUnderstood> {
         self.seen_since_list = SeenSinceList::Something;
+        self.seen.is(&wire);
         let fact = lease_fact(&wire);
         self.shared.lease_is(Some(wire));
         Ok(Some(Event::Lease(Box::new(fact))))

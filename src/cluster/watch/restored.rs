@@ -8,6 +8,9 @@
 //! Versions of one kind only grow (KEP-5504), and a list that comes from no cache is as new as the server's state. An API
 //! server sends nothing on a watch from a version that it does not know yet. Without this check such a watch would be
 //! silent, and would show objects that no longer exist.
+//!
+//! A restore may also raise the version of the state, so that watches notice that they have to list anew (`etcdutl snapshot restore --bump-revision`). The objects
+//! keep the versions that they had in the backup. So the DaemonSet and its Lease, which change all the time, are compared with what was seen of them before.
 
 use std::time::Duration;
 
@@ -45,6 +48,15 @@ impl<S: Subject> Watch<S> {
         if went_back && !cached { Err(WatchEnd::Restored) } else { Ok(()) }
     }
 
+    /// Checks an object of a listing, or of the list with which a watch begins.
+    ///
+    /// # Errors
+    /// [`WatchEnd::Restored`] if a newer version of it was seen before, and the list comes from no cache.
+    pub(super) fn check_object(&self, wire: &S::Wire<'_>) -> Result<(), WatchEnd> {
+        let lists = self.version.is_none() && self.listing != Some(Listing::Whole);
+        if lists && self.subject.went_back(wire) { Err(WatchEnd::Restored) } else { Ok(()) }
+    }
+
     /// Forgets the version, so that everything is listed anew. Returns whether there was one.
     pub(super) fn forget_version(&mut self) -> bool {
         let known = self.version.take();
@@ -56,6 +68,7 @@ impl<S: Subject> Watch<S> {
     /// Forgets all versions, so that everything is listed anew, also from an older state.
     pub(super) fn begin_anew(&mut self) {
         (self.version, self.incomplete, self.reached) = (None, None, None);
+        self.subject.forget_versions();
     }
 }
 

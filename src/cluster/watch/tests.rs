@@ -2,9 +2,13 @@ use serde_json::{Value, json};
 
 use super::super::scripted::{Says, ScriptedServer};
 use super::*;
+use crate::engine::model::version::is_older;
 
-/// Tells everything as text.
-struct Plain;
+/// Tells everything as text; compares versions of objects as the watches of the DaemonSet and of the Lease do.
+#[derive(Default)]
+struct Plain {
+    newest: Option<String>,
+}
 
 impl Subject for Plain {
     type Wire<'a> = Value;
@@ -14,7 +18,16 @@ impl Subject for Plain {
         wire["metadata"]["resourceVersion"].as_str().unwrap_or_default()
     }
 
+    fn went_back(&self, wire: &Value) -> bool {
+        self.newest.as_ref().is_some_and(|newest| name(wire) == "kept" && is_older(Self::version(wire), newest))
+    }
+
+    fn forget_versions(&mut self) {
+        self.newest = None;
+    }
+
     fn applied(&mut self, wire: Value) -> Result<Option<String>, NotUnderstood> {
+        self.newest = Some(Self::version(&wire).to_owned()).filter(|_| name(&wire) == "kept");
         Ok(Some(format!("{}@{}", name(&wire), Self::version(&wire))))
     }
 
@@ -74,7 +87,7 @@ async fn run(script: Vec<Says>, last: &str) -> (Vec<String>, ScriptedServer) {
     let server = ScriptedServer::new(script).await;
     let (out, mut shown) = mpsc::channel(1);
     let source = WatchSource { path: "/x".into(), labels: Some("a=b".into()), fields: None };
-    let task = tokio::spawn(watch(server.http.clone(), source, Plain, out));
+    let task = tokio::spawn(watch(server.http.clone(), source, Plain::default(), out));
     let mut events = Vec::new();
     let telling = async {
         while events.last().is_none_or(|said| said != last) {
@@ -182,7 +195,7 @@ async fn lists_anew_what_a_server_has_that_went_back() {
     let mut restored = server.http.news().restored();
     let (out, mut shown) = mpsc::channel(16);
     let source = WatchSource { path: "/x".into(), labels: Some("a=b".into()), fields: None };
-    let task = tokio::spawn(watch(server.http.clone(), source, Plain, out));
+    let task = tokio::spawn(watch(server.http.clone(), source, Plain::default(), out));
     let mut events = Vec::new();
     while events.last().is_none_or(|said| said != "a@5") {
         events.push(shown.recv().await.expect("the watch goes on"));
@@ -207,6 +220,22 @@ async fn a_list_that_is_older_than_what_was_known_tells_that_the_server_went_bac
     ];
     let (events, server) = run(script, "a@5").await;
     assert_eq!(events[4..], ["listing", "a@2", "listing", "a@2", "listed", "a@5"]);
+    assert_eq!(server.lines(), [STREAM, &follow("9"), STREAM, STREAM]);
+}
+
+/// Its backup was restored with a raised version, as is recommended: only the objects tell that they are older than they were.
+#[tokio::test]
+async fn an_object_that_is_older_than_it_was_tells_that_the_server_went_back() {
+    let gone = json!({"type": "ERROR", "object": status(410, "Expired", "too old resource version: 9 (900)")});
+    let restored = || vec![line("ADDED", "kept", "5"), end_of_list("1000")];
+    let script = vec![
+        Says::Lines(vec![line("ADDED", "kept", "8"), end_of_list("9")]),
+        Says::Lines(vec![gone]),
+        Says::Lines(restored()),
+        Says::LinesAndMore([restored(), vec![line("MODIFIED", "kept", "1001")]].concat()),
+    ];
+    let (events, server) = run(script, "kept@1001").await;
+    assert_eq!(events[4..], ["listing", "listing", "kept@5", "listed", "kept@1001"]);
     assert_eq!(server.lines(), [STREAM, &follow("9"), STREAM, STREAM]);
 }
 
@@ -241,7 +270,7 @@ async fn a_line_that_is_none_ends_the_watch_and_is_told() {
     let server = ScriptedServer::new(script).await;
     let (out, mut shown) = mpsc::channel(1);
     let source = WatchSource { path: "/x".into(), labels: None, fields: None };
-    let task = tokio::spawn(watch(server.http.clone(), source, Plain, out));
+    let task = tokio::spawn(watch(server.http.clone(), source, Plain::default(), out));
     assert_eq!(shown.recv().await.as_deref(), Some("listing"));
     assert!(shown.recv().await.is_some_and(|said| said.starts_with("down: a line of a watch cannot be read")));
     drop(shown);
@@ -403,7 +432,7 @@ async fn a_watch_that_was_silent_is_opened_anew_once_a_request_is_answered_after
     let server = ScriptedServer::new(script).await;
     let (out, mut shown) = mpsc::channel(16);
     let source = WatchSource { path: "/x".into(), labels: Some("a=b".into()), fields: None };
-    let task = tokio::spawn(watch(server.http.clone(), source, Plain, out));
+    let task = tokio::spawn(watch(server.http.clone(), source, Plain::default(), out));
     let mut events = Vec::new();
     while events.last().is_none_or(|said| said != "live") {
         events.push(shown.recv().await.expect("the watch goes on"));

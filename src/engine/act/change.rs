@@ -20,6 +20,7 @@ use crate::engine::model::change_request::ChangeRequest;
 use crate::engine::model::command::Unsettled;
 use crate::engine::model::effect::{DaemonSetPatch, EffectError, EffectErrorKind};
 use crate::engine::model::event::{WatchHealth, Watched};
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{CHANGE, ChangeOutcome, Intent, OURSELVES, Paused};
 use crate::engine::model::rollout_event::{RolloutEventKind, TemplateResponse, Visibility};
@@ -126,8 +127,12 @@ impl Engine {
         if why.chars().count() > REFUSAL_LIMIT {
             why = why.chars().take(REFUSAL_LIMIT).chain(['…']).collect();
         }
-        let words =
-            format!("{what} was refused: {why}; nothing was changed: {remedy}, then ask again, or resume without it");
+        // An adoption of which only a part is possible has set `OnDelete` before.
+        let unchanged = match self.strategy() {
+            StrategyKind::OnDelete if !self.is_adopted() => "the template was not changed",
+            StrategyKind::OnDelete | StrategyKind::RollingUpdate => "nothing was changed",
+        };
+        let words = format!("{what} was refused: {why}; {unchanged}: {remedy}, then ask again, or resume without it");
         self.happened(RolloutEventKind::ChangeRefused { why: words.as_str().into() }, Visibility::Cluster);
         self.drop_change(request, Paused::new(OURSELVES.into(), now, Some(words.into())));
     }
