@@ -188,6 +188,8 @@ fn unreachable(place: LoadPlace<'_>, why: &str) -> CliError {
         CliError::failed(format!("cannot read from the cluster of context `{}`: {why}", place.commands.context));
     if why.contains("401") || why.to_ascii_lowercase().contains("unauthorized") {
         error.hinted("the credentials are not accepted, or have expired: log in again")
+    } else if why.contains("429") || why.contains("Too many requests") {
+        error.hinted("the API server limits requests at present: try again in a moment")
     } else if why.contains("cannot connect: the proxy") || why.contains("credential plugin") {
         // The error already contains the hint.
         error

@@ -189,7 +189,18 @@ impl Engine {
         after.tune(tuning);
         let limits = Limits::of(&self.view, &after, &self.assessment);
         let worst = tuning.named().map(|setting| setting.about().danger).max().unwrap_or(Danger::Bounded);
-        if self.may_all_be_down(&limits) { worst } else { Danger::Bounded }
+        match () {
+            () if self.may_all_be_down(&limits) => worst,
+            () if self.may_most_be_down(tuning, &limits) => worst.min(Danger::Serious),
+            () => Danger::Bounded,
+        }
+    }
+
+    /// Whether `tuning` raises the budget so far that more than half of the nodes may be down at once.
+    fn may_most_be_down(&self, tuning: &Tuning, limits: &Limits) -> bool {
+        let before = Limits::of(&self.view, &self.intent(), &self.assessment).max_unavailable;
+        let half = self.assessment.desired / 2;
+        tuning.max_unavailable.is_some() && limits.max_unavailable > before && limits.max_unavailable > half.max(1)
     }
 
     fn may_all_be_down(&self, limits: &Limits) -> bool {

@@ -1,6 +1,7 @@
 //! Reports which commands are done.
 
 use crate::engine::machine::Engine;
+use crate::engine::model::Str;
 use crate::engine::model::command::{CommandId, Takeover, Unsettled};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
@@ -29,7 +30,10 @@ impl Engine {
                     if matches!(pending.needs, Needs::Adopted | Needs::Braked) {
                         self.daemonset.mark_reported_by_command();
                     }
-                    let result = Ok(format!("{}{by_whom}", pending.says));
+                    let result = Ok(match by_whom {
+                        Some(holder) => format!("recorded, and {holder} carries it out: {}", pending.says),
+                        None => pending.says.clone(),
+                    });
                     self.settled(pending, result);
                 }
                 None if saved && pending.needs == Needs::Released && called_off(self) => {
@@ -41,9 +45,9 @@ impl Engine {
         }
     }
 
-    /// `Some` if the command is done, with a remark on who carries it out if that is another process.
-    fn is_done(&self, _id: CommandId, needs: Needs, saved: bool, now: Timestamp) -> Option<String> {
-        let ours = String::new;
+    /// `Some` if the command is done, with who carries it out if that is another process.
+    fn is_done(&self, _id: CommandId, needs: Needs, saved: bool, now: Timestamp) -> Option<Option<Str>> {
+        let ours = || None;
         if !saved {
             return None;
         }
@@ -51,10 +55,7 @@ impl Engine {
         // renews the Lease, or the Lease runs out and the command carries out its own request.
         let is_confirmed = !matches!(self.lock.view(now), DriverView::Unconfirmed { .. });
         let knows = is_confirmed || self.config().role == Role::Driver;
-        let elsewhere = || {
-            let holder = self.lock.living_other(now).filter(|_| knows)?;
-            Some(format!(" (recorded; {holder} carries it out)"))
-        };
+        let elsewhere = || self.lock.living_other(now).filter(|_| knows).map(|holder| Some(holder.clone()));
         match needs {
             Needs::Saved => Some(ours()),
             Needs::Braked if self.strategy() == StrategyKind::OnDelete && !self.daemonset.brakes() => Some(ours()),

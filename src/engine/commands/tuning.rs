@@ -135,6 +135,9 @@ impl Engine {
         let desired = self.assessment.desired;
         if tuning.max_unavailable.is_some() && self.may_all_be_down(limits) {
             lines.push(format!("Every one of the {desired} nodes may be down at once."));
+        } else if self.may_most_be_down(tuning, limits) {
+            let most = limits.max_unavailable;
+            lines.push(format!("More than half of the nodes may be down at once: {most} of {desired}."));
         }
         lines.extend(self.gates_from_now_on(tuning, &intent));
         match tuning.on_drift {

@@ -150,6 +150,9 @@ pub struct PodWaitAsOf<'a> {
     at: Timestamp,
 }
 
+/// A pod that is missing for less than this may have been missing before we looked.
+const KNOWN: Duration = Duration::from_secs(5);
+
 impl fmt::Display for PodWaitAsOf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ago = |since: Timestamp| ShortDuration(self.at.since(since));
@@ -175,10 +178,11 @@ impl fmt::Display for PodWaitAsOf<'_> {
             PodWait::Finalizers(finalizers) => write!(f, "kept by {}", Finalizers(finalizers)),
             PodWait::Kubelet { since } => write!(f, "grace over for {}, its kubelet has not ended it", ago(*since)),
             PodWait::NodeBack => f.write_str("pod deleted, not ended yet"),
-            PodWait::Controller { since: Some(since) } => {
+            // Whoever has just begun to look does not know for how long it has been so.
+            PodWait::Controller { since: Some(since) } if self.at.since(*since) >= KNOWN => {
                 write!(f, "no pod for {}: its controller has created none", ago(*since))
             }
-            PodWait::Controller { since: None } => f.write_str("no pod: its controller has created none"),
+            PodWait::Controller { .. } => f.write_str("no pod: its controller has created none"),
             PodWait::Scheduler { since } => {
                 write!(f, "not scheduled for {}: its scheduler says nothing of it", ago(*since))
             }
