@@ -161,9 +161,9 @@ pub(crate) fn recognise(source: TextSource, reason: &str, message: &str) -> Opti
     found.map(|entry| entry.cause)
 }
 
-/// Whether a container that waits for this reason has its image: the trouble comes after the pull.
-pub(crate) fn waits_with_its_image(reason: &str) -> bool {
-    recognise(TextSource::Waiting, reason, "").is_some_and(|cause| !cause.is_about_the_image())
+/// Whether a container that waits for this reason, with this message, has its image: the trouble comes after the pull.
+pub(crate) fn waits_with_its_image(reason: &str, message: Option<&str>) -> bool {
+    recognise(TextSource::Waiting, reason, message.unwrap_or_default()).is_some_and(|cause| !cause.is_about_the_image())
 }
 
 /// Whether a container that ended for this reason had its image. One of a pod that was evicted ended for `ContainerStatusUnknown`,
