@@ -267,6 +267,16 @@ mod tests {
         }
     }
 
+    /// Whoever looks up a reason finds what rolldeck makes of it.
+    #[test]
+    fn every_reason_is_in_the_document() {
+        let document = include_str!("../../../docs/kubernetes.md");
+        let section = document.split("\n## ").find(|section| section.starts_with("Why a pod is not healthy\n")).unwrap();
+        let reasons = all_words().map(|words| words.reason).filter(|reason| !reason.is_empty());
+        let missing: Vec<&str> = reasons.filter(|reason| !section.contains(&format!("`{reason}`"))).collect();
+        assert!(missing.is_empty(), "docs/kubernetes.md, *Why a pod is not healthy*, has no {missing:?}");
+    }
+
     /// Texts that have a word in common with what tells a cause by a message, and mean another cause, or none that is known: reason,
     /// message.
     const COUNTEREXAMPLES: &[(TextSource, &str, &str, Option<CauseKind>)] = &[
