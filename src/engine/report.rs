@@ -272,6 +272,7 @@ impl Engine {
             step,
             partition: Some(intent.partition),
             keep: limits.keep,
+            keeps_more_than_there_are: self.keeps_more_than_there_are(intent),
             allowed: limits.allowed,
             selector: intent.selector.clone(),
             selected: u32::try_from(selected).unwrap_or(u32::MAX),

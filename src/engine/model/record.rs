@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::Str;
 use super::image::ImageRef;
 use super::labels::Selector;
-use super::quantity::IntOrPercent;
+use super::quantity::{IntOrPercent, Rounding};
 use super::settings::{Finish, NodeOrder, Policies, PrewarmAhead, Settings, Steps, Tuning};
 use super::time::Timestamp;
 
@@ -275,6 +275,12 @@ impl Intent {
         if let Some(begun) = self.begun_anew.as_mut().filter(|_| !tuning.is_empty()) {
             begun.limits_set = true;
         }
+    }
+
+    /// Whether the partition keeps more nodes than there are. They were there when it was set, and have been deleted, relabelled or tainted since. On
+    /// the way back it keeps none.
+    pub(crate) fn keeps_more_than(&self, nodes: u32) -> bool {
+        self.direction() == Direction::Forward && self.partition.of(nodes, Rounding::Down) > nodes
     }
 
     /// The direction of the rollout: back only while the target is the revision in `back_to`.

@@ -285,7 +285,7 @@ impl Snapshot {
     fn nodes_that_left_in_words(&self) -> Option<String> {
         let (nodes, updated) = (self.counts.nodes, self.counts.updated);
         let kept = self.plan.partition?.of(nodes, Rounding::Down);
-        (updated == nodes && kept > nodes).then(|| {
+        (updated == nodes && self.plan.keeps_more_than_there_are).then(|| {
             let now = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
             format!(
                 "the partition keeps {kept} nodes, and the DaemonSet runs on {now} by now: the others were deleted, relabelled or tainted; \
