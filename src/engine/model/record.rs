@@ -277,6 +277,11 @@ impl Intent {
         }
     }
 
+    /// Whether a node has to have its images before its update. The way back waits for no gate.
+    pub(crate) fn requires_images(&self) -> bool {
+        self.direction().requires_images(&self.gates)
+    }
+
     /// Whether the partition keeps more nodes than there are. They were there when it was set, and have been deleted, relabelled or tainted since. On
     /// the way back it keeps none.
     pub(crate) fn keeps_more_than(&self, nodes: u32) -> bool {
@@ -334,6 +339,16 @@ pub enum Direction {
     Forward,
     /// Back to an earlier one: every node, broken ones first.
     Back,
+}
+
+impl Direction {
+    /// Whether under these gates a node has to have its images before its update.
+    pub(crate) fn requires_images(self, gates: &Gates) -> bool {
+        match self {
+            Self::Forward => gates.require_image,
+            Self::Back => false,
+        }
+    }
 }
 
 impl By {
