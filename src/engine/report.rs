@@ -423,10 +423,3 @@ fn strategy_words(strategy: &serde_json::Value) -> String {
     }
     words
 }
-
-impl DriverView {
-    /// Whether this console drives.
-    pub fn is_you(&self) -> bool {
-        matches!(self, Self::You { .. })
-    }
-}

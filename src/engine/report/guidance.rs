@@ -41,13 +41,7 @@ pub struct Guidance {
 impl Snapshot {
     /// The obstacle to the rollout and the remedies. `None` where it moves, is over, or halted, which is an alarm.
     pub fn guidance(&self) -> Option<Guidance> {
-        let driven = matches!(
-            self.driver,
-            DriverView::You { .. }
-                | DriverView::Unconfirmed { .. }
-                | DriverView::Other { .. }
-                | DriverView::Waiting { .. }
-        );
+        let driven = self.driver.is_driven();
         let drive = (!driven && self.started_at.is_some()).then_some(Remedy::Drive);
         // The limits have to be settled first: a step would begin a record with other limits.
         if self.alarms.contains(&Alarm::RecordMissing) {
