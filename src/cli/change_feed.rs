@@ -377,10 +377,7 @@ impl Telling<'_> {
     fn phase(&mut self) {
         let snapshot = self.snapshot;
         let changes_with_the_driver = matches!(snapshot.phase, Phase::Held | Phase::Running | Phase::Preparing);
-        let nobody = matches!(
-            snapshot.driver,
-            DriverView::Nobody | DriverView::Lost { .. } | DriverView::Waiting { holder: None }
-        );
+        let nobody = snapshot.driver.is_nobody_yet();
         let for_a_write = self.is_about_to_drive && self.is_on_our_way();
         let before = for_a_write || (nobody && (self.is_about_to_drive || self.owes_phase));
         self.owes_phase = before && changes_with_the_driver && snapshot.not_sent().is_none();

@@ -249,7 +249,7 @@ impl Foreground<'_> {
     /// Releases the Lease and closes the open rollout. Returns the last snapshot, because a closed rollout has no new ones.
     async fn give_up(&mut self, command: Command) -> Option<Arc<Snapshot>> {
         if let Some(rollout) = self.open.clone()
-            && matches!(rollout.snapshot().driver, DriverView::You { .. } | DriverView::Waiting { .. })
+            && rollout.snapshot().driver.is_ours()
         {
             // If it is refused or fails, the lease expires.
             let _ = tokio::time::timeout(CLOSE_WITHIN, rollout.command(command)).await;

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use crate::driver::Session;
-use crate::engine::model::driver::DriverView;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource,
@@ -218,10 +217,7 @@ fn asks_first(remedy: Remedy, snapshot: &Snapshot) -> bool {
 /// Whether a command that pre-warms would also drive the rollout on, in which nodes are in line: nobody drives then. A driver whose own remedies these
 /// are is about to end.
 fn begins_to_drive(snapshot: &Snapshot) -> bool {
-    let driven = matches!(
-        snapshot.driver,
-        DriverView::Other { .. } | DriverView::Unconfirmed { .. } | DriverView::Waiting { .. }
-    );
+    let driven = snapshot.driver.is_driven() && !snapshot.driver.is_you();
     let in_line = |node: &NodeView| matches!(node.hold, Some(Hold::NobodyDrives | Hold::ImageAbsent(_)));
     !driven && snapshot.nodes.iter().any(in_line)
 }

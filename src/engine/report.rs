@@ -41,7 +41,6 @@ use super::model::hold::Hold;
 use super::model::node::{Blame, ImageState, NodeState};
 use super::model::presence::Presence;
 use super::model::pull::{PullCounts, PullSummary};
-use super::model::quantity::Rounding;
 use super::model::record::Intent;
 use super::model::time::Timestamp;
 use super::rules::holds::HoldToldBy;
@@ -254,7 +253,7 @@ impl Engine {
 
     fn plan_view(&self, intent: &Intent, limits: &Limits) -> PlanView {
         let fleet = self.assessment.fleet;
-        let totals = || intent.steps.iter().map(|step| step.of(fleet, Rounding::Up).min(fleet));
+        let totals = || intent.steps.totals(fleet);
         let within = totals().rposition(|total| total > 0 && total <= limits.allowed);
         // A step that a selector cuts short allows only as many nodes as there are: the current step is the first one that would allow
         // more.
@@ -272,6 +271,7 @@ impl Engine {
             step,
             partition: Some(intent.partition),
             keep: limits.keep,
+            keeps_more_than_there_are: self.keeps_more_than_there_are(intent),
             allowed: limits.allowed,
             selector: intent.selector.clone(),
             selected: u32::try_from(selected).unwrap_or(u32::MAX),
@@ -421,11 +421,4 @@ fn strategy_words(strategy: &serde_json::Value) -> String {
         }
     }
     words
-}
-
-impl DriverView {
-    /// Whether this console drives.
-    pub fn is_you(&self) -> bool {
-        matches!(self, Self::You { .. })
-    }
 }

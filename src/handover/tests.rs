@@ -114,7 +114,8 @@ fn what_others_changed_is_told_as_far_as_it_is_known() {
         elsewhere: Vec::new(),
     });
     assert!(text(&changed).contains("known of, by kubectl-set, as managedFields tell"), "{}", text(&changed));
-    // `kubectl rollout undo`: the time at which the earlier template was recorded stays.
+    // After `kubectl rollout undo` the earlier template keeps the time at which it was first recorded, so that time does not tell when it
+    // was put back.
     let mut put_back = Snapshot::clone(&snapshot);
     let mut revisions = put_back.revisions.to_vec();
     let oldest = revisions.iter_mut().min_by_key(|revision| revision.created_at).unwrap();

@@ -221,7 +221,7 @@ impl Script {
         self.requests.lock().unwrap().clone()
     }
 
-    /// Runs a command line against it.
+    /// Runs a command line against this scripted rollout.
     pub(super) async fn run(&self, line: &str) -> CommandOutput {
         let words = std::iter::once("rolldeck").chain(line.split(' ')).map(OsString::from);
         let cli = crate::cli::parse(words).unwrap().typed();

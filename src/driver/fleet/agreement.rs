@@ -116,11 +116,8 @@ fn cut(fake: &mut FakeCluster, node: &str) {
 
 /// The number of nodes that the rollout's page shows as failed or in trouble at the target.
 fn failing_on_its_page(snapshot: &Snapshot) -> u32 {
-    let fails = |node: &&NodeView| match TroubleKind::of(node) {
-        Some(TroubleKind::Failed(_) | TroubleKind::Struggling(_) | TroubleKind::Restarted) => true,
-        Some(TroubleKind::Suspect) => node.counts_as_failed(),
-        Some(TroubleKind::DownReplaced | TroubleKind::DownNext) | None => false,
-    };
+    let fails =
+        |node: &&NodeView| TroubleKind::of(node).is_some_and(|trouble| trouble.is_failure(node.counts_as_failed()));
     snapshot.nodes.iter().filter(|node| node.state != NodeState::Outdated && fails(node)).count() as u32
 }
 

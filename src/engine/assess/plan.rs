@@ -90,7 +90,7 @@ impl Limits {
             max_pulling,
             max_pulling_per_site,
             pace,
-            require_image: intent.gates.require_image && intent.direction() == Direction::Forward,
+            require_image: intent.requires_images(),
             order: intent.order,
             keep,
             allowed,
@@ -506,9 +506,7 @@ impl Capacity {
         if may_recover && self.unready == Unready::Waits {
             return Hold::NotProven;
         }
-        // A node that the rollout took down, and that does not serve yet, has nothing to lose by a download.
-        let present = row.image == ImageState::Present || row.is_warm;
-        if self.require_image && !present && (row.ready || row.blame != Some(Blame::Rollout)) {
+        if self.require_image && row.lacks_required_images() {
             return Hold::ImageAbsent(ImageWait::Coming);
         }
         // A node that already pulls in vain keeps its slot for the new image.

@@ -155,6 +155,13 @@ impl Row {
     pub(crate) fn is_settled(&self) -> bool {
         self.at_target && self.available && self.restarted.is_none()
     }
+
+    /// Whether the node waits for its images where they have to be there before its update. One that the rollout took down, and that does not serve yet,
+    /// has nothing to lose by a download.
+    pub(crate) fn lacks_required_images(&self) -> bool {
+        let is_there = self.image == ImageState::Present || self.is_warm;
+        !is_there && (self.ready || self.blame != Some(Blame::Rollout))
+    }
 }
 
 impl Assessment {

@@ -17,7 +17,7 @@ use crate::engine::model::command::{Refusal, Step};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::labels::Selector;
-use crate::engine::model::quantity::{IntOrPercent, Rounding, counted};
+use crate::engine::model::quantity::{IntOrPercent, counted};
 use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::writes::pending::Needs;
@@ -64,23 +64,18 @@ impl Engine {
         let allowed = Limits::of(&self.view, &intent, &self.assessment).allowed;
         let partition = match step {
             Step::Partition(partition) => partition,
-            Step::Updated(count) => IntOrPercent::Int(fleet - count.of(fleet, Rounding::Up).min(fleet)),
+            Step::Updated(count) => IntOrPercent::Int(fleet - count.nodes_of(fleet)),
             Step::Next => match self.next_step(&intent) {
                 Ok(ahead) => IntOrPercent::Int(fleet - ahead.allowed),
                 Err(none) => return Err(Refusal::NotNow(none.to_string())),
             },
-            Step::Back => {
-                let steps = intent.steps.iter().map(|step| step.of(fleet, Rounding::Up).min(fleet));
-                match steps.rev().find(|total| *total < allowed) {
-                    Some(total) => IntOrPercent::Int(fleet - total),
-                    None if allowed > 0 => IntOrPercent::Percent(100),
-                    None => {
-                        return Err(Refusal::NotNow(
-                            "there is no step to go back to: no node may be updated yet".into(),
-                        ));
-                    }
+            Step::Back => match intent.steps.totals(fleet).rev().find(|total| *total < allowed) {
+                Some(total) => IntOrPercent::Int(fleet - total),
+                None if allowed > 0 => IntOrPercent::Percent(100),
+                None => {
+                    return Err(Refusal::NotNow("there is no step to go back to: no node may be updated yet".into()));
                 }
-            }
+            },
         };
         let halted = self.halted_by(&intent);
         let changed = self.is_template_of_others(&intent).then(|| self.template_of_others_in_words(&intent));
@@ -251,8 +246,7 @@ impl Engine {
             let lifted = Intent { selector: None, partition: IntOrPercent::Int(after.keep), ..intent.clone() };
             let later = self.would_be_free(&lifted).saturating_sub(u32::try_from(nodes).unwrap_or(u32::MAX));
             let ahead = self.next_step(&intent).ok().filter(|ahead| step == Step::Next && ahead.cut_by_selector);
-            let total =
-                ahead.map(|ahead| ahead.step.of(self.assessment.fleet, Rounding::Up).min(self.assessment.fleet));
+            let total = ahead.map(|ahead| ahead.step.nodes_of(self.assessment.fleet));
             let others = total.map_or(0, |total| total.saturating_sub(after.allowed));
             if let (Some(total), 1..) = (total, others) {
                 let wait = if others == 1 { "the other one waits" } else { "the others wait" };
@@ -282,7 +276,7 @@ impl Engine {
     /// The steps of the plan that this one leaves out: those between `before` and `after` nodes that may be updated.
     fn steps_left_out(&self, step: Step, before: u32, after: u32) -> Option<String> {
         let (fleet, intent) = (self.assessment.fleet, self.intent());
-        let between = |step: &&IntOrPercent| (before + 1..after).contains(&step.of(fleet, Rounding::Up).min(fleet));
+        let between = |step: &&IntOrPercent| (before + 1..after).contains(&step.nodes_of(fleet));
         let left_out: Vec<String> = intent.steps.iter().filter(between).map(updated_in_total).collect();
         let (left_out, by) = match left_out.as_slice() {
             [] => return None,

@@ -14,8 +14,8 @@ const TOLD_BY_DEFAULT: [Setting; 4] =
     [Setting::MaxUnavailable, Setting::MaxPulling, Setting::Soak, Setting::FailureThreshold];
 
 impl Engine {
-    /// What is known of the lost record, and how: `as this process saw last, it had …`, `as an Event of 12:03 UTC says, it had …`. An Event about a
-    /// record before it says nothing of it.
+    /// What is known of the lost record, and how: `as this process saw last, it had …`, `as an Event of 12:03 UTC says, it had …`. An Event about an
+    /// earlier record tells nothing of the lost one.
     pub(super) fn lost_record(&self) -> Option<String> {
         if let Some(seen) = self.lost_record_as_seen() {
             return Some(format!("as this process saw last, it had {seen}"));

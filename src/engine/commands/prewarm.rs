@@ -427,7 +427,7 @@ impl Engine {
             if !intent.prewarm.is_default() {
                 lines.push(format!("The rollout's setting `prewarm {}` becomes `off`.", intent.prewarm));
             }
-            if intent.gates.require_image {
+            if intent.requires_images() {
                 lines.push("It begins again on nodes that may be updated: the rollout requires their images.".into());
             }
         }

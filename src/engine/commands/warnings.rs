@@ -12,10 +12,10 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Early, PrewarmCommand};
 use crate::engine::model::hold::{Hold, ImageWait};
 use crate::engine::model::labels::Selector;
-use crate::engine::model::node::{ImageState, NodeIx};
+use crate::engine::model::node::NodeIx;
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::PrewarmSource;
-use crate::engine::model::record::{Direction, Intent};
+use crate::engine::model::record::Intent;
 use crate::engine::model::step_ahead::NothingRecorded;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::rules::site::site_of;
@@ -149,12 +149,11 @@ impl Engine {
 
     /// That the images are brought first to those of `nodes` that lack them, where the rollout requires that.
     pub(super) fn images_first_in_words(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
-        if !intent.gates.require_image || intent.direction() != Direction::Forward || nodes.is_empty() {
+        if !intent.requires_images() || nodes.is_empty() {
             return None;
         }
-        let has = |row: &Row| row.image == ImageState::Present || row.is_warm;
         let named: HashSet<&Str> = nodes.iter().collect();
-        let lacks = self.assessment.rows().filter(|row| !has(row) && named.contains(&self.name(row)));
+        let lacks = self.assessment.rows().filter(|row| row.lacks_required_images() && named.contains(&self.name(row)));
         let (mut lacking, mut causes) = (0_usize, Vec::new());
         for row in lacks {
             lacking += 1;
@@ -178,7 +177,7 @@ impl Engine {
     /// carried out at a time.
     pub(super) fn prewarms_something_else(&self, command: &Command, intent: &Intent) -> Option<String> {
         let lets_go = matches!(command, Command::Tune(_) | Command::Step(_) | Command::Select(_) | Command::Drive(_));
-        let required = intent.gates.require_image && intent.direction() == Direction::Forward;
+        let required = intent.requires_images();
         let (job, daemonset) = (self.warming.job.as_ref()?, self.view.daemonset.as_ref()?);
         let of_others =
             |images: &[Str], node: NodeIx| matches!(job.brings(images, node), ImageWait::NotRequested { .. });
@@ -191,7 +190,8 @@ impl Engine {
             _ if !lets_go || !required || !self.is_ready_to_update(intent) => return None,
             _ => {
                 let images = daemonset.template.images();
-                self.plan.line.iter().filter(|node| of_others(&images, **node)).count()
+                let lacks = |node: NodeIx| self.assessment.row(node).is_some_and(Row::lacks_required_images);
+                self.plan.line.iter().filter(|node| lacks(**node) && of_others(&images, **node)).count()
             }
         };
         let by = person_of(&job.request.by.by);

@@ -8,8 +8,7 @@ use crate::engine::assess::rows::{Assessment, Row};
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::quantity::Rounding;
-use crate::engine::model::record::{Direction, Intent};
+use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
 
 impl Engine {
@@ -100,11 +99,9 @@ impl Engine {
             && !self.keeps_more_than_there_are(intent)
     }
 
-    /// Whether the partition keeps more nodes than the DaemonSet runs on. They were there when it was set, and have been deleted, relabelled or tainted since: that
-    /// those which are left are all updated is no step that anybody took.
+    /// Whether the partition keeps more nodes than the DaemonSet runs on: that those which are left are all updated is no step that anybody took.
     pub(crate) fn keeps_more_than_there_are(&self, intent: &Intent) -> bool {
-        let fleet = self.assessment.fleet;
-        intent.direction() == Direction::Forward && intent.partition.of(fleet, Rounding::Down) > fleet
+        intent.keeps_more_than(self.assessment.fleet)
     }
 
     /// Whether a pod of another revision than the target remains of a node whose object is gone. If the kubelet registers its node again, its pods

@@ -5,7 +5,6 @@ use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::node::NodeState;
-use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::step_ahead::{NoStep, SelectionDone, StepAhead};
 
@@ -41,7 +40,7 @@ impl Engine {
             Some(selector) if unselected > 0 && candidates <= free => {
                 NoStep::SelectionDone(self.selection_done(selector, intent))
             }
-            _ if intent.steps.iter().all(|step| step.of(fleet, Rounding::Up).min(fleet) <= allowed) => NoStep::Last,
+            _ if intent.steps.totals(fleet).all(|total| total <= allowed) => NoStep::Last,
             _ => NoStep::NoneReady { left },
         })
     }
@@ -59,7 +58,7 @@ impl Engine {
         // Under somebody else's `OnDelete` nothing is recorded, and pods may have been replaced by hand.
         let by_hand = self.view.current_is_certain() && intent.target.is_none() && intent.change.is_none();
         let updated = if by_hand { self.count_rows(|row| row.at_target) } else { 0 };
-        let totals = intent.steps.iter().map(|step| (*step, step.of(fleet, Rounding::Up).min(fleet)));
+        let totals = intent.steps.iter().copied().zip(intent.steps.totals(fleet));
         let mut ahead = totals.filter(|(_, total)| *total > allowed.max(updated));
         ahead.find_map(|(step, total)| {
             let cut_by_selector = intent.selector.is_some() && selectable < total;

@@ -16,7 +16,7 @@ pub struct LogSource {
     pub pod: Str,
     /// The container.
     pub container: Str,
-    /// Which of its runs.
+    /// The run of the container whose log is read.
     pub run: LogRun,
 }
 

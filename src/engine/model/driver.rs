@@ -62,10 +62,52 @@ impl DriverView {
         }
     }
 
+    /// Whether somebody drives or is about to, as far as is known: we, or who holds the lease and has not run out of it.
+    pub fn is_driven(&self) -> bool {
+        match self {
+            Self::You { .. } | Self::Waiting { .. } | Self::Unconfirmed { .. } | Self::Other { .. } => true,
+            Self::Unknown | Self::Nobody | Self::Lost { .. } => false,
+        }
+    }
+
+    /// Whether this process drives.
+    pub fn is_you(&self) -> bool {
+        match self {
+            Self::You { .. } => true,
+            Self::Unknown
+            | Self::Nobody
+            | Self::Waiting { .. }
+            | Self::Unconfirmed { .. }
+            | Self::Other { .. }
+            | Self::Lost { .. } => false,
+        }
+    }
+
+    /// Whether this process drives, or has asked for the lease.
+    pub fn is_ours(&self) -> bool {
+        match self {
+            Self::You { .. } | Self::Waiting { .. } => true,
+            Self::Unknown | Self::Nobody | Self::Unconfirmed { .. } | Self::Other { .. } | Self::Lost { .. } => false,
+        }
+    }
+
+    /// Whether nobody drives yet: for certain nobody, or the lease is free and we are about to take it.
+    pub fn is_nobody_yet(&self) -> bool {
+        match self {
+            Self::Waiting { holder } => holder.is_none(),
+            Self::Unknown
+            | Self::Nobody
+            | Self::You { .. }
+            | Self::Unconfirmed { .. }
+            | Self::Other { .. }
+            | Self::Lost { .. } => self.is_nobody(),
+        }
+    }
+
     /// Whether nobody drives, as far as can be told without waiting: besides what is certain, a holder whose last renewal is too long ago by its own clock, and a
     /// lease that is free and that we are about to take. `at` is the API server's time. Whoever looks only once has no other way to tell that a holder is gone.
     pub(crate) fn is_undriven(&self, at: Timestamp, lease: Duration) -> bool {
-        self.is_nobody() || self.is_silent(at, lease) || matches!(self, Self::Waiting { holder: None })
+        self.is_nobody_yet() || self.is_silent(at, lease)
     }
 
     /// Whether somebody else holds the lease whom we have not seen renew it, and whose last renewal, by their own clock, is longer ago
@@ -84,6 +126,31 @@ impl DriverView {
             | Self::Other { .. }
             | Self::Waiting { .. }
             | Self::Lost { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of every driver: whether somebody drives or is about to, whether that is us, whether nobody drives for certain, and whether nobody does yet.
+    #[test]
+    fn whoever_asks_who_drives_is_told_the_same() {
+        let (holder, at) = (Str::from("ada@bastion/1"), Timestamp::default());
+        for (driver, driven, ours, nobody, nobody_yet) in [
+            (DriverView::Unknown, false, false, false, false),
+            (DriverView::Nobody, false, false, true, true),
+            (DriverView::You { renewed_at: at, lapsed: false }, true, true, false, false),
+            (DriverView::You { renewed_at: at, lapsed: true }, true, true, false, false),
+            (DriverView::Waiting { holder: None }, true, true, false, true),
+            (DriverView::Waiting { holder: Some(holder.clone()) }, true, true, false, false),
+            (DriverView::Unconfirmed { holder: holder.clone(), renewed_at: None }, true, false, false, false),
+            (DriverView::Other { holder: holder.clone(), renewal_observed_at: at }, true, false, false, false),
+            (DriverView::Lost { holder, renewal_observed_at: at, renewed_at: None }, false, false, true, true),
+        ] {
+            let told = (driver.is_driven(), driver.is_ours(), driver.is_nobody(), driver.is_nobody_yet());
+            assert_eq!(told, (driven, ours, nobody, nobody_yet), "{driver:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use super::Str;
 /// Another manager of the DaemonSet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GitOpsOwner {
-    /// Which tool.
+    /// The tool that manages the DaemonSet.
     pub tool: Tool,
     /// The tool's name for the thing that the DaemonSet is part of, if it is known.
     pub application: Option<Application>,

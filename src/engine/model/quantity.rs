@@ -45,6 +45,11 @@ impl IntOrPercent {
             }
         }
     }
+
+    /// How many of `fleet` nodes a step means, in total: a percentage is rounded up, and there are no more than all of them.
+    pub fn nodes_of(self, fleet: u32) -> u32 {
+        self.of(fleet, Rounding::Up).min(fleet)
+    }
 }
 
 impl fmt::Display for IntOrPercent {
@@ -108,6 +113,7 @@ mod tests {
         assert_eq!(IntOrPercent::Percent(34).of(5, Rounding::Up), 2);
         assert_eq!(IntOrPercent::Percent(100).of(u32::MAX, Rounding::Up), u32::MAX);
         assert_eq!(IntOrPercent::Int(7).of(5, Rounding::Down), 7);
+        assert_eq!([one, IntOrPercent::Int(7), IntOrPercent::Percent(100)].map(|step| step.nodes_of(5)), [1, 5, 5]);
     }
 
     #[test]

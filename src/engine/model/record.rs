@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::Str;
 use super::image::ImageRef;
 use super::labels::Selector;
-use super::quantity::IntOrPercent;
+use super::quantity::{IntOrPercent, Rounding};
 use super::settings::{Finish, NodeOrder, Policies, PrewarmAhead, Settings, Steps, Tuning};
 use super::time::Timestamp;
 
@@ -282,6 +282,17 @@ impl Intent {
         }
     }
 
+    /// Whether a node has to have its images before its update. The way back waits for no gate.
+    pub(crate) fn requires_images(&self) -> bool {
+        self.direction().requires_images(&self.gates)
+    }
+
+    /// Whether the partition keeps more nodes than there are. They were there when it was set, and have been deleted, relabelled or tainted since. On
+    /// the way back it keeps none.
+    pub(crate) fn keeps_more_than(&self, nodes: u32) -> bool {
+        self.direction() == Direction::Forward && self.partition.of(nodes, Rounding::Down) > nodes
+    }
+
     /// The direction of the rollout: back only while the target is the revision in `back_to`.
     pub fn direction(&self) -> Direction {
         match (&self.back_to, &self.target) {
@@ -333,6 +344,16 @@ pub enum Direction {
     Forward,
     /// Back to an earlier one: every node, broken ones first.
     Back,
+}
+
+impl Direction {
+    /// Whether under these gates a node has to have its images before its update.
+    pub(crate) fn requires_images(self, gates: &Gates) -> bool {
+        match self {
+            Self::Forward => gates.require_image,
+            Self::Back => false,
+        }
+    }
 }
 
 impl By {

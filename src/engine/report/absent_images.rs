@@ -10,7 +10,6 @@ use crate::engine::model::hold::{Hold, ImageWait};
 use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::prewarm::{PrewarmState, PrewarmView, PrewarmWait};
 use crate::engine::model::pull::PullState;
-use crate::engine::model::record::Direction;
 use crate::engine::model::settings::PrewarmAhead;
 use crate::engine::model::template::Template;
 
@@ -166,9 +165,8 @@ impl Snapshot {
     /// Whether pre-warming of the same images begins again after it is cancelled, because the rollout requires them.
     pub fn requires_what_it_prewarms(&self, prewarm: &PrewarmView) -> bool {
         let images = self.to.as_ref().map(|to| to.images.as_slice()).unwrap_or_default();
-        self.settings.gates.require_image
+        self.direction.requires_images(&self.settings.gates)
             && self.started_at.is_some()
-            && self.direction == Direction::Forward
             && images.iter().all(|(_, image)| prewarm.images.iter().any(|known| **known == **image))
     }
 }

@@ -6,6 +6,7 @@
 //! held: all 12 nodes that may be updated have been          step (48 nodes, 60 in total)
 //! canary done, 3 of 3 (canary=true)                         lift the selector (frees 9 nodes)
 //! waits for 3 nodes: 2 down (n7, n8), 1 cordoned (n9)
+//! 2 nodes wait: 2 without the image, image not found (n7, n8)
 //! every node is updated; it is handed back once somebody drives     drive, release
 //! 13 nodes wait while the new revision is in trouble        roll back, lower how many pull at once
 //! loading: waits for pods, nodes
@@ -40,13 +41,7 @@ pub struct Guidance {
 impl Snapshot {
     /// The obstacle to the rollout and the remedies. `None` where it moves, is over, or halted, which is an alarm.
     pub fn guidance(&self) -> Option<Guidance> {
-        let driven = matches!(
-            self.driver,
-            DriverView::You { .. }
-                | DriverView::Unconfirmed { .. }
-                | DriverView::Other { .. }
-                | DriverView::Waiting { .. }
-        );
+        let driven = self.driver.is_driven();
         let drive = (!driven && self.started_at.is_some()).then_some(Remedy::Drive);
         // The limits have to be settled first: a step would begin a record with other limits.
         if self.alarms.contains(&Alarm::RecordMissing) {
@@ -115,7 +110,10 @@ impl Snapshot {
             Phase::Running if let Some(waits) = self.silent_driver() => {
                 Some(Guidance { waits, remedies: vec![Remedy::Drive] })
             }
-            Phase::Running => self.held_by_trouble().or_else(|| self.all_wait()).or_else(|| self.wait_for_budget()),
+            Phase::Running => {
+                let first = self.held_by_trouble().or_else(|| self.all_wait()).or_else(|| self.wait_for_budget());
+                first.or_else(|| self.some_lack_images())
+            }
             Phase::Loading => self.loading_in_words().map(|waits| Guidance { waits, remedies: Vec::new() }),
             Phase::Held if self.alarms.contains(&Alarm::BeingDeleted) => Some(Guidance {
                 waits: "it is being deleted: no node is updated any more".into(),
@@ -242,6 +240,18 @@ impl Snapshot {
         Guidance { waits, remedies: self.ways_to_images() }
     }
 
+    /// Guidance for where nodes wait for images that do not arrive by themselves, also while others move.
+    fn some_lack_images(&self) -> Option<Guidance> {
+        let lacks = |node: &NodeView| node.image_wait().is_some_and(|wait| !wait.comes_by_itself());
+        let waits = match self.left(lacks).len() {
+            0 => return None,
+            1 => "1 node waits".to_owned(),
+            waiting => format!("{waiting} nodes wait"),
+        };
+        let waits = format!("{waits}: {}", self.left_by_cause(lacks));
+        Some(Guidance { waits, remedies: self.ways_to_images() })
+    }
+
     /// Guidance for where nothing moves and the next node waits for nodes that are down to come back. If none of them will, an alarm says so instead.
     fn wait_for_budget(&self) -> Option<Guidance> {
         let of_budget = |node: &&NodeView| matches!(node.hold, Some(Hold::Budget { .. }));
@@ -265,12 +275,11 @@ impl Snapshot {
         })
     }
 
-    /// Guidance for a rollout in which no further node may be updated as things stand.
     /// Why a rollout is held of which every node is updated: the partition keeps more nodes than the DaemonSet runs on.
     fn nodes_that_left_in_words(&self) -> Option<String> {
         let (nodes, updated) = (self.counts.nodes, self.counts.updated);
         let kept = self.plan.partition?.of(nodes, Rounding::Down);
-        (updated == nodes && kept > nodes).then(|| {
+        (updated == nodes && self.plan.keeps_more_than_there_are).then(|| {
             let now = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
             format!(
                 "the partition keeps {kept} nodes, and the DaemonSet runs on {now} by now: the others were deleted, relabelled or tainted; \
@@ -279,6 +288,7 @@ impl Snapshot {
         })
     }
 
+    /// Guidance for a rollout in which no further node may be updated as things stand.
     fn held(&self, drive: Option<Remedy>) -> Guidance {
         let whole = |node: &&NodeView| node.hold.as_ref().is_some_and(|hold| hold.told_by() == HoldToldBy::Held);
         if let Some(hold) = self.nodes.iter().find(whole).and_then(|node| node.hold.as_ref()) {

@@ -268,6 +268,8 @@ pub struct PlanView {
     pub partition: Option<IntOrPercent>,
     /// How many pods the partition keeps at the old revision.
     pub keep: u32,
+    /// Whether the partition keeps more nodes than there are, as some have left since it was set.
+    pub keeps_more_than_there_are: bool,
     /// How many nodes the partition lets be updated in total.
     pub allowed: u32,
     /// The selector of the nodes that may be updated.

@@ -118,7 +118,7 @@ impl TroubleKind {
     }
 
     /// Whether a node in this trouble is one that fails at what is rolled out. A suspect is one only once it `counts_as_failed`.
-    pub(super) fn is_failure(self, counts_as_failed: bool) -> bool {
+    pub fn is_failure(self, counts_as_failed: bool) -> bool {
         match self {
             Self::Failed(_) | Self::Struggling(_) | Self::Restarted => true,
             Self::Suspect => counts_as_failed,

@@ -130,7 +130,6 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     let is_under_way = !in_progress.is_subset(acknowledged_failures);
     let in_flight = is_under_way && (driven || unavailable > daemonset.failed_pulls);
     let moves = in_flight || change.is_some();
-    let is_forward = record.progress.started_at.is_some() && intent.direction() == Direction::Forward;
     match outdated {
         _ if is_asked && !driven => FleetState::Undriven,
         _ if may_move || moves => match intent.direction() {
@@ -138,8 +137,8 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
             Direction::Back => FleetState::RollingBack,
         },
         // The rollout is not over while failed nodes are left.
-        // Nodes have left since the partition was set (`Engine::keeps_more_than_there_are`): the rollout is not over.
-        0 if is_forward && partition.of(desired, Rounding::Down) > desired => FleetState::Held,
+        // Nodes have left since the partition was set: the rollout is not over.
+        0 if record.progress.started_at.is_some() && intent.keeps_more_than(desired) => FleetState::Held,
         0 if accepted == 0 => at_rest(FleetState::Adopted),
         _ if would_move && !driven => FleetState::Undriven,
         _ => FleetState::Held,

@@ -161,9 +161,9 @@ pub(crate) fn recognise(source: TextSource, reason: &str, message: &str) -> Opti
     found.map(|entry| entry.cause)
 }
 
-/// Whether a container that waits for this reason has its image: the trouble comes after the pull.
-pub(crate) fn waits_with_its_image(reason: &str) -> bool {
-    recognise(TextSource::Waiting, reason, "").is_some_and(|cause| !cause.is_about_the_image())
+/// Whether a container that waits for this reason, with this message, has its image: the trouble comes after the pull.
+pub(crate) fn waits_with_its_image(reason: &str, message: Option<&str>) -> bool {
+    recognise(TextSource::Waiting, reason, message.unwrap_or_default()).is_some_and(|cause| !cause.is_about_the_image())
 }
 
 /// Whether a container that ended for this reason had its image. One of a pod that was evicted ended for `ContainerStatusUnknown`,
@@ -265,6 +265,110 @@ mod tests {
                 "{cause:?}: either words, or one of `FOUND_OTHERWISE`"
             );
         }
+    }
+
+    /// What kubelets and API servers say, in full: of each entry that is told by a message one.
+    const EXAMPLES: &[(TextSource, &str, &str, CauseKind)] = &[
+        (
+            TextSource::PullMessage,
+            "",
+            "failed to extract layer sha256:5f70: write /var/lib/containerd/7: no space left on device",
+            CauseKind::ImageDisk,
+        ),
+        (
+            TextSource::PullMessage,
+            "",
+            "rpc error: code = Unknown desc = failed to pull and unpack image \"r.example/agent:v2\": failed to copy: \
+             httpReadSeeker: failed open: unexpected status code https://r.example/v2/agent/manifests/v2: 429 Too Many Requests - \
+             Server message: toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating \
+             and upgrading: https://www.docker.com/increase-rate-limit",
+            CauseKind::ImageRateLimited,
+        ),
+        (TextSource::PullMessage, "", "no match for platform in manifest: not found", CauseKind::ImagePlatform),
+        (
+            TextSource::PullMessage,
+            "",
+            "rpc error: code = Unknown desc = failed to pull and unpack image \"r.example/agent:v2\": failed to resolve reference \
+             \"r.example/agent:v2\": pull access denied, repository does not exist or may require authorization: authorization \
+             failed: no basic auth credentials",
+            CauseKind::ImageDenied,
+        ),
+        (
+            TextSource::PullMessage,
+            "",
+            "rpc error: code = NotFound desc = failed to pull and unpack image \"r.example/agent:v2\": failed to resolve reference \
+             \"r.example/agent:v2\": r.example/agent:v2: not found",
+            CauseKind::ImageNotFound,
+        ),
+        (
+            TextSource::PullMessage,
+            "",
+            "rpc error: code = Unknown desc = failed to pull and unpack image \"r.example/agent:v2\": failed to resolve reference \
+             \"r.example/agent:v2\": failed to do request: Head \"https://r.example/v2/agent/manifests/v2\": dial tcp: i/o timeout",
+            CauseKind::ImageNetwork,
+        ),
+        (
+            TextSource::PullMessage,
+            "",
+            "failed to pull and unpack image \"r.example/agent:v2\": failed to resolve reference \"r.example/agent:v2\": failed to \
+             authorize: failed to fetch anonymous token: unexpected status from GET request to \
+             https://r.example/oauth2/token?scope=repository%3Aagent%3Apull&service=r.example: 401 Unauthorized",
+            CauseKind::ImageDenied,
+        ),
+        (
+            TextSource::CreationMessage,
+            "",
+            "(combined from similar events): Error creating: admission webhook \"pods.example.com\" denied the request: unsigned \
+             image",
+            CauseKind::AdmissionRefused,
+        ),
+        (
+            TextSource::CreationMessage,
+            "",
+            "Error creating: pods \"agent-8x2lq\" is forbidden: exceeded quota: edge, requested: pods=1, used: pods=8, limited: \
+             pods=8",
+            CauseKind::QuotaExceeded,
+        ),
+        (
+            TextSource::CreationMessage,
+            "",
+            "Error creating: pods \"agent-\" is forbidden: error looking up service account edge/agent: serviceaccount \"agent\" \
+             not found",
+            CauseKind::CreationForbidden,
+        ),
+        (
+            TextSource::CreationMessage,
+            "",
+            "Error creating: Pod \"agent-8x2lq\" is invalid: spec.containers[0].image: Required value",
+            CauseKind::PodInvalid,
+        ),
+    ];
+
+    /// A word of a message is a piece of it as it stands there, and what other words surround it in a real one may mean another cause.
+    #[test]
+    fn what_is_told_by_a_message_is_told_by_a_real_one() {
+        for (source, reason, message, means) in EXAMPLES {
+            assert_eq!(recognise(*source, reason, message), Some(*means), "{source:?} {reason}: {message}");
+        }
+        for TextEntry { source, cause, reasons, says } in TABLE.iter().filter(|entry| !entry.says.is_empty()) {
+            let has_one = EXAMPLES.iter().any(|(of, reason, message, means)| {
+                let message = message.to_lowercase();
+                let is_asked = of == source && (reasons.is_empty() || reasons.contains(reason));
+                is_asked && means == cause && says.iter().any(|word| message.contains(word))
+            });
+            assert!(has_one, "{source:?}, {cause:?}, {says:?}: `EXAMPLES` has no message with one of these words");
+        }
+    }
+
+    /// Whoever looks up a reason finds what rolldeck makes of it.
+    #[test]
+    fn every_reason_is_in_the_document() {
+        let document = include_str!("../../../docs/kubernetes.md");
+        let section =
+            document.split("\n## ").find(|section| section.starts_with("Why a pod is not healthy\n")).unwrap();
+        let reasons = all_words().map(|words| words.reason).filter(|reason| !reason.is_empty());
+        let missing: Vec<&str> = reasons.filter(|reason| !section.contains(&format!("`{reason}`"))).collect();
+        assert!(missing.is_empty(), "docs/kubernetes.md, *Why a pod is not healthy*, has no {missing:?}");
     }
 
     /// Texts that have a word in common with what tells a cause by a message, and mean another cause, or none that is known: reason,

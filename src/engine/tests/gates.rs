@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::model::Str;
+use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::record::HaltingGate;
 use crate::engine::model::settings::{Secs, Setting, SettingRole};
 use crate::engine::report::snapshot::Snapshot;
@@ -14,8 +15,22 @@ struct GateTrial {
     before: fn(&mut FakeCluster),
     /// What happens after some seconds to the first node that was updated, under both values.
     then: fn(&mut FakeCluster, &str),
-    /// Of a gate that holds: whether it did, by how many pods were deleted under each of the values.
-    holds: Option<fn(lax: usize, strict: usize) -> bool>,
+    /// Of a gate that holds.
+    holds: Option<HoldTrial>,
+}
+
+/// What is tried of a gate that holds, beside that.
+struct HoldTrial {
+    /// Whether it held, by how many pods were deleted under each of the values.
+    deletes: fn(lax: usize, strict: usize) -> bool,
+    /// What happens in each second after what was so before the rollout begins, so that the hold does not end by itself.
+    lasts: fn(&mut FakeCluster),
+}
+
+impl GateTrial {
+    fn hold(&self, gate: Setting) -> &HoldTrial {
+        self.holds.as_ref().unwrap_or_else(|| panic!("{gate:?}: how many pods does it let be deleted, and what lasts?"))
+    }
 }
 
 /// How each gate is tried; of another setting nothing. All settings are named, so that the compiler asks for a new one.
@@ -45,7 +60,10 @@ fn trial(setting: Setting) -> Option<GateTrial> {
         Setting::RequireImage => GateTrial {
             values: ["false", "true"],
             before: |fake| fake.holds_images = false,
-            holds: Some(|_, strict| strict == 0),
+            holds: Some(HoldTrial {
+                deletes: |_, strict| strict == 0,
+                lasts: |fake| fake.warm_nodes().iter().for_each(|node| fake.warm_fails(node, "not found")),
+            }),
             ..plain
         },
         Setting::MaxUnavailable
@@ -177,8 +195,7 @@ fn every_gate_does_what_its_role_says_and_only_where_it_is_strict() {
             SettingRole::FailsANode => lax.counts.failed == 0 && strict.counts.failed > 0,
             SettingRole::Holds => {
                 let (lax, strict) = (idle.deleted.len(), busy.deleted.len());
-                let holds = trial.holds.unwrap_or_else(|| panic!("{gate:?}: how many pods does it let be deleted?"));
-                lax > strict && holds(lax, strict)
+                lax > strict && (trial.hold(gate).deletes)(lax, strict)
             }
             SettingRole::Delays => {
                 !busy.deleted.is_empty() && lax.counts.updated > strict.counts.updated && strict.counts.failed == 0
@@ -187,6 +204,116 @@ fn every_gate_does_what_its_role_says_and_only_where_it_is_strict() {
             SettingRole::Limits => panic!("{gate:?} is a gate"),
         };
         assert!(does, "{gate:?} is {role:?}: {:?} {:?}, {:?} {:?}", lax.phase, lax.counts, strict.phase, strict.counts);
+    }
+}
+
+fn gates_that_hold() -> impl Iterator<Item = (Setting, GateTrial)> {
+    let of_gate = |gate: Setting| (gate, trial(gate).unwrap_or_else(|| panic!("{gate:?}: how is it tried?")));
+    Setting::gates().filter(|gate| gate.about().role == SettingRole::Holds).map(of_gate)
+}
+
+/// A rollout of eight nodes, two at a time, of which three were updated before this gate had a reason to hold, and a fourth is being updated if one
+/// `moves`. Then it has, and all of them may be updated.
+struct LateGate<'a> {
+    gate: Setting,
+    trial: &'a GateTrial,
+    fake: FakeCluster,
+    console: FakeConsole,
+    /// How many pods were deleted before.
+    deleted: usize,
+}
+
+impl<'a> LateGate<'a> {
+    fn new(gate: Setting, trial: &'a GateTrial, moves: bool) -> Self {
+        let mut fake = FakeCluster::rolling(8, 2);
+        let mut console = FakeConsole::open(&fake, "ops");
+        let [lax, _] = trial.values;
+        console.set_image(&mut fake, "agent:v2");
+        for tuning in [gate.read(lax).unwrap(), Tuning { soak_secs: Some(Secs(10)), ..Tuning::default() }] {
+            console.engine.command(Command::Tune(tuning), fake.now).unwrap();
+        }
+        console.partition(&mut fake, 5);
+        console.run_for(&mut fake, 60);
+        assert_eq!(console.snapshot(&fake).counts.updated, 3, "{gate:?} under {lax}");
+        if moves {
+            fake.slow = true;
+            console.partition(&mut fake, 4);
+            console.run_for(&mut fake, 5);
+            let snapshot = console.snapshot(&fake);
+            assert!(matches!(snapshot.estimate, RolloutEstimate::Known { .. }), "{gate:?}: {:?}", snapshot.estimate);
+            assert_eq!((snapshot.guidance(), &*snapshot.alarms), (None, &[][..]), "{gate:?} under {lax}");
+        }
+        let deleted = fake.deleted.len();
+        Self { gate, trial, fake, console, deleted }
+    }
+
+    /// Now it has a reason to hold, under this value, for a minute. How many pods are deleted.
+    fn strikes(&mut self, value: &str) -> usize {
+        let Self { gate, trial, fake, console, deleted } = self;
+        (trial.before)(fake);
+        console.engine.command(Command::Tune(gate.read(value).unwrap()), fake.now).unwrap();
+        console.partition(fake, 0);
+        for _ in 0..60 {
+            console.run_for(fake, 1);
+            (trial.hold(*gate).lasts)(fake);
+        }
+        fake.deleted.len() - *deleted
+    }
+
+    /// The same under its stricter value, which holds nodes.
+    fn holds(&mut self) -> Snapshot {
+        let [_, strict] = self.trial.values;
+        assert_eq!(self.strikes(strict), 0, "{:?} under {strict} holds", self.gate);
+        self.console.snapshot(&self.fake)
+    }
+}
+
+/// Otherwise the comparison with it would show nothing: what is tried later holds under the stricter value alone.
+#[test]
+fn a_gate_that_holds_later_than_the_rollout_began_does_not_under_its_laxer_value() {
+    for (gate, trial) in gates_that_hold() {
+        for moves in [false, true] {
+            let [lax, _] = trial.values;
+            assert!(LateGate::new(gate, &trial, moves).strikes(lax) > 0, "{gate:?} under {lax}");
+        }
+    }
+}
+
+/// Whoever goes back wants to get rid of what was rolled out, whatever a gate demands of what is rolled out next.
+#[test]
+fn no_gate_that_holds_holds_a_roll_back() {
+    for (gate, trial) in gates_that_hold() {
+        let mut late = LateGate::new(gate, &trial, false);
+        late.holds();
+        let LateGate { fake, console, deleted, .. } = &mut late;
+        console.ask(fake, Command::Undo { to: None }).unwrap();
+        console.run_for(fake, 60);
+        assert!(fake.deleted.len() > *deleted && fake.at("hash2") < 3, "{gate:?}: no updated node goes back");
+    }
+}
+
+/// A hold says so in the rows alone, and of those hundreds are not on the screen.
+#[test]
+fn what_a_gate_holds_is_told_of_the_rollout_also_while_other_nodes_move() {
+    for (gate, trial) in gates_that_hold() {
+        for moves in [false, true] {
+            let snapshot = LateGate::new(gate, &trial, moves).holds();
+            assert_eq!(snapshot.nodes.iter().any(|node| node.state.is_moving()), moves, "{gate:?}");
+            let (guidance, alarms) = (snapshot.guidance(), &snapshot.alarms);
+            assert!(guidance.is_some() || !alarms.is_empty(), "{gate:?}, another node moves: {moves}: nothing says so");
+        }
+    }
+}
+
+/// Nobody knows when a hold that does not end by itself ends.
+#[test]
+fn what_a_gate_holds_is_not_estimated() {
+    for (gate, trial) in gates_that_hold() {
+        for moves in [false, true] {
+            let RolloutEstimate::Blocked { .. } = LateGate::new(gate, &trial, moves).holds().estimate else {
+                panic!("{gate:?}, another node moves: {moves}: an estimate without what it waits for")
+            };
+        }
     }
 }
 

@@ -360,8 +360,6 @@ fn another_image_ends_the_halt_begins_anew_and_says_so_beforehand() {
     assert!(!since.is_empty() && since.iter().all(|since| *since >= Some(again_at)), "{since:?} {again_at:?}");
 }
 
-/// The driver ends when it halts. A second node that it had on its way fails after that, and nobody names it in the halt. `status` counts
-/// it as failed, so whoever resumes accepts it as well.
 /// The kubelet of this node finds no such image.
 fn fail(fake: &mut FakeCluster, node: &str) {
     let not_found = "rpc error: code = NotFound desc = failed to pull and unpack image \"agent:bad\": not found";
@@ -372,6 +370,8 @@ fn fail(fake: &mut FakeCluster, node: &str) {
     });
 }
 
+/// The driver ends when it halts. A second node that it had on its way fails after that, and nobody names it in the halt. `status` counts
+/// it as failed, so whoever resumes accepts it as well.
 #[test]
 fn going_on_accepts_what_failed_while_nobody_drove() {
     let mut fake = FakeCluster::rolling(20, 3);

@@ -11,6 +11,7 @@ use crate::engine::model::facts::{ContainerState, ListedImage};
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::Direction;
 use crate::engine::model::settings::{Limit, Pace, Tuning};
 use crate::engine::model::time::UtcTime;
 
@@ -48,6 +49,57 @@ fn under_way() -> (FakeCluster, FakeConsole) {
 
 fn give(fake: &mut FakeCluster, console: &mut FakeConsole, command: PrewarmCommand) {
     console.ask(fake, Command::Prewarm(command)).unwrap();
+}
+
+/// What the lines of the preview of a command say of this.
+fn lines_with(console: &mut FakeConsole, fake: &FakeCluster, command: &Command, words: &str) -> Vec<String> {
+    console.hear(fake);
+    let effects = console.engine.preview(command, fake.now).unwrap().effects;
+    effects.into_iter().filter(|line| line.contains(words)).collect()
+}
+
+fn require_images(fake: &mut FakeCluster, console: &mut FakeConsole) {
+    console.ask(fake, Command::Tune(Tuning { require_image: Some(true), ..Tuning::default() })).unwrap();
+}
+
+/// A node that the rollout took down, and that does not serve, does not wait for its images: nor does the preview say so.
+#[test]
+fn the_images_of_a_node_that_the_rollout_took_down_do_not_come_first() {
+    let (mut fake, mut console) = six();
+    fake.broken.push("agent:v2".into());
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 5);
+    assert_eq!(fake.deleted, ["n1".into()]);
+    console.set_image(&mut fake, "agent:v3");
+    require_images(&mut fake, &mut console);
+    let step = |count| Command::Step(Step::Updated(IntOrPercent::Int(count)));
+    let mut first = |count| lines_with(&mut console, &fake, &step(count), "come");
+    assert_eq!(first(1), [""; 0], "n1 goes at once");
+    let said = "Its image comes first: 1 node does not have it, and no pod is replaced before its node has.";
+    assert_eq!(first(2), [said], "n2");
+    // Nor does it wait for an operator's request that does not bring them.
+    give(&mut fake, &mut console, start("v9"));
+    console.hear(&fake);
+    let warned = console.engine.preview(&step(2), fake.now).unwrap().warnings;
+    assert!(warned.iter().any(|warning| warning.contains(": 5 nodes wait for them until")), "{warned:?}");
+}
+
+/// What is cancelled on the way back does not begin again.
+#[test]
+fn a_cancellation_on_the_way_back_does_not_say_that_pre_warming_begins_again() {
+    let (mut fake, mut console) = six();
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 4);
+    console.run_for(&mut fake, 20);
+    require_images(&mut fake, &mut console);
+    give(&mut fake, &mut console, start("v2"));
+    let cancel = Command::Prewarm(PrewarmCommand::Cancel);
+    let again = "It begins again on nodes that may be updated: the rollout requires their images.";
+    assert_eq!(lines_with(&mut console, &fake, &cancel, "begins again"), [again]);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    assert_eq!(console.snapshot(&fake).direction, Direction::Back);
+    assert_eq!(lines_with(&mut console, &fake, &cancel, "begins again"), [""; 0]);
 }
 
 /// Pods that pre-warm the template's images are deleted with another template, and the preview says how many; those of images that were named

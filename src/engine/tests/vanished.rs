@@ -75,6 +75,28 @@ fn a_roll_back_waits_for_the_updated_pod_of_a_vanished_node() {
     assert_eq!(fake.daemonset.strategy.kind, StrategyKind::RollingUpdate);
 }
 
+/// On the way back the partition keeps no node, however many it names, and a step to all of them would end nothing.
+#[test]
+fn a_roll_back_waits_for_its_last_pod_also_where_the_partition_named_more_nodes_than_are_left() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 3);
+    console.run_for(&mut fake, 20);
+    assert_eq!(fake.at("hash2"), 1);
+    for node in ["n3", "n4"] {
+        vanish(&fake, &mut console, node);
+        fake.remove_pod(node);
+        fake.nodes.remove(node);
+    }
+    vanish(&fake, &mut console, "n1");
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 20);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((snapshot.counts.updated, snapshot.counts.nodes, snapshot.phase), (1, 1, Phase::Held));
+    assert_eq!(waits(&mut console, &fake), "waits for n1: its node is not there, its old pod still is");
+}
+
 /// Most nodes leave while the partition keeps them: that the one that is left is updated was nobody's last step.
 #[test]
 fn a_rollout_is_not_complete_because_the_nodes_that_its_partition_keeps_have_left() {

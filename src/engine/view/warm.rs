@@ -317,7 +317,7 @@ fn has_images(pod: &PodFact) -> bool {
 
 fn has_image(container: &ContainerFact) -> bool {
     let later = match &container.state {
-        ContainerState::Waiting { reason, .. } => waits_with_its_image(reason),
+        ContainerState::Waiting { reason, message } => waits_with_its_image(reason, message.as_deref()),
         ContainerState::Terminated { reason, .. } => has_begun(reason),
         ContainerState::Running { .. } => true,
     };
@@ -328,7 +328,9 @@ fn has_image(container: &ContainerFact) -> bool {
 pub(crate) fn cannot_run(pod: &PodFact) -> Option<Str> {
     let said = |container: &ContainerFact| {
         let (reason, message) = match &container.state {
-            ContainerState::Waiting { reason, message } if waits_with_its_image(reason) => (reason, message),
+            ContainerState::Waiting { reason, message } if waits_with_its_image(reason, message.as_deref()) => {
+                (reason, message)
+            }
             ContainerState::Terminated { reason, message, .. } if has_begun(reason) => (reason, message),
             _ => return None,
         };
@@ -404,17 +406,17 @@ mod tests {
     /// What the table of causes tells of a container decides whether its image is there.
     #[test]
     fn a_container_has_its_image_whatever_kept_it_from_running_after_the_pull() {
-        let told = all_words().filter(|words| words.message.is_empty());
-        for TextWords { source, cause, reason, .. } in told {
+        for TextWords { source, cause, reason, message } in all_words() {
+            let said = Some(message.into());
             let state = match source {
-                TextSource::Waiting => ContainerState::Waiting { reason: reason.into(), message: None },
+                TextSource::Waiting => ContainerState::Waiting { reason: reason.into(), message: said },
                 TextSource::EndReason => {
-                    ContainerState::Terminated { reason: reason.into(), exit_code: 1, message: None }
+                    ContainerState::Terminated { reason: reason.into(), exit_code: 1, message: said }
                 }
                 _ => continue,
             };
             let container = ContainerFact { name: "warm-0".into(), ..ContainerFact::in_state(state) };
-            assert_eq!(has_image(&container), !cause.is_about_the_image(), "{reason}");
+            assert_eq!(has_image(&container), !cause.is_about_the_image(), "{reason}: {message}");
         }
         for (reason, is_there) in [("Completed", true), ("Error", true), ("ContainerStatusUnknown", false)] {
             let ended = ContainerState::Terminated { reason: reason.into(), exit_code: 1, message: None };

@@ -220,7 +220,7 @@ pub(crate) fn driver(model: &Model) -> Option<DriverView> {
 /// For `:stop-driving`: only a console that drives can stop driving.
 pub(super) fn driving(model: &Model) -> Result<(), String> {
     match driver(model) {
-        Some(DriverView::You { .. } | DriverView::Waiting { .. }) => Ok(()),
+        Some(driver) if driver.is_ours() => Ok(()),
         _ => Err(match driven_by(model) {
             DrivenBy::Controller => "you do not drive this rollout; its controller does".to_owned(),
             DrivenBy::Unknown => "you do not drive this rollout; who does is not known".to_owned(),
@@ -234,10 +234,12 @@ pub(super) fn driving(model: &Model) -> Result<(), String> {
 fn driven_by(model: &Model) -> DrivenBy {
     match driver(model) {
         Some(DriverView::You { .. }) => DrivenBy::You,
-        Some(DriverView::Other { holder, .. }) => DrivenBy::Other(holder),
+        Some(DriverView::Other { holder, .. } | DriverView::Waiting { holder: Some(holder) }) => {
+            DrivenBy::Other(holder)
+        }
         Some(DriverView::Unconfirmed { holder, .. }) => DrivenBy::Unconfirmed(holder),
         Some(DriverView::Nobody) if rolls(model) => DrivenBy::Controller,
-        Some(DriverView::Nobody | DriverView::Lost { .. } | DriverView::Waiting { .. }) => DrivenBy::Nobody,
+        Some(DriverView::Nobody | DriverView::Lost { .. } | DriverView::Waiting { holder: None }) => DrivenBy::Nobody,
         Some(DriverView::Unknown) | None => DrivenBy::Unknown,
     }
 }

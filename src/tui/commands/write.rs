@@ -147,7 +147,7 @@ pub(super) fn release(model: &mut Model) -> Effects {
 
 pub(super) fn drive(model: &mut Model) -> Effects {
     match condition::driver(model) {
-        Some(DriverView::You { .. } | DriverView::Waiting { .. }) => stop_driving(model),
+        Some(driver) if driver.is_ours() => stop_driving(model),
         Some(DriverView::Unconfirmed { .. } | DriverView::Other { .. } | DriverView::Lost { .. }) => {
             dialog(model, Form::Plain { title: "Take over", command: Command::Drive(Takeover::Ask) })
         }

@@ -79,5 +79,5 @@ impl ConsoleLoop {
 /// Whether the rollout is driven from here, or about to be.
 fn drives(page: &RolloutPage) -> bool {
     let driver = page.snapshot().map(|snapshot| &snapshot.driver);
-    !page.stopped && matches!(driver, Some(DriverView::You { .. } | DriverView::Waiting { .. }))
+    !page.stopped && driver.is_some_and(DriverView::is_ours)
 }

@@ -13,8 +13,8 @@ use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::tui::columns::fleet::FLEET_COLUMNS;
 use crate::tui::columns::nodes::{NODE_COLUMNS, NodeTable};
 use crate::tui::columns::sorting::TableColumn;
-use crate::tui::columns::{Column, ColumnKind, ColumnRow, FilterableCell, widths};
-use crate::tui::filter::FilterRow;
+use crate::tui::columns::{Column, ColumnKind, ColumnRow, FilterableCell, Width, fields, widths};
+use crate::tui::filter::{FilterRow, FilterSchema};
 use crate::tui::words::width;
 
 /// A terminal that has room for every column.
@@ -172,6 +172,42 @@ fn what_most_nodes_say_the_same_of_themselves_is_searched_only_where_it_is_asked
             let shows_it = says(NodeDetails::known(10)) != says(without);
             assert!(!(shows_it && column.searched), "{}: `searched: false`, or name {detail:?} here", column.name);
         }
+    }
+}
+
+/// Of two columns with the same priority the left one would be served first, which nobody decided.
+#[test]
+fn no_two_columns_are_served_at_the_same_time() {
+    fn priorities<R, P, C>(columns: &[Column<R, P, C>]) -> Vec<u8> {
+        let shares = columns.iter().flat_map(|column| match column.width {
+            Width::Optional(shares) | Width::Growing(shares, _) => shares,
+            Width::Always(_) | Width::Rest(_) | Width::Leftover { .. } => &[],
+        });
+        let mut priorities: Vec<u8> = shares.map(|share| share.priority).collect();
+        priorities.sort_unstable();
+        priorities
+    }
+    for priorities in [priorities(NODE_COLUMNS), priorities(FLEET_COLUMNS)] {
+        assert!(priorities.windows(2).all(|pair| pair[0] < pair[1]), "{priorities:?}");
+    }
+}
+
+/// Labels that every kubelet sets, or nearly every cloud. A filter takes a name for that of a column first.
+const ON_EVERY_NODE: [&str; 5] = [
+    "kubernetes.io/arch",
+    "kubernetes.io/os",
+    "kubernetes.io/hostname",
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+];
+
+#[test]
+fn no_column_hides_a_label_of_every_node_from_the_filter() {
+    let schema = FilterSchema { fields: fields(NODE_COLUMNS), labelled: None };
+    for label in ON_EVERY_NODE {
+        let (_, short) = label.split_once('/').unwrap();
+        let hidden = schema.field(short).map(|field| &schema.fields[field].name);
+        assert_eq!(hidden, None, "this column hides {label}, which `{short}=…` means");
     }
 }
 

@@ -342,6 +342,7 @@ pub(super) fn running() -> Snapshot {
             step: Some(1),
             partition: Some(IntOrPercent::Int(82)),
             keep: 82,
+            keeps_more_than_there_are: false,
             allowed: 38,
             selector: Some("line=line3".parse().unwrap()),
             selected: 41,

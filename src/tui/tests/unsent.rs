@@ -60,7 +60,11 @@ fn why_the_last_driver_stopped() {
     let why = "its terminal took no output".into();
     let stopped = DriverStopped { by: "ada@bastion-2".into(), at: ago(180), why };
     let left = Snapshot { driver: DriverView::Nobody, driver_stopped: Some(stopped), phase: Phase::Held, ..running() };
-    assert_snapshot!("driver_stopped_80x24", TestConsole::on(left, 80, 24).screen());
+    assert_snapshot!("driver_stopped_80x24", TestConsole::on(left.clone(), 80, 24).screen());
+    // Somebody is about to drive.
+    let waits = Snapshot { driver: DriverView::Waiting { holder: None }, ..left };
+    let screen = TestConsole::on(waits, 80, 24).screen();
+    assert!(!screen.contains("stopped driving"), "{screen}");
 }
 
 #[test]

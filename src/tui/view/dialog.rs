@@ -43,7 +43,7 @@ use super::footer::skip_cells;
 use super::{RenderContext, ScreenParts, put_box, put_lines};
 use crate::engine::model::command::Command;
 use crate::engine::model::danger::Danger;
-use crate::engine::model::quantity::{IntOrPercent, Rounding};
+use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::Setting;
 use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Snapshot;
@@ -492,7 +492,7 @@ fn fill_step(body: &mut DialogBody<'_>, form: &StepForm, snapshot: &Snapshot, fo
         Some(Ok(ahead)) => format!("{}: {}", ahead.step, Remedy::Step(*ahead)),
         Some(Err(_)) | None => "none that moves anything".to_owned(),
     };
-    let total = |step: &IntOrPercent| step.of(nodes, Rounding::Up).min(nodes);
+    let total = |step: &IntOrPercent| step.nodes_of(nodes);
     // The effect has precedence over the name.
     let (next_step, step_back) = match body.cells < NARROW {
         true => ("next     ", "back     "),

@@ -496,11 +496,8 @@ fn is_halted(model: &Model) -> bool {
 
 /// Whether nodes fail at the target, accepted by an operator or not. A rollout that goes back already needs no other way back.
 fn something_fails(model: &Model) -> bool {
-    let fails = |node: &NodeView| match TroubleKind::of(node) {
-        Some(TroubleKind::Failed(_) | TroubleKind::Struggling(_) | TroubleKind::Restarted) => true,
-        Some(TroubleKind::Suspect) => node.counts_as_failed(),
-        Some(TroubleKind::DownReplaced | TroubleKind::DownNext) | None => false,
-    };
+    let fails =
+        |node: &NodeView| TroubleKind::of(node).is_some_and(|trouble| trouble.is_failure(node.counts_as_failed()));
     let snapshot = model.rollout().and_then(|page| page.snapshot());
     snapshot.is_some_and(|snapshot| snapshot.direction == Direction::Forward && snapshot.nodes.iter().any(fails))
 }

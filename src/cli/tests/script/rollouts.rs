@@ -157,6 +157,7 @@ pub(in crate::cli::tests) fn rollout() -> Snapshot {
             step: Some(1),
             partition: Some(IntOrPercent::Percent(50)),
             keep: 60,
+            keeps_more_than_there_are: false,
             allowed: 60,
             selector: None,
             selected: 120,

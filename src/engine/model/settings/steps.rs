@@ -32,6 +32,11 @@ impl Steps {
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
+
+    /// How many of `fleet` nodes are updated in total after each step.
+    pub(crate) fn totals(&self, fleet: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator {
+        self.0.iter().map(move |step| step.nodes_of(fleet))
+    }
 }
 
 impl std::ops::Deref for Steps {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::engine::model::budget::{BudgetView, Replacer};
 use crate::engine::model::node::{Blame, DownBy};
-use crate::engine::model::quantity::{IntOrPercent, Rounding};
+use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::report::snapshot::{NodeView, PlanView};
 
 /// Said of nodes that are down for a rollout of which nothing says who carried it out.
@@ -113,7 +113,7 @@ impl PlanView {
     /// How many of `nodes` nodes an operator lets go, if that is no step of the plan: `60%`. A step that a selector cuts short is a step: it lets go as many
     /// as there are.
     pub fn by_hand(&self, nodes: u32) -> Option<String> {
-        let is_step = |step: &IntOrPercent| step.of(nodes, Rounding::Up).min(nodes) == self.allowed;
+        let is_step = |step: &IntOrPercent| step.nodes_of(nodes) == self.allowed;
         let is_number = !matches!(self.partition, Some(IntOrPercent::Percent(_)));
         let is_cut = self.selector.is_some() && is_number && self.allowed >= self.selected;
         if self.allowed == 0 || self.steps.is_empty() || is_cut || self.steps.iter().any(is_step) {

@@ -34,11 +34,9 @@ pub(in crate::tui::view) fn blocker(
     most: usize,
 ) -> Vec<Line<'static>> {
     let snapshot = &*shown.snapshot;
-    let driven =
-        matches!(snapshot.driver, DriverView::You { .. } | DriverView::Unconfirmed { .. } | DriverView::Other { .. });
     let said = match &snapshot.phase {
         _ if snapshot.not_sent().is_some() => Some((unsent::meaning(snapshot), ThemeRole::Warn)),
-        Phase::Held | Phase::Running if !driven && snapshot.driver_stopped.is_some() => {
+        Phase::Held | Phase::Running if !snapshot.driver.is_driven() && snapshot.driver_stopped.is_some() => {
             Some((unsent::stopped(ctx, shown, cells), ThemeRole::Warn))
         }
         Phase::Preparing | Phase::Running | Phase::Releasing(_) => snapshot.waits.as_ref().map(|wait| {

@@ -9,7 +9,7 @@ use ratatui::text::Span;
 
 use super::super::RenderContext;
 use super::recorded;
-use crate::engine::model::quantity::{IntOrPercent, Rounding};
+use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::value::Secs;
 use crate::engine::model::settings::{OnFailure, Setting, SettingRole};
@@ -69,7 +69,7 @@ struct RailStop {
 }
 
 fn totals(plan: &PlanView, nodes: u32) -> Vec<u32> {
-    plan.steps.iter().map(|step| step.of(nodes, Rounding::Up).min(nodes)).collect()
+    plan.steps.iter().map(|step| step.nodes_of(nodes)).collect()
 }
 
 /// The steps of the plan; between them the number that an operator lets go by hand, if it is no step.

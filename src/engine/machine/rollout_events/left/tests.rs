@@ -85,7 +85,7 @@ fn how_an_earlier_rollout_ended_is_not_why_a_later_driver_drives_no_more() {
     assert!(told.starts_with("ops: drives no more, gave the lease back") && !told.contains("rolled back"), "{told}");
 }
 
-/// The rollout before was rolled back. Another process begins the present one, which this one knows by Events only.
+/// The earlier rollout was rolled back. Another process began the present one; this process knows that only from Events.
 #[test]
 fn a_rollout_that_others_began_is_not_said_to_end_as_the_one_before() {
     for (present, why) in [
