@@ -428,7 +428,7 @@ fn edits(args: &DriveArgs) -> Vec<Command> {
 /// What the edits that follow do to a DaemonSet of `fleet` nodes, for whoever is asked about the first one; `None` if they let no node go.
 fn what_follows(next: &[Command], fleet: u32) -> Option<NextCommands> {
     let updated = next.iter().find_map(|command| match command.inner() {
-        Command::Step(Step::Updated(updated)) => Some(updated.of(fleet, Rounding::Up).min(fleet)),
+        Command::Step(Step::Updated(updated)) => Some(updated.nodes_of(fleet)),
         Command::Step(Step::Partition(keep)) => Some(fleet.saturating_sub(keep.of(fleet, Rounding::Down))),
         _ => None,
     })?;

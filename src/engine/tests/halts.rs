@@ -502,3 +502,25 @@ fn a_halt_is_counted_alike_wherever_it_is_told() {
     let refused = ben.ask(&mut fake, Command::Step(Step::Next)).unwrap_err();
     assert!(refused.starts_with("halted: image not found on 6 nodes"), "{refused}");
 }
+
+/// The node that halted it stays the first one that is named, whatever its name, and whoever tells it.
+#[test]
+fn the_node_that_halted_it_is_named_first() {
+    let mut fake = FakeCluster::rolling(20, 3);
+    fake.slow = true;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 5);
+    let [first, second, third] = fake.deleted.clone().try_into().unwrap();
+    fail(&mut fake, &third);
+    console.run_for(&mut fake, 60);
+    for node in [&first, &second] {
+        fail(&mut fake, node);
+        console.run_for(&mut fake, 60);
+    }
+    let mut other = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    for console in [&mut console, &mut other] {
+        assert_eq!(console.snapshot(&fake).halt.unwrap().named(), [third.clone(), first.clone(), second.clone()]);
+    }
+}

@@ -111,3 +111,20 @@ fn a_resume_tells_which_limits_others_changed_since_the_pause() {
     let said = console.ask(&mut fake, Command::Resume).unwrap();
     assert_eq!(said, "resumed");
 }
+
+/// One key more or less: what takes most of the fleet down is asked about, and what takes all of it even more.
+#[test]
+fn a_budget_of_more_than_half_of_the_nodes_is_asked_about() {
+    let fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ada");
+    for (nodes, danger, says) in [
+        (5, Danger::Bounded, None),
+        (6, Danger::Serious, Some("More than half of the nodes may be down at once: 6 of 10.")),
+        (10, Danger::ExceedsBudget, Some("Every one of the 10 nodes may be down at once.")),
+    ] {
+        let preview = console.engine.preview(&down(nodes), fake.now).unwrap();
+        assert_eq!(preview.danger, danger, "{nodes}");
+        let line = preview.effects.iter().find(|line| line.contains("may be down at once")).map(String::as_str);
+        assert_eq!(line, says);
+    }
+}

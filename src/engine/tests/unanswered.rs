@@ -73,3 +73,40 @@ fn the_lease_is_kept_until_creations_are_answered() {
     console.run_for(&mut fake, 2);
     assert_eq!((holder(&fake), fake.warm_nodes().len()), (None, 3));
 }
+
+/// The API server that took a deletion stands still, and may carry it out as long as it keeps the request: no other node is taken meanwhile.
+#[test]
+fn a_lost_deletion_counts_for_as_long_as_a_server_may_carry_it_out() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.engine.command(Command::Step(Step::Partition(IntOrPercent::Int(0))), fake.now).unwrap();
+    let mut taken = None;
+    while taken.is_none() {
+        console.hear(&fake);
+        for (id, effect) in console.engine.decide(fake.now) {
+            let outcome = if let Effect::DeletePod { .. } = effect {
+                taken = Some(effect);
+                Err(EffectError { kind: EffectErrorKind::Unknown, message: "no answer".into(), dry_run: false })
+            } else {
+                fake.apply(effect)
+            };
+            console.engine.outcome(id, outcome, fake.now);
+        }
+        fake.reconcile();
+        fake.now = fake.now + Duration::from_millis(100);
+    }
+    console.run_for(&mut fake, 55);
+    assert!(fake.deleted.is_empty(), "{:?}", fake.deleted);
+    // It is carried out now, and counts until its node is back.
+    let late = match taken {
+        Some(Effect::DeletePod { name, uid, node, .. }) => {
+            let not_after = fake.now;
+            fake.apply(Effect::DeletePod { name, uid, node, not_after })
+        }
+        _ => unreachable!(),
+    };
+    late.unwrap();
+    console.run_for(&mut fake, 200);
+    assert_eq!((fake.at("hash2"), fake.worst_down), (6, 1));
+}
