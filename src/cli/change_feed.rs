@@ -301,7 +301,9 @@ impl Telling<'_> {
         }
         let hash = |snapshot: &Snapshot| snapshot.to.as_ref().map(|revision| revision.hash.clone());
         let retargeted = hash(last) != hash(snapshot);
-        if retargeted {
+        // The controller gives a revision that there was before a new number only after it has become the target.
+        let number = |snapshot: &Snapshot| snapshot.to.as_ref().and_then(|revision| revision.number);
+        if retargeted || number(last) != number(snapshot) {
             self.target();
         }
         let stopped = last.driver_stopped != snapshot.driver_stopped && snapshot.driver_stopped.is_some();

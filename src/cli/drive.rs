@@ -150,8 +150,7 @@ impl Task for Drive<'_> {
     }
 
     fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError {
-        let goes_on = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing(_));
-        let carries_on = goes_on.then(|| "this process starts nothing more; the same command carries on".to_owned());
+        let carries_on = self.carries_on(snapshot);
         let waited = match &snapshot.driver {
             DriverView::Unconfirmed { holder, .. }
             | DriverView::Other { holder, .. }
@@ -169,7 +168,18 @@ impl Task for Drive<'_> {
     }
 
     fn left(&self, _place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
-        leftovers(snapshot).into_iter().collect()
+        let moving = snapshot.nodes.iter().filter(|node| node.state.is_moving()).count();
+        let moving = match moving {
+            0 => None,
+            1 => Some("1 node is being updated: its new pod starts without a driver, too".to_owned()),
+            nodes => Some(format!("{nodes} nodes are being updated: their new pods start without a driver, too")),
+        };
+        moving.into_iter().chain(leftovers(snapshot)).collect()
+    }
+
+    fn carries_on(&self, snapshot: &Snapshot) -> Option<String> {
+        let goes_on = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing(_));
+        goes_on.then(|| "this process starts nothing more; the same command carries on".to_owned())
     }
 }
 

@@ -59,6 +59,11 @@ pub(crate) trait Task {
 
     /// The lines after an interruption: the unfinished work, and how to continue.
     fn left(&self, place: &CommandPlace, snapshot: &Snapshot) -> Vec<String>;
+
+    /// Whether the same command carries on after an interruption, in words; `None` where nothing is left for it.
+    fn carries_on(&self, _snapshot: &Snapshot) -> Option<String> {
+        None
+    }
 }
 
 /// The arguments of a task: the DaemonSet and the options.
@@ -129,7 +134,10 @@ pub(crate) async fn run(
             if let Some(last) = last.unwrap_or(before) {
                 let at = foreground.present(Some(last.at));
                 let left = |text| FeedEntry { at, topic: ChangeTopic::Advice, text };
-                task.left(&place, &last).into_iter().try_for_each(|text| foreground.print(&left(text)))?;
+                task.left(&place, &last)
+                    .into_iter()
+                    .chain(task.carries_on(&last))
+                    .try_for_each(|text| foreground.print(&left(text)))?;
             }
             Ok(exit)
         }

@@ -114,15 +114,30 @@ async fn carry_out(
     recorded(rollout, &command, agreed).await?;
     let (streams, driver) = (output.streams(), || rollout.snapshot().driver.clone());
     let say = |waits: String| streams.complain(&waits);
-    let settling = saying_what_it_waits_for(driver, say, rollout.command(command));
+    let settling = saying_what_it_waits_for(driver, say, rollout.command(command.clone()));
     let settled = match tokio::time::timeout(how.timeout, settling).await {
-        Ok(settled) => settled?,
+        Ok(Ok(settled)) => settled,
+        Ok(Err(error)) => return Err(unstopped(&command, &rollout.snapshot(), error)),
         Err(_late) => {
             return Err(out_of_time(&commands, &rollout.snapshot(), &preview, how.timeout));
         }
     };
     let said = report(&commands, &rollout.snapshot(), &preview, Some(&settled), output);
     Ok((said, Some(settled)))
+}
+
+/// Adds to the error of a command that was to stop a driver, and could not be written, that the driver goes on and how it is stopped all the same.
+fn unstopped(command: &Command, snapshot: &Snapshot, error: CommandError) -> CliError {
+    let is_refused = matches!(error, CommandError::NotAdmitted(_));
+    let stops = matches!(command.inner(), Command::Pause { .. } | Command::Undo { .. } | Command::Release(_));
+    let error = CliError::from(error);
+    match &snapshot.driver {
+        DriverView::Other { holder, .. } | DriverView::Unconfirmed { holder, .. } if is_refused && stops => error
+            .hinted(format!(
+                "{holder} may go on: an interrupt of that process (Ctrl-C, SIGINT) stops it without a write"
+            )),
+        _ => error,
+    }
 }
 
 /// Adds to the error that nothing can be resumed: the present action of the rollout, and its remedy.

@@ -106,6 +106,7 @@ fn an_interrupted_driver_gives_the_lease_back_and_another_carries_on() {
     drive.signal(Signal::INT);
     drive.until("interrupted: stopping");
     assert_eq!(drive.end().code(), Some(130));
+    assert!(drive.seen().contains("this process starts nothing more; the same command carries on"), "{}", drive.seen());
     assert_eq!(practice.status(DS).0["driver"]["state"], "nobody");
     practice.ok(&["drive", DS, "--max-unavailable", "10", "--timeout", "120s"]);
     assert_eq!(practice.status(DS).0["counts"]["updated"], 20);

@@ -238,6 +238,22 @@ async fn a_refusal_that_was_told_is_not_printed_twice() {
     assert_eq!((output.code, output.error), (6, format!("Error: {why}")));
 }
 
+/// What was to stop a driver could not be written: it goes on, and is stopped by a signal all the same.
+#[tokio::test(start_paused = true)]
+async fn a_pause_that_may_not_be_written_says_how_the_driver_is_stopped() {
+    let why = "update lease rolldeck-agent: denied the request: no leases today";
+    for (driver, hinted) in [
+        (DriverView::Other { holder: "ops@bastion/1".into(), renewal_observed_at: at(0) }, true),
+        (DriverView::Nobody, false),
+    ] {
+        let script = Script::of(Snapshot { driver, ..rollout() }).fails(CommandError::NotAdmitted(why.to_owned()));
+        let output = script.run("pause ds/agent").await;
+        assert_eq!(output.code, 6);
+        assert!(output.error.starts_with(&format!("Error: {why}")), "{}", output.error);
+        assert_eq!(output.error.contains("ops@bastion/1 may go on: an interrupt of that process"), hinted);
+    }
+}
+
 /// All errors begin alike, those of a command line that makes no sense, too.
 #[test]
 fn errors_begin_with_one_word() {

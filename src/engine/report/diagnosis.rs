@@ -403,7 +403,12 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
                 .then(" accepts those that are back, and no longer counts them".into()),
             false => follows,
         };
-        let what = [Advice::says("look at the node: its kubelet, its disk, its link"), what];
+        // Its new containers have not run yet: what takes it off the network may be the pull, and not the revision.
+        let pulls = matches!(node.state, NodeState::Pulling | NodeState::PullFailed | NodeState::Creating);
+        let found =
+            found.says(pulls.then(|| "its new pod has not started yet: its link may be full of the pull".into()));
+        let fewer = pulls.then(|| Advice::asks("lower how many pull at once", RemedyAct::LimitPulls));
+        let what = fewer.into_iter().chain([Advice::says("look at the node: its kubelet, its disk, its link"), what]);
         return Some(found.do_this(what).offers([remedies::describe_node(node)]));
     }
     if let Some(found) = in_crash_loop(node, snapshot) {
