@@ -251,10 +251,9 @@ impl Edit {
             },
             Self::Hold(_) | Self::HoldTemplate(_) => {}
             Self::Complete { target, by } => {
-                if intent.paused.is_none() && intent.change.is_none() && intent.target == *target {
-                    if intent.releasing.is_none() {
-                        (intent.releasing, intent.release_of) = (Some(by.clone()), target.clone());
-                    }
+                let stands = intent.paused.is_none() && intent.change.is_none() && intent.target == *target;
+                if stands && intent.releasing.is_none() {
+                    (intent.releasing, intent.release_of) = (Some(by.clone()), target.clone());
                 }
             }
             Self::CallOffRelease(by) => drop(intent.releasing.take_if(|releasing| releasing == by)),

@@ -77,8 +77,8 @@ where
         Self::all().skip_while(|sort| sort.name() != self.name()).nth(1).unwrap_or_default()
     }
 
-    /// The order called `name`, in capitals or not; without a name the next one. `state` is the order by trouble where no column of that name
-    /// orders otherwise.
+    /// The order called `name`, in capitals or not, or by the column that has this heading on the screen; without a name the next one. `state` is the order by
+    /// trouble where no column of that name orders otherwise.
     ///
     /// # Errors
     /// There is no order of that name: the error lists the names.
@@ -86,7 +86,12 @@ where
         if name.is_empty() {
             return Ok(self.next());
         }
+        let is_headed = |sort: &Self| match sort {
+            Self::Trouble => false,
+            Self::By(column) => column.headers.iter().any(|header| header.eq_ignore_ascii_case(name)),
+        };
         let column = Self::all().find(|sort| sort.name().eq_ignore_ascii_case(name));
+        let column = column.or_else(|| Self::all().find(is_headed));
         column.or_else(|| name.eq_ignore_ascii_case("state").then_some(Self::Trouble)).ok_or_else(|| {
             let known: Vec<&str> = Self::all().map(Self::name).collect();
             format!("cannot sort by `{name}`; there are {}", known.join(", "))
@@ -131,5 +136,9 @@ mod tests {
         let by_state =
             (FleetSort::default().named("STATE").unwrap().name(), Sort::default().named("state").unwrap().name());
         assert_eq!(by_state, ("trouble", "state"));
+        for (heading, name) in [("for", "since"), ("avl", "available"), ("New", "up-to-date"), ("driven by", "driver")]
+        {
+            assert_eq!(FleetSort::default().named(heading).unwrap().name(), name);
+        }
     }
 }
