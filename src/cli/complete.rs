@@ -67,8 +67,37 @@ impl LineToComplete {
 pub(super) fn script(shell: clap_complete::Shell, output: &mut Output) -> Result<Exit, CliError> {
     let mut script = Vec::new();
     completer(&shell.to_string())?.write_registration(VARIABLE, "rolldeck", "rolldeck", "rolldeck", &mut script)?;
-    output.write(Printable::shell_text(&String::from_utf8_lossy(&script)))?;
+    let script = String::from_utf8_lossy(&script);
+    let script = if shell == clap_complete::Shell::Bash { joined_at_equals(&script) } else { script.into_owned() };
+    output.write(Printable::shell_text(&script))?;
     Ok(Exit::Done)
+}
+
+/// The lines of clap's script for bash that set its words, and those with which it ends.
+const WORDS_OF_BASH: &str = "        words[COMP_CWORD]=\"$2\"\n    fi\n";
+const END_OF_BASH: &str = "        compopt -o nospace\n    fi\n}\n";
+
+/// The script for bash, where `canary=t` is one word: bash itself ends a word at `=`, so that the value of a label would be completed as a word of its own. What
+/// is typed is taken up to the blank before it, and bash is offered what follows the last `=`.
+fn joined_at_equals(script: &str) -> String {
+    let joined = format!(
+        "{WORDS_OF_BASH}    local typed=\"${{COMP_LINE:0:COMP_POINT}}\"
+    typed=\"${{typed##*[[:space:]]}}\"
+    if [[ \"$typed\" == *=* ]]; then
+        IFS=$' \\t\\n' read -ra words <<< \"${{COMP_LINE:0:COMP_POINT}}\"
+        _CLAP_COMPLETE_INDEX=$(( ${{#words[@]}} - 1 ))
+    fi
+"
+    );
+    let end = END_OF_BASH.trim_end_matches("}\n");
+    let offered = format!(
+        "{end}    if [[ \"$typed\" == *=* && ${{#COMPREPLY[@]}} -gt 0 ]]; then
+        COMPREPLY=( \"${{COMPREPLY[@]#\"${{typed%\"${{typed##*=}}\"}}\"}}\" )
+    fi
+}}
+"
+    );
+    script.replacen(WORDS_OF_BASH, &joined, 1).replacen(END_OF_BASH, &offered, 1)
 }
 
 /// Gives a credential plugin that asks a question no answer: the user is typing a line and must not be asked.

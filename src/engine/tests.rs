@@ -39,6 +39,7 @@ mod pulls;
 mod quarantine;
 mod record;
 mod recreated;
+mod relabelled;
 mod renumbered;
 mod roll_back_by_itself;
 mod room;

@@ -6,13 +6,20 @@ use std::process::Command;
 use crate::support::practice::Practice;
 use crate::support::program::text;
 
-/// The words that bash offers for `line`, whose last word is not finished.
+/// The words that bash offers for `line`, whose last word is not finished. Bash ends a word at `=`, and gives that as a word of its own.
 fn offered_by_bash(practice: &Practice, line: &[&str]) -> Vec<String> {
     let program = Path::new(env!("CARGO_BIN_EXE_rolldeck"));
     let script = r#"
         source <(rolldeck completions bash) || exit 9
-        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; COMP_TYPE=9
-        _clap_complete_rolldeck rolldeck "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+        COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; COMP_TYPE=9; COMP_WORDS=()
+        for word in "$@"; do
+            case $word in
+                *=*) COMP_WORDS+=("${word%%=*}" =); [ -z "${word#*=}" ] || COMP_WORDS+=("${word#*=}") ;;
+                *) COMP_WORDS+=("$word") ;;
+            esac
+        done
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); last=${COMP_WORDS[COMP_CWORD]#=}
+        _clap_complete_rolldeck rolldeck "$last" "${COMP_WORDS[COMP_CWORD - 1]}"
         printf '%s\n' "${COMPREPLY[@]}"
     "#;
     let output = Command::new("bash")
@@ -40,6 +47,15 @@ fn bash_completes_with_the_names_that_are_there() {
     assert_eq!(nodes.len(), 20, "{nodes:?}");
     let labels = offered_by_bash(&practice, &["rolldeck", "select", "-n", "edge", "ds/agent", "can"]);
     assert_eq!(labels, ["canary="]);
+    for value in ["canary=", "canary=t"] {
+        let values = offered_by_bash(&practice, &["rolldeck", "select", "-n", "edge", "ds/agent", value]);
+        assert_eq!(values, ["true"]);
+    }
+    assert_eq!(
+        offered_by_bash(&practice, &["rolldeck", "tune", "-n", "edge", "ds/agent", "--pace="]),
+        ["fixed", "auto"]
+    );
+    assert_eq!(offered_by_bash(&practice, &["rolldeck", "status", "-n=ed"]), ["edge"]);
     let nothing = offered_by_bash(&practice, &["rolldeck", "status", "-n", "nowhere", "ds/a"]);
     assert_eq!(nothing, [""]);
     let without = offered_by_bash(&practice, &["rolldeck", "--kubeconfig", "/nowhere", "status", "ds/a"]);

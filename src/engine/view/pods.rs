@@ -249,6 +249,9 @@ impl View {
         let before = self.pods[ix].take();
         if let Some(before) = &before {
             (fact.uid, fact.name) = (before.fact.uid.clone(), before.fact.name.clone());
+            if let Some(made_of) = self.made_of(before, &fact) {
+                fact.revision = Some(made_of);
+            }
         }
         if before.is_none() && fact.owner.is_some() && fact.owner.as_ref() == self.daemonset.as_ref().map(|it| &it.uid)
         {
@@ -272,6 +275,15 @@ impl View {
         if known.is_none() {
             self.pod_index.add(ix, |ix| uid_at(&self.pods, ix));
         }
+    }
+
+    /// The revision that a pod was made of, where its label names another one by now. A pod never changes what it runs: somebody has labelled it anew, as the
+    /// controller does with every pod when it finds two revisions of equal content (docs/kubernetes.md, *ControllerRevisions*). `None` if the label
+    /// is believed: it is unchanged, both revisions have the same template, or one of them is not known.
+    fn made_of(&self, before: &PodEntry, fact: &PodFact) -> Option<Str> {
+        let (was, is) = (before.fact.revision.as_ref()?, fact.revision.as_ref()?);
+        let differ = was != is && self.revision(was)?.template != self.revision(is)?.template;
+        differ.then(|| was.clone())
     }
 
     /// Counts an old pod that was deleted while it was unready under RollingUpdate: the cascade consists of such deletions.
