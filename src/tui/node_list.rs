@@ -43,6 +43,9 @@ const KEPT: usize = 3;
 /// The number of lines of both parts below which no line is left empty.
 const KEPT_FROM: usize = 10;
 
+/// The number of lines of the pinned part from which one is kept for the node in the worst trouble, wherever the cursor is.
+const KEEPS_THE_WORST_FROM: usize = 3;
+
 /// The list of nodes: its rows, the selection, and the folded groups.
 #[derive(Debug, Default)]
 pub(crate) struct NodeList {
@@ -403,8 +406,22 @@ impl NodeList {
     /// The pinned rows that are visible, then the others from the first visible one on, each with its place.
     pub(crate) fn visible(&self) -> (impl Iterator<Item = (usize, NodeRow)>, impl Iterator<Item = (usize, NodeRow)>) {
         let rows = || self.rows.iter().copied().enumerate();
-        let pinned = rows().take(self.pinned).skip(self.list.pinned_top()).take(self.pinned_lines);
+        let kept = usize::from(self.keeps_the_worst());
+        let scrolled = rows().take(self.pinned).skip(self.pinned_from());
+        let pinned = rows().take(kept).chain(scrolled).take(self.pinned_lines);
         (pinned, rows().skip(self.pinned + self.list.top()))
+    }
+
+    /// Whether the first row is visible although the pinned part is scrolled: it is the one in the worst trouble, and the cursor may have come to the last
+    /// pinned rows before there was any.
+    pub(crate) fn keeps_the_worst(&self) -> bool {
+        self.list.pinned_top() > 0 && self.counts.trouble > 0 && self.pinned_lines >= KEEPS_THE_WORST_FROM
+    }
+
+    /// The first pinned row that is visible, not counting one that [is kept](Self::keeps_the_worst). The kept one takes a line, but never that of the current row.
+    fn pinned_from(&self) -> usize {
+        let top = self.list.pinned_top();
+        top + usize::from(self.keeps_the_worst() && self.current() != Some(top))
     }
 
     /// The current row's place. Until the operator selects a row, it is the place of the first node. It is not the heading
@@ -449,9 +466,9 @@ impl NodeList {
         self.pinned
     }
 
-    /// How many pinned rows are hidden above the first visible one.
-    pub(crate) fn pinned_top(&self) -> usize {
-        self.list.pinned_top()
+    /// How many pinned rows are hidden above the visible ones.
+    pub(crate) fn hidden_above(&self) -> usize {
+        self.pinned_from() - usize::from(self.keeps_the_worst())
     }
 
     /// The number of lines of the pinned part, without the rule below it.

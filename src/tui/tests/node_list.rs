@@ -481,3 +481,32 @@ fn a_filter_leaves_the_cursor_on_its_node_while_that_matches() {
     let console = TestConsole::on(running(), 80, 24).typed(":sort name<enter>gj/ipc-03<enter>");
     assert_eq!(on(&console), "ipc-030", "{}", console.screen());
 }
+
+/// The cursor is on one of the last pinned rows when nodes fail: the worst of them is in sight all the same, and it is said that there are more.
+#[test]
+fn the_worst_node_is_in_sight_wherever_the_cursor_is() {
+    let name = |number: u32| format!("ipc-{number:03}");
+    let rollout = |failing: u32| {
+        let failing_nodes = (0..failing).map(|number| failed(&name(number), CauseKind::CrashLoop, "3 restarts", 5));
+        let moving = (failing..16).map(|number| target(&name(number), NodeState::Pulling, 20));
+        let rest = (16..60).map(|number| held(&name(number), Hold::Partition { keep: 44 }));
+        with(failing_nodes.chain(moving).chain(rest).collect())
+    };
+    let mut console = TestConsole::on(rollout(0), 80, 24).typed("jjjjjjjjjjjjjj");
+    let at = selected(&console).unwrap();
+    assert_eq!(at, name(14));
+    assert!(line_of(&console, &name(0)).is_none(), "{}", list(&console));
+    console.see(rollout(3));
+    let screen = list(&console);
+    assert!(line_of(&console, &name(0)).is_some() && line_of(&console, &at).is_some(), "{screen}");
+    assert!(screen.contains("2 more in trouble"), "{screen}");
+    // Up to the first rows: they are as they were, each once.
+    for _ in 0..14 {
+        console.type_keys("k");
+        let screen = list(&console);
+        let current = selected(&console).unwrap();
+        assert!(line_of(&console, &current).is_some(), "{current}: {screen}");
+        assert_eq!(screen.matches(&name(0)).count(), 1, "{screen}");
+    }
+    assert!(!list(&console).contains("more in trouble") && line_of(&console, &name(2)).is_some(), "{}", list(&console));
+}

@@ -213,8 +213,10 @@ fn counts_in_words(ctx: &RenderContext<'_>, counts: &[(&str, usize)]) -> String 
 fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -> String {
     let PartCounts { trouble, not_ready, down, moving, just_done, kept, .. } = page.nodes.counts();
     // The rows in trouble are the first.
-    let above = match trouble.min(page.nodes.pinned_top()) {
+    let in_sight = usize::from(page.nodes.keeps_the_worst());
+    let above = match trouble.saturating_sub(in_sight).min(page.nodes.hidden_above()) {
         0 => String::new(),
+        hidden if in_sight > 0 => format!("{hidden} more in trouble"),
         hidden => format!("{hidden} in trouble above"),
     };
     let words = match page.nodes.pinned() {
