@@ -100,6 +100,7 @@ impl Inputs {
             outcome: _,
             steps: _,
             partition: _,
+            updated_in_total: _,
             paused: _,
             budgets: _,
             finish: _,

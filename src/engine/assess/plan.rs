@@ -79,10 +79,7 @@ impl Limits {
         let setting = max_unavailable.at().or_else(own).unwrap_or(IntOrPercent::Int(1));
         let max_unavailable = setting.of(assessment.desired, Rounding::Up);
         let max_pulling = max_pulling.at().map_or(max_unavailable, |limit| limit.of(assessment.desired, Rounding::Up));
-        let keep = match intent.direction() {
-            Direction::Forward => intent.partition.of(assessment.fleet, Rounding::Down).min(assessment.fleet),
-            Direction::Back => 0,
-        };
+        let keep = intent.kept_of(assessment.fleet);
         let allowed = assessment.fleet - keep;
         Self {
             max_unavailable,

@@ -62,16 +62,17 @@ impl Engine {
         }
         let fleet = self.assessment.fleet;
         let allowed = Limits::of(&self.view, &intent, &self.assessment).allowed;
-        let partition = match step {
-            Step::Partition(partition) => partition,
-            Step::Updated(count) => IntOrPercent::Int(fleet - count.nodes_of(fleet)),
+        let updated = |total: u32| (IntOrPercent::Int(fleet - total), Some(total).filter(|total| *total < fleet));
+        let (partition, total) = match step {
+            Step::Partition(partition) => (partition, None),
+            Step::Updated(count) => updated(count.nodes_of(fleet)),
             Step::Next => match self.next_step(&intent) {
-                Ok(ahead) => IntOrPercent::Int(fleet - ahead.allowed),
+                Ok(ahead) => updated(ahead.allowed),
                 Err(none) => return Err(Refusal::NotNow(none.to_string())),
             },
             Step::Back => match intent.steps.totals(fleet).rev().find(|total| *total < allowed) {
-                Some(total) => IntOrPercent::Int(fleet - total),
-                None if allowed > 0 => IntOrPercent::Percent(100),
+                Some(total) => updated(total),
+                None if allowed > 0 => (IntOrPercent::Percent(100), None),
                 None => {
                     return Err(Refusal::NotNow("there is no step to go back to: no node may be updated yet".into()));
                 }
@@ -79,7 +80,8 @@ impl Engine {
         };
         let halted = self.halted_by(&intent);
         let changed = self.is_template_of_others(&intent).then(|| self.template_of_others_in_words(&intent));
-        let after = Limits::of(&self.view, &Intent { partition, ..intent }, &self.assessment);
+        let after = Intent { partition, updated_in_total: total, ..intent };
+        let after = Limits::of(&self.view, &after, &self.assessment);
         let raises = after.allowed > allowed;
         if let Some(why) = halted.filter(|_| raises) {
             return Err(Refusal::NotNow(NoStep::Halted { why }.to_string()));
@@ -106,7 +108,7 @@ impl Engine {
             true => Danger::Bounded,
             false => Danger::None,
         };
-        Ok(Resolved::new(vec![Edit::Partition(partition)], Needs::Saved, says, danger))
+        Ok(Resolved::new(vec![Edit::Partition { partition, total }], Needs::Saved, says, danger))
     }
 
     /// Refuses a step that names more nodes than there are.
@@ -243,7 +245,8 @@ impl Engine {
             lines.push(format!("Besides, {} in line already.", counted_are(self.plan.in_line as usize)));
         }
         if let Some(selector) = &intent.selector {
-            let lifted = Intent { selector: None, partition: IntOrPercent::Int(after.keep), ..intent.clone() };
+            let partition = IntOrPercent::Int(after.keep);
+            let lifted = Intent { selector: None, partition, updated_in_total: None, ..intent.clone() };
             let later = self.would_be_free(&lifted).saturating_sub(u32::try_from(nodes).unwrap_or(u32::MAX));
             let ahead = self.next_step(&intent).ok().filter(|ahead| step == Step::Next && ahead.cut_by_selector);
             let total = ahead.map(|ahead| ahead.step.nodes_of(self.assessment.fleet));

@@ -18,6 +18,7 @@ use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger, StrategyOwn
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::PrewarmMethod;
+use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::quantity::counted;
 use crate::engine::model::record::{Change, Direction, Intent};
 use crate::engine::model::settings::Limit;
@@ -204,8 +205,9 @@ impl Engine {
             lifts_pause: self.lifts_pause(command, &intent),
             accepts: self.accepted_by(command).into(),
             pinned: match (command, resolved.edits.as_slice()) {
-                (Command::Step(Step::Next | Step::Back), [Edit::Partition(partition)]) => {
-                    Some(Box::new(Command::Step(Step::Partition(*partition))))
+                (Command::Step(Step::Next | Step::Back), [Edit::Partition { partition, total }]) => {
+                    let updated = total.map(IntOrPercent::Int);
+                    Some(Box::new(Command::Step(updated.map_or(Step::Partition(*partition), Step::Updated))))
                 }
                 _ => None,
             },

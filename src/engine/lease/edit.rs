@@ -49,7 +49,12 @@ pub(crate) enum Edit {
     /// By itself: call off the release, if this is the request that asked for it.
     CallOffRelease(By),
     /// How many pods stay at the old revision.
-    Partition(IntOrPercent),
+    Partition {
+        /// How many nodes keep their old pod.
+        partition: IntOrPercent,
+        /// How many are updated in total, where the step was given so and leaves some out.
+        total: Option<u32>,
+    },
     /// Which nodes may be updated.
     Select(Option<Selector>),
     /// Pause; nothing is handed back then either.
@@ -116,7 +121,7 @@ impl Edit {
             | Self::HoldTemplate(_)
             | Self::Complete { .. }
             | Self::CallOffRelease(_)
-            | Self::Partition(_)
+            | Self::Partition { .. }
             | Self::Select(_)
             | Self::Pause(_)
             | Self::Resume { .. }
@@ -257,8 +262,8 @@ impl Edit {
                 }
             }
             Self::CallOffRelease(by) => drop(intent.releasing.take_if(|releasing| releasing == by)),
-            Self::Partition(partition) => {
-                intent.partition = *partition;
+            Self::Partition { partition, total } => {
+                (intent.partition, intent.updated_in_total) = (*partition, *total);
                 if let Some(asked) = &mut intent.requested_change {
                     asked.partition_before = None;
                 }

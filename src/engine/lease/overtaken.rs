@@ -62,7 +62,7 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
     let (before, now) = (before.unwrap_or(&nothing), now.unwrap_or(&nothing));
     match edit {
         // A change would begin another rollout, with other limits than its operator saw, and a roll back would take back one that is over.
-        Edit::Partition(_)
+        Edit::Partition { .. }
         | Edit::Select(_)
         | Edit::Resume { .. }
         | Edit::Tune { .. }
@@ -73,15 +73,15 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
             Some("the rollout has ended".into())
         }
         // The edit would let nodes go to a template that its operator has not seen; a release has their controller do that.
-        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Release { .. } if begun => {
+        Edit::Partition { .. } | Edit::Select(_) | Edit::Resume { .. } | Edit::Release { .. } if begun => {
             Some(paused_anew(None, now.paused.as_ref()).unwrap_or_else(|| "a rollout was begun".into()))
         }
-        Edit::Partition(_) | Edit::Select(_) | Edit::Resume { .. } | Edit::Release { .. }
+        Edit::Partition { .. } | Edit::Select(_) | Edit::Resume { .. } | Edit::Release { .. }
             if is_other_change(before, now, None) =>
         {
             Some(OTHER_CHANGE.into())
         }
-        Edit::Partition(partition) => {
+        Edit::Partition { partition, .. } => {
             let changed = now.partition != before.partition && now.partition != *partition;
             changed.then(|| format!("the partition was set to {}", now.partition))
         }

@@ -177,6 +177,10 @@ pub struct Intent {
     pub steps: Steps,
     /// How many pods stay at the old revision. 100 % at first: nothing moves until the first step.
     pub partition: IntOrPercent,
+    /// The number of nodes to be updated in total, where the last step was given so and left some out. The partition was computed from the nodes that there were
+    /// then: where nodes with old pods come back later, such as after a maintenance, it would let that many more go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_in_total: Option<u32>,
     /// Which nodes may be updated; all when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<Selector>,
@@ -228,6 +232,7 @@ impl Default for Intent {
             back_to: None,
             steps: Steps::default(),
             partition: IntOrPercent::Percent(100),
+            updated_in_total: None,
             selector: None,
             paused: None,
             budgets: Budgets::default(),
@@ -285,6 +290,15 @@ impl Intent {
     /// Whether a node has to have its images before its update. The way back waits for no gate.
     pub(crate) fn requires_images(&self) -> bool {
         self.direction().requires_images(&self.gates)
+    }
+
+    /// How many of `nodes` keep their old pod.
+    pub(crate) fn kept_of(&self, nodes: u32) -> u32 {
+        let kept = match self.direction() {
+            Direction::Forward => self.partition.of(nodes, Rounding::Down).min(nodes),
+            Direction::Back => return 0,
+        };
+        self.updated_in_total.map_or(kept, |total| kept.max(nodes.saturating_sub(total)))
     }
 
     /// Whether the partition keeps more nodes than there are. They were there when it was set, and have been deleted, relabelled or tainted since. On

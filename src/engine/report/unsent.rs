@@ -46,7 +46,7 @@ impl UnsentKind {
             | Edit::FirstTarget(_)
             | Edit::Refuse { .. }
             | Edit::CallOffRelease(_)
-            | Edit::Partition(_)
+            | Edit::Partition { .. }
             | Edit::Select(_)
             | Edit::Pause(_)
             | Edit::Resume { .. }

@@ -4,7 +4,6 @@
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::failing_nodes::FailingNodes;
 use crate::engine::model::fleet_state::FleetState;
-use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::{Direction, Intent, Progress, Record};
 use crate::engine::model::time::Timestamp;
 
@@ -57,12 +56,13 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     // The fields are named one by one, so that a new field has to be judged: does it change what the list shows?
     let Intent {
         change,
-        partition,
         selector,
         paused,
         releasing,
         acknowledged_halt,
-        // `direction` covers it.
+        // `kept_of` covers these, `direction` the next.
+        partition: _,
+        updated_in_total: _,
         back_to: _,
         // These tell how the rollout goes on, not whether it does.
         target: _,
@@ -113,10 +113,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
     if let Some(paused) = paused {
         return FleetState::Paused(format!("by {}", paused.by));
     }
-    let keep = match intent.direction() {
-        Direction::Forward => partition.of(desired, Rounding::Down).min(desired),
-        Direction::Back => 0,
-    };
+    let keep = intent.kept_of(desired);
     // Counters do not tell which nodes a selector leaves out. Nodes being updated are named in the record. An old pod that is unavailable by itself
     // may stay so for good, so it does not show that anything moves. Nor does a node that an operator accepted as failed: it is unavailable at the
     // new revision.
