@@ -41,7 +41,6 @@ use super::model::hold::Hold;
 use super::model::node::{Blame, ImageState, NodeState};
 use super::model::presence::Presence;
 use super::model::pull::{PullCounts, PullSummary};
-use super::model::quantity::IntOrPercent;
 use super::model::record::Intent;
 use super::model::time::Timestamp;
 use super::rules::holds::HoldToldBy;
@@ -270,11 +269,7 @@ impl Engine {
         PlanView {
             steps: intent.steps.to_vec(),
             step,
-            partition: Some(match intent.partition {
-                // More nodes are there than when the step was taken.
-                IntOrPercent::Int(kept) if limits.keep > kept => IntOrPercent::Int(limits.keep),
-                partition => partition,
-            }),
+            partition: Some(intent.partition),
             keep: limits.keep,
             keeps_more_than_there_are: self.keeps_more_than_there_are(intent),
             allowed: limits.allowed,
