@@ -143,10 +143,12 @@ impl Engine {
         by.is_rolldeck() && !self.removed_by_release().is_empty()
     }
 
-    /// Whether the template has changed since the recorded release was decided: its controller would roll out on all nodes what nobody has let go.
+    /// Whether the template has changed since the recorded release was decided: its controller would roll out on all nodes what nobody has let go. Where somebody
+    /// else has set a rolling strategy meanwhile it does so already, and the release only tidies up.
     pub(crate) fn releases_another_template(&self, intent: &Intent) -> bool {
         let is_known = self.is_observed() && self.view.current_is_certain();
         let current = self.view.current.as_ref().filter(|_| is_known && intent.releasing.is_some());
-        self.original_is_rolling() && current.zip(intent.release_of.as_ref()).is_some_and(|(is, of)| is != of)
+        let hands_over = self.strategy() == StrategyKind::OnDelete && self.original_is_rolling();
+        hands_over && current.zip(intent.release_of.as_ref()).is_some_and(|(is, of)| is != of)
     }
 }

@@ -292,3 +292,24 @@ fn a_release_does_not_hand_over_a_template_that_somebody_else_made_since() {
         assert!(is_released(&fake));
     }
 }
+
+/// Somebody else sets the template and a rolling strategy while the release waits: the controller rolls already, and nothing is left to hand over but the annotation.
+#[test]
+fn a_release_ends_where_somebody_else_has_set_both_template_and_strategy() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let original = fake.daemonset.strategy.raw.clone();
+    console.set_image(&mut fake, "agent:v2");
+    console.keep(&mut fake);
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 60);
+    fake.pins_images = true;
+    console.ask(&mut fake, Command::Release(Early::Refuse)).unwrap_err();
+    fake.set_template(template("agent:v3"));
+    fake.set_strategy(original);
+    fake.reconcile();
+    fake.pins_images = false;
+    console.run_for(&mut fake, 120);
+    assert!(is_released(&fake));
+    assert_eq!(console.snapshot(&fake).started_at, None);
+}
