@@ -86,7 +86,8 @@ fn a_driver_that_was_suspended_ends_where_its_record_was_deleted_meanwhile() {
     let mut driver = made.drive();
     made.until("the driver has updated a node", |made| made.kubelet.count(V2) >= 2);
     driver.signal(Signal::STOP);
-    // A deletion that was accepted reaches the kubelet a little later.
+    // A deletion that is on its way reaches the API server, and then the kubelet, a little later.
+    std::thread::sleep(Duration::from_secs(2));
     let none_goes =
         |made: &PlayedNodes| made.sandbox.pods().iter().all(|pod| pod["metadata"]["deletionTimestamp"].is_null());
     made.until("what it had begun is done", |made| none_goes(made) && made.kubelet.running().len() == 6);
