@@ -73,31 +73,17 @@ pub(super) fn script(shell: clap_complete::Shell, output: &mut Output) -> Result
     Ok(Exit::Done)
 }
 
-/// The lines of clap's script for bash that set its words, and those with which it ends.
-const WORDS_OF_BASH: &str = "        words[COMP_CWORD]=\"$2\"\n    fi\n";
-const END_OF_BASH: &str = "        compopt -o nospace\n    fi\n}\n";
+/// The end of the lines of clap's script for bash that set its words.
+const WORDS_ARE_SET: &str = "        words[COMP_CWORD]=\"$2\"\n    fi\n";
+/// The end of its function.
+const FUNCTION_ENDS: &str = "        compopt -o nospace\n    fi\n}\n";
 
-/// The script for bash, where `canary=t` is one word: bash itself ends a word at `=`, so that the value of a label would be completed as a word of its own. What
-/// is typed is taken up to the blank before it, and bash is offered what follows the last `=`.
+/// The script for bash, where `canary=t` is one word: with the words of bash the value of a label would be completed as a word of its own.
 fn joined_at_equals(script: &str) -> String {
-    let joined = format!(
-        "{WORDS_OF_BASH}    local typed=\"${{COMP_LINE:0:COMP_POINT}}\"
-    typed=\"${{typed##*[[:space:]]}}\"
-    if [[ \"$typed\" == *=* ]]; then
-        IFS=$' \\t\\n' read -ra words <<< \"${{COMP_LINE:0:COMP_POINT}}\"
-        _CLAP_COMPLETE_INDEX=$(( ${{#words[@]}} - 1 ))
-    fi
-"
-    );
-    let end = END_OF_BASH.trim_end_matches("}\n");
-    let offered = format!(
-        "{end}    if [[ \"$typed\" == *=* && ${{#COMPREPLY[@]}} -gt 0 ]]; then
-        COMPREPLY=( \"${{COMPREPLY[@]#\"${{typed%\"${{typed##*=}}\"}}\"}}\" )
-    fi
-}}
-"
-    );
-    script.replacen(WORDS_OF_BASH, &joined, 1).replacen(END_OF_BASH, &offered, 1)
+    let joined = [WORDS_ARE_SET, include_str!("complete/typed_word.bash")].concat();
+    let body = FUNCTION_ENDS.trim_end_matches("}\n");
+    let ended = [body, include_str!("complete/offered_rest.bash"), "}\n"].concat();
+    script.replacen(WORDS_ARE_SET, &joined, 1).replacen(FUNCTION_ENDS, &ended, 1)
 }
 
 /// Gives a credential plugin that asks a question no answer: the user is typing a line and must not be asked.

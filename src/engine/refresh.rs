@@ -42,7 +42,7 @@ impl Engine {
         self.view.natural_ranks();
         let mut touched = self.view.take_touched();
         self.view.follow_missing(&mut touched, now);
-        self.note_vanished();
+        self.note_who_left();
         let looks_on = self.progress.started_at.is_none();
         let controller_replaces = self.controller_replaces();
         let is_under_way = |engine: &Self| engine.is_under_way() || engine.assessment.controller_rolls_out();

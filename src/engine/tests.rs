@@ -45,6 +45,7 @@ mod roll_back_by_itself;
 mod room;
 mod said_before;
 mod sizes;
+mod step_totals;
 mod steps;
 mod story;
 mod tainted;

@@ -8,6 +8,7 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::{ORIGINAL_STRATEGY, Progress};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::change_annotation;
+use crate::engine::rules::saved_strategy::saved_json;
 use crate::engine::writes::daemonset::PatchPurpose;
 
 impl Engine {
@@ -75,6 +76,21 @@ impl Engine {
         let change = request.id.as_ref().map(|id| change_annotation(id, daemonset.generation + 1).into());
         let patch = || DaemonSetPatch::Template { template: wanted.json().clone(), change };
         differs.then(|| (PatchPurpose::Template, patch()))
+    }
+
+    /// Notes the update strategy that the DaemonSet had before its adoption, so that the first write of the record has it. The annotation in which the adoption
+    /// saves it need not stay: admission may remove it in the same write.
+    pub(super) fn note_original(&mut self) {
+        if self.progress.original_strategy.is_some() || !self.is_recorded() {
+            return;
+        }
+        let Some(daemonset) = &self.view.daemonset else { return };
+        let on_delete = daemonset.strategy.kind == StrategyKind::OnDelete;
+        // Beside a rolling strategy the annotation was left behind by an earlier rollout.
+        let saved =
+            daemonset.annotations.get(ORIGINAL_STRATEGY).filter(|_| on_delete && saved_json(daemonset).is_some());
+        self.progress.original_strategy =
+            Some(saved.cloned().unwrap_or_else(|| daemonset.strategy.raw.to_string().into()));
     }
 
     /// The patch that adopts the DaemonSet. It saves the present strategy as the original one. If this rollout has already saved a

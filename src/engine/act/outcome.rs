@@ -12,7 +12,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::Unsettled;
 use crate::engine::model::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
-use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::facts::{DaemonSetFact, StrategyKind};
 use crate::engine::model::record::{CHANGE, ORIGINAL_STRATEGY};
 use crate::engine::model::rollout_event::EventOutcome;
 use crate::engine::model::time::Timestamp;
@@ -110,7 +110,7 @@ impl Engine {
             Err(error) => {
                 self.deletions.forget(uid);
                 self.view.touch_pod(uid);
-                let refused = matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid);
+                let refused = error.kind.is_refusal();
                 if refused {
                     self.deletion_refused(node, uid, &error, FailedDeletion::Refused, now);
                     return;
@@ -128,9 +128,7 @@ impl Engine {
     }
 
     fn note_failure(&mut self, error: &EffectError) {
-        let lasting =
-            matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid | EffectErrorKind::Unknown);
-        if lasting {
+        if error.kind.is_refusal() || error.kind.may_have_happened() {
             self.failures.set_write(Some(&error.message));
         }
     }
@@ -172,7 +170,7 @@ impl Engine {
                 if error.kind == EffectErrorKind::Conflict {
                     self.daemonset.met_conflict(patching.resource_version.clone());
                 }
-                let refused = matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid);
+                let refused = error.kind.is_refusal();
                 if !(refused && self.give_up_patch(patching, &error, now)) {
                     self.note_failure(&error);
                 }
@@ -180,31 +178,18 @@ impl Engine {
         }
     }
 
-    /// Turns the answer to an adoption into a refusal if admission undid the adoption in the same write: the server answers with success,
-    /// and the DaemonSet is not on `OnDelete` (docs/kubernetes.md, *OnDelete*). The DaemonSet that the server stored is observed all the
-    /// same.
+    /// Turns the answer to an adoption into a refusal if admission undid a part of it in the same write: the server answers with success, and the DaemonSet is
+    /// not on `OnDelete`, or its original strategy is not saved with it (docs/kubernetes.md, *OnDelete*). The DaemonSet that the server stored is observed
+    /// all the same.
     fn unless_without_effect(&mut self, kind: PatchPurpose, outcome: Outcome, now: Timestamp) -> Outcome {
-        match outcome {
-            Ok(Done::DaemonSet(fact))
-                if kind == PatchPurpose::Adopt && fact.strategy.kind == StrategyKind::RollingUpdate =>
-            {
-                self.view.watches.expect(Watched::DaemonSet, &fact.resource_version, now);
-                self.view.observe(Event::DaemonSet(fact), now);
-                let message = "setting OnDelete had no effect: a mutating webhook or policy sets another update strategy in the same \
-                               write";
-                Err(EffectError { kind: EffectErrorKind::Invalid, message: message.into(), dry_run: false })
-            }
-            Ok(Done::DaemonSet(fact)) if kind == PatchPurpose::Adopt && !has_saved_strategy(&fact) => {
-                self.view.watches.expect(Watched::DaemonSet, &fact.resource_version, now);
-                self.view.observe(Event::DaemonSet(fact), now);
-                let message = format!(
-                    "saving the original update strategy had no effect: a mutating webhook or policy removes the annotation {ORIGINAL_STRATEGY} in the \
-                     same write; have it let annotations of rolldeck.io stay; `release` puts the strategy back"
-                );
-                Err(EffectError { kind: EffectErrorKind::Invalid, message: message.into(), dry_run: false })
-            }
-            outcome => outcome,
-        }
+        let message = match &outcome {
+            Ok(Done::DaemonSet(fact)) if kind == PatchPurpose::Adopt => without_effect(fact),
+            _ => None,
+        };
+        let (Some(message), Ok(Done::DaemonSet(fact))) = (message, &outcome) else { return outcome };
+        self.view.watches.expect(Watched::DaemonSet, &fact.resource_version, now);
+        self.view.observe(Event::DaemonSet(fact.clone()), now);
+        Err(EffectError { kind: EffectErrorKind::Invalid, message, dry_run: false })
     }
 
     /// Handles a patch that the API server refused: commands that wait for it fail. Returns whether it is given up for good.
@@ -283,8 +268,8 @@ impl Engine {
                     self.lock.lose(in_flight.clone());
                 }
                 if !matches!(error.kind, EffectErrorKind::Conflict | EffectErrorKind::NotFound) {
-                    let refused = matches!(error.kind, EffectErrorKind::Forbidden | EffectErrorKind::Invalid);
-                    self.failures.set_lease(Some(LeaseFailure { why: error.message.clone(), refused }));
+                    let (why, refused) = (error.message.clone(), error.kind.is_refusal());
+                    self.failures.set_lease(Some(LeaseFailure { why, refused }));
                 }
                 let wait = match error.kind {
                     EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis),
@@ -314,4 +299,19 @@ impl Engine {
             }
         }
     }
+}
+
+/// The part of an adoption that is missing in the DaemonSet which the API server stored, in words; `None` if nothing is.
+fn without_effect(stored: &DaemonSetFact) -> Option<Str> {
+    if stored.strategy.kind == StrategyKind::RollingUpdate {
+        let why = "setting OnDelete had no effect: a mutating webhook or policy sets another update strategy in the same write";
+        return Some(why.into());
+    }
+    (!has_saved_strategy(stored)).then(|| {
+        format!(
+            "saving the original update strategy had no effect: a mutating webhook or policy removes the annotation {ORIGINAL_STRATEGY} in the same write; \
+             let it leave annotations of rolldeck.io alone; `release` puts the strategy back"
+        )
+        .into()
+    })
 }

@@ -2,12 +2,20 @@
 
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::command::{CommandId, Takeover, Unsettled};
+use crate::engine::model::command::{Takeover, Unsettled};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::time::Timestamp;
 use crate::engine::writes::pending::Needs;
+
+/// Who carries out a command that is done as far as this process has to do with it.
+enum DoneBy {
+    /// This process has.
+    Us,
+    /// The holder of the lease, who has still to act.
+    Other(Str),
+}
 
 impl Engine {
     /// Reports which commands are done, and which have failed.
@@ -25,14 +33,14 @@ impl Engine {
                 }
                 continue;
             }
-            match self.is_done(pending.id, pending.needs, saved, now) {
-                Some(by_whom) => {
+            match self.done_by(pending.needs, saved, now) {
+                Some(by) => {
                     if matches!(pending.needs, Needs::Adopted | Needs::Braked) {
                         self.daemonset.mark_reported_by_command();
                     }
-                    let result = Ok(match by_whom {
-                        Some(holder) => format!("recorded, and {holder} carries it out: {}", pending.says),
-                        None => pending.says.clone(),
+                    let result = Ok(match by {
+                        DoneBy::Us => pending.says.clone(),
+                        DoneBy::Other(holder) => format!("recorded, and {holder} carries it out: {}", pending.says),
                     });
                     self.settled(pending, result);
                 }
@@ -45,9 +53,8 @@ impl Engine {
         }
     }
 
-    /// `Some` if the command is done, with who carries it out if that is another process.
-    fn is_done(&self, _id: CommandId, needs: Needs, saved: bool, now: Timestamp) -> Option<Option<Str>> {
-        let ours = || None;
+    /// Who carries the command out, if it is done; `None` if it is not.
+    fn done_by(&self, needs: Needs, saved: bool, now: Timestamp) -> Option<DoneBy> {
         if !saved {
             return None;
         }
@@ -55,19 +62,19 @@ impl Engine {
         // renews the Lease, or the Lease runs out and the command carries out its own request.
         let is_confirmed = !matches!(self.lock.view(now), DriverView::Unconfirmed { .. });
         let knows = is_confirmed || self.config().role == Role::Driver;
-        let elsewhere = || self.lock.living_other(now).filter(|_| knows).map(|holder| Some(holder.clone()));
+        let elsewhere = || self.lock.living_other(now).filter(|_| knows).cloned().map(DoneBy::Other);
         match needs {
-            Needs::Saved => Some(ours()),
-            Needs::Braked if self.strategy() == StrategyKind::OnDelete && !self.daemonset.brakes() => Some(ours()),
+            Needs::Saved => Some(DoneBy::Us),
+            Needs::Braked if self.strategy() == StrategyKind::OnDelete && !self.daemonset.brakes() => Some(DoneBy::Us),
             // The DaemonSet may be on `OnDelete` of its own accord, and is adopted only once its strategy is saved.
-            Needs::Adopted if self.is_adopted() && !self.daemonset.brakes() => Some(ours()),
+            Needs::Adopted if self.is_adopted() && !self.daemonset.brakes() => Some(DoneBy::Us),
             Needs::Adopted | Needs::Braked if self.daemonset.brakes() => None,
-            Needs::Released if !self.is_recorded() && !self.is_adopted() => Some(ours()),
+            Needs::Released if !self.is_recorded() && !self.is_adopted() => Some(DoneBy::Us),
             Needs::Changed => None,
             Needs::Adopted | Needs::Braked | Needs::Released => elsewhere(),
-            Needs::Driving(_) if self.lock.holds() => Some(ours()),
+            Needs::Driving(_) if self.lock.holds() => Some(DoneBy::Us),
             Needs::Driving(Takeover::IfFree | Takeover::Ask) => None,
-            Needs::DriverStopped => (!self.lock.holds() && self.lock.in_flight.is_none()).then(ours),
+            Needs::DriverStopped => (!self.lock.holds() && self.lock.in_flight.is_none()).then_some(DoneBy::Us),
         }
     }
 }

@@ -10,7 +10,6 @@
 //! because every round costs pods.
 
 use crate::engine::machine::Engine;
-use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::record::{Intent, ORIGINAL_STRATEGY};
 use crate::engine::model::rollout_event::DriftResponse;
 use crate::engine::model::settings::OnDrift;
@@ -19,21 +18,6 @@ use crate::engine::rules::ownership::FIELD_MANAGER;
 use crate::engine::rules::saved_strategy::saved_json;
 
 impl Engine {
-    /// Notes the update strategy that the DaemonSet had before its adoption, so that the first write of the record has it. The annotation in which the adoption
-    /// saves it need not stay: admission may remove it in the same write.
-    pub(super) fn note_original(&mut self) {
-        if self.progress.original_strategy.is_some() || !self.is_recorded() {
-            return;
-        }
-        let Some(daemonset) = &self.view.daemonset else { return };
-        let on_delete = daemonset.strategy.kind == StrategyKind::OnDelete;
-        // Beside a rolling strategy the annotation was left behind by an earlier rollout.
-        let saved =
-            daemonset.annotations.get(ORIGINAL_STRATEGY).filter(|_| on_delete && saved_json(daemonset).is_some());
-        self.progress.original_strategy =
-            Some(saved.cloned().unwrap_or_else(|| daemonset.strategy.raw.to_string().into()));
-    }
-
     /// Notices that the DaemonSet is adopted, or that somebody changed the strategy back.
     pub(super) fn notice_adoption(&mut self, intent: &Intent, now: Timestamp) {
         if self.is_adopted() {

@@ -30,7 +30,7 @@ pub(crate) struct Suspects {
     /// Which nodes count as failed, and which sites are down.
     judgement: Judgement,
     /// Nodes that left the fleet while they were down, and whether they were updated: their object is gone, or a taint keeps the pod from them.
-    vanished: BTreeMap<NodeIx, bool>,
+    left: BTreeMap<NodeIx, bool>,
 }
 
 impl Suspects {
@@ -87,14 +87,14 @@ impl Engine {
         let lately = |at: Timestamp| self.now.since(at) <= WINDOW;
         let fell_lately = |row: &Row| row.updated && row.fell_at.is_some_and(lately);
         let matters = |row: &Row| row.blame == Some(Blame::Suspect) || fell_lately(row);
-        if noted.is_empty() && !self.assessment.rows().any(matters) && self.suspects.vanished.is_empty() {
+        if noted.is_empty() && !self.assessment.rows().any(matters) && self.suspects.left.is_empty() {
             return Vec::new();
         }
         let rows = self.assessment.rows().filter(|row| row.in_fleet);
         let mut nodes: Vec<NodeHealth> = rows.map(|row| self.node_health(row)).collect();
         let counted: BTreeSet<NodeIx> = nodes.iter().map(|node| node.node).collect();
-        let vanished = self.suspects.vanished.iter().filter(|(node, _)| !counted.contains(*node));
-        nodes.extend(vanished.filter_map(|(node, updated)| self.vanished_health(*node, *updated)));
+        let left = self.suspects.left.iter().filter(|(node, _)| !counted.contains(*node));
+        nodes.extend(left.filter_map(|(node, updated)| self.health_of_who_left(*node, *updated)));
         let fell_lately = |node: &NodeHealth| node.fell_updated() && node.fell_at.is_some_and(lately);
         let matter = |node: &NodeHealth| node.suspect || node.falls > 0 || fell_lately(node);
         if nodes.iter().any(matter) { nodes } else { Vec::new() }
@@ -120,7 +120,7 @@ impl Engine {
             updated_at,
             suspect,
             down: row.is_down,
-            vanished: false,
+            has_left: false,
             // A node that was down before the rollout began says nothing about the update.
             fell_at: row
                 .fell_at
@@ -137,7 +137,7 @@ impl Engine {
 
     /// A node whose object is gone, or that was tainted while it was down, counts as one that went down in comparisons. It is not waited for and does not count as
     /// failed: where machines are rented, nodes are removed every day and do not come back.
-    fn vanished_health(&self, node: NodeIx, updated: bool) -> Option<NodeHealth> {
+    fn health_of_who_left(&self, node: NodeIx, updated: bool) -> Option<NodeHealth> {
         let entry = self.view.nodes.get(node).filter(|entry| left_while_down(entry))?;
         Some(NodeHealth {
             node,
@@ -146,7 +146,7 @@ impl Engine {
             updated_at: None,
             suspect: false,
             down: true,
-            vanished: true,
+            has_left: true,
             fell_at: entry.fell_at(self.now, self.view.server_time(self.now)),
             back_at: None,
             falls: 0,
@@ -156,15 +156,15 @@ impl Engine {
     }
 
     /// Notes which nodes left the fleet while they were down, and whether they were updated, as long as that is known.
-    pub(crate) fn note_vanished(&mut self) {
+    pub(crate) fn note_who_left(&mut self) {
         let (assessment, view) = (&self.assessment, &self.view);
         let gone = |row: &&Row| row.in_fleet && view.nodes.get(row.node).is_some_and(left_while_down);
         let gone: Vec<(NodeIx, bool)> = assessment.rows().filter(gone).map(|row| (row.node, row.updated)).collect();
-        self.suspects.vanished.extend(gone);
+        self.suspects.left.extend(gone);
         let (now, server_now) = (self.now, self.view.server_time(self.now));
         let lately = |at: Timestamp| now.since(at) < WINDOW;
         let view = &self.view;
-        self.suspects.vanished.retain(|node, _| {
+        self.suspects.left.retain(|node, _| {
             let entry = view.nodes.get(*node).filter(|entry| left_while_down(entry));
             entry.and_then(|entry| entry.fell_at(now, server_now)).is_some_and(lately)
         });
@@ -175,7 +175,7 @@ impl Engine {
         let compared_since = self.compared_since();
         let others: Vec<(Str, Timestamp)> = nodes
             .iter()
-            .filter(|node| !node.fell_updated() && !node.vanished)
+            .filter(|node| !node.fell_updated() && !node.has_left)
             .filter_map(|node| Some((node.site.clone(), node.fell_at?)))
             .collect();
         let mut noted = std::mem::take(&mut self.progress.suspects);

@@ -268,6 +268,12 @@ pub enum EffectErrorKind {
 }
 
 impl EffectErrorKind {
+    /// Whether the API server refused the write, so that trying again changes nothing: for want of a right or of valid credentials, by a policy, or because it finds
+    /// the object invalid.
+    pub fn is_refusal(self) -> bool {
+        matches!(self, Self::Forbidden | Self::Invalid)
+    }
+
     /// Whether the write may have taken effect all the same.
     pub fn may_have_happened(self) -> bool {
         matches!(self, Self::Unknown)

@@ -49,8 +49,8 @@ pub(crate) struct NodeHealth {
     /// It is down and charged to the rollout for that: a suspect.
     pub(crate) suspect: bool,
     pub(crate) down: bool,
-    /// Its object is gone: it does not come back, and says nothing of its site's network or power.
-    pub(crate) vanished: bool,
+    /// It left the fleet while it was down (its object is gone, or it was tainted): it is not waited for, and says nothing of its site's network or power.
+    pub(crate) has_left: bool,
     /// When it went down last, as far as known.
     pub(crate) fell_at: Option<Timestamp>,
     /// When it came back after that.
@@ -167,7 +167,7 @@ fn judge_site(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, 
     let compared = compare(site, nodes, question, now);
     // A node that went down just now may be the first of many.
     let clear = compare(site, nodes, question, now - SETTLE).is_clear();
-    let others = || nodes.iter().filter(|node| node.fell_at.is_some() && !node.fell_updated() && !node.vanished);
+    let others = || nodes.iter().filter(|node| node.fell_at.is_some() && !node.fell_updated() && !node.has_left);
     for fell_at in nodes.iter().filter_map(|node| node.fell_at) {
         judgement.wake(fell_at + WINDOW + Duration::from_millis(1), now);
     }

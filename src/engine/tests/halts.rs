@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::gates::{halted_by, strikes_again};
 use super::*;
 use crate::engine::lease::lock::Want;
+use crate::engine::model::Str;
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy, Severity};
 use crate::engine::model::record::{Direction, HaltingGate};
@@ -370,17 +371,23 @@ fn fail(fake: &mut FakeCluster, node: &str) {
     });
 }
 
-/// The driver ends when it halts. A second node that it had on its way fails after that, and nobody names it in the halt. `status` counts
-/// it as failed, so whoever resumes accepts it as well.
-#[test]
-fn going_on_accepts_what_failed_while_nobody_drove() {
+/// A rollout that has taken its first three of twenty nodes, whose pods get ready only when told to.
+fn three_on_their_way() -> (FakeCluster, FakeConsole, [Str; 3]) {
     let mut fake = FakeCluster::rolling(20, 3);
     fake.slow = true;
     let mut console = FakeConsole::open(&fake, "ops");
     console.set_image(&mut fake, "agent:bad");
     console.partition(&mut fake, 0);
     console.run_for(&mut fake, 5);
-    let [first, second, _] = fake.deleted.clone().try_into().unwrap();
+    let taken = fake.deleted.clone().try_into().unwrap();
+    (fake, console, taken)
+}
+
+/// The driver ends when it halts. A second node that it had on its way fails after that, and nobody names it in the halt. `status` counts
+/// it as failed, so whoever resumes accepts it as well.
+#[test]
+fn going_on_accepts_what_failed_while_nobody_drove() {
+    let (mut fake, mut console, [first, second, _]) = three_on_their_way();
     fail(&mut fake, &first);
     console.run_for(&mut fake, 60);
     assert_eq!(console.snapshot(&fake).halt.unwrap().named(), std::slice::from_ref(&first));
@@ -506,13 +513,7 @@ fn a_halt_is_counted_alike_wherever_it_is_told() {
 /// The node that halted it stays the first one that is named, whatever its name, and whoever tells it.
 #[test]
 fn the_node_that_halted_it_is_named_first() {
-    let mut fake = FakeCluster::rolling(20, 3);
-    fake.slow = true;
-    let mut console = FakeConsole::open(&fake, "ops");
-    console.set_image(&mut fake, "agent:bad");
-    console.partition(&mut fake, 0);
-    console.run_for(&mut fake, 5);
-    let [first, second, third] = fake.deleted.clone().try_into().unwrap();
+    let (mut fake, mut console, [first, second, third]) = three_on_their_way();
     fail(&mut fake, &third);
     console.run_for(&mut fake, 60);
     for node in [&first, &second] {

@@ -4,7 +4,6 @@ use super::*;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
-use crate::engine::model::template::TaintEffect;
 use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Snapshot;
 
@@ -566,50 +565,5 @@ fn the_step_of_the_plan_is_the_one_that_the_rollout_is_on_its_way_to() {
     for (allowed, step) in cases {
         console.partition(&mut fake, 20 - allowed);
         assert_eq!(console.snapshot(&fake).plan.step, step, "{allowed}");
-    }
-}
-
-/// Nodes that were under maintenance when the step was taken come back with their old pods. The step was to so many nodes in total: none of them goes by it.
-#[test]
-fn nodes_that_come_back_with_old_pods_do_not_go_by_a_step_that_was_taken_without_them() {
-    let mut fake = FakeCluster::rolling(6, 1);
-    for node in ["n4", "n5", "n6"] {
-        fake.set_taints(node, &[("maintenance", "", TaintEffect::NoSchedule)]);
-    }
-    let mut console = FakeConsole::open(&fake, "ops");
-    console.set_image(&mut fake, "agent:v2");
-    console.ask(&mut fake, Command::Step(Step::Updated(Int(1)))).unwrap();
-    console.run_for(&mut fake, 30);
-    for node in ["n4", "n5", "n6"] {
-        fake.set_taints(node, &[]);
-    }
-    console.run_for(&mut fake, 60);
-    let snapshot = console.snapshot(&fake);
-    let plan = &snapshot.plan;
-    // The partition is the one that was set.
-    assert_eq!((fake.deleted.len(), plan.allowed, plan.keep, plan.partition), (1, 1, 5, Some(Int(2))));
-    assert_eq!(snapshot.phase, Phase::Held);
-    console.ask(&mut fake, Command::Step(Step::Updated(Int(3)))).unwrap();
-    console.run_for(&mut fake, 60);
-    assert_eq!(fake.deleted.len(), 3);
-}
-
-/// All of them is all of them, whoever comes later, and a partition is what it says.
-#[test]
-fn only_a_step_that_leaves_some_out_is_a_total() {
-    for (step, total) in [
-        (Step::Updated(Int(3)), Some(3)),
-        (Step::Updated(Percent(50)), Some(3)),
-        (Step::Next, Some(1)),
-        (Step::Updated(Percent(100)), None),
-        (Step::Partition(Int(3)), None),
-    ] {
-        let mut fake = FakeCluster::rolling(6, 1);
-        fake.slow = true;
-        let mut console = FakeConsole::open(&fake, "ops");
-        console.set_image(&mut fake, "agent:v2");
-        console.ask(&mut fake, Command::Step(step)).unwrap();
-        let record = fake.lease.as_ref().unwrap().record.clone().unwrap().unwrap();
-        assert_eq!(record.intent.updated_in_total, total, "{step:?}");
     }
 }

@@ -133,6 +133,35 @@ fn a_release_is_refused_where_admission_would_change_the_template() {
     policy.lift();
 }
 
+/// The release above stays recorded. Before the policy is lifted somebody else sets another image: handed over now, the controller would roll it out on all nodes
+/// at once. The next driver calls the release off, and pauses.
+#[test]
+fn a_release_that_waits_does_not_hand_over_what_somebody_else_has_set_since() {
+    let Some((fixture, operator)) = fixture("released-late") else { return };
+    let original = fixture.daemon_set()["spec"]["updateStrategy"]["type"].clone();
+    operator.ok(&["drive", DS, "--image", IMAGE, "--to", "100%", "--keep", "--yes", "--timeout", "120s"]);
+    until_serving(&fixture, NODES, V2);
+    let policy = Policy::pinning(&fixture);
+    assert!(!operator.run(&["release", DS, "--yes", "--timeout", "10s"]).status.success());
+    policy.lift();
+    let (began, before) = (Instant::now(), fixture.witness.pods());
+    fixture.deploy(V3);
+    let drive = operator.run(&["drive", DS, "--timeout", "60s"]);
+    let said = text(&drive);
+    println!("{said}");
+    assert_eq!(drive.status.code(), Some(4), "{said}");
+    assert!(said.contains("the template was changed"), "{said}");
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(replaced(&before, &fixture.witness.pods()), BTreeSet::new(), "no pod is replaced");
+    assert_eq!(fixture.daemon_set()["spec"]["updateStrategy"]["type"], "OnDelete");
+    // Accepted, it is rolled out within the budget, and handed back then.
+    operator.ok(&["resume", DS, "--yes"]);
+    operator.ok(&["drive", DS, "--to", "100%", "--finish", "release", "--yes", "--timeout", "180s"]);
+    until_serving(&fixture, NODES, V3);
+    assert_within_budget(&fixture, began);
+    assert_eq!(fixture.daemon_set()["spec"]["updateStrategy"]["type"], original);
+}
+
 /// A rollout to v2 is held when somebody asks for another image instead. Before that request, the test stops all but bookmarks on the driver's watch
 /// of revisions.
 #[test]

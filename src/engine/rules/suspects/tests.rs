@@ -18,7 +18,7 @@ fn site(updated: usize, others: usize) -> Vec<NodeHealth> {
         updated_at: (node < updated).then(|| ago(3_600)),
         suspect: false,
         down: false,
-        vanished: false,
+        has_left: false,
         fell_at: None,
         back_at: None,
         falls: 0,
