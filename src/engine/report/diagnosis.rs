@@ -13,22 +13,23 @@
 mod ages;
 mod prewarming;
 mod remedies;
+mod titles;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
+use self::titles::{revision_of, title};
 use super::advice::{Advice, RemedyAct};
 use super::snapshot::pull_words::PullEstimate;
 use super::snapshot::words::Why;
-use super::snapshot::{Alarm, NodeView, Phase, RevisionView, Snapshot};
+use super::snapshot::{Alarm, NodeView, Phase, Snapshot};
 use super::trouble::TroubleKind;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::hold::Hold;
-use crate::engine::model::image::normalized;
 use crate::engine::model::inspection::Reading;
 use crate::engine::model::kubectl_command::KubectlCommand;
 use crate::engine::model::node::{Blame, DownBy, NodeState};
@@ -36,8 +37,7 @@ use crate::engine::model::occupancy::{NodeOccupancy, lacking_resources};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::time::{ShortDuration, Timestamp};
-use crate::engine::rules::injected::injected_container;
-use crate::engine::rules::pulls::{image_in, times_slower};
+use crate::engine::rules::pulls::times_slower;
 
 /// How many different texts of a finding are kept as its evidence.
 const EVIDENCE: usize = 3;
@@ -556,57 +556,6 @@ fn last_refused(node: &NodeView, snapshot: &Snapshot) -> Option<Str> {
     let said_at = snapshot.creation_refused_at.filter(|_| is_refused)?;
     let age = snapshot.at.since(said_at);
     (age >= SAID_BEFORE).then(|| format!("said {} ago; no pod was created since", ShortDuration(age)).into())
-}
-
-/// The container that the cause of a node concerns, if the template of its pod does not name it.
-fn injected<'a>(cause: &'a Cause, node: &NodeView, snapshot: &Snapshot) -> Option<&'a Str> {
-    injected_container(cause, revision_of(node, snapshot)?.template.as_ref()?)
-}
-
-/// The revision of a node's pod.
-fn revision_of<'a>(node: &NodeView, snapshot: &'a Snapshot) -> Option<&'a RevisionView> {
-    snapshot.revisions.iter().find(|revision| Some(&revision.hash) == node.revision_hash())
-}
-
-/// The cause, with the image if it concerns one.
-fn title(cause: &Cause, node: &NodeView, snapshot: &Snapshot) -> String {
-    if let Some(container) = injected(cause, node, snapshot) {
-        return format!("{cause}: {container}, which is not in the template");
-    }
-    if let (CauseKind::InitFailure, Some(container)) = (cause.kind, &cause.container) {
-        return format!("{cause}: {container}");
-    }
-    match image_of(cause, node, snapshot) {
-        Some(image) => match pulled_instead(cause, image) {
-            Some(other) => format!("{cause}: {image}, pulled as {other}"),
-            None => format!("{cause}: {image}"),
-        },
-        None => cause.to_string(),
-    }
-}
-
-/// The image that a cause is about, as the template names it; `None` if it is not about an image, or not known which.
-fn image_of<'a>(cause: &Cause, node: &'a NodeView, snapshot: &'a Snapshot) -> Option<&'a Str> {
-    if !cause.kind.is_about_the_image() {
-        return None;
-    }
-    // The image states of a node are those of the target. A pod at another revision fails because of an image of its own revision.
-    if !node.at_target {
-        let images = revision_of(node, snapshot).map(|revision| &revision.images);
-        let image = images.into_iter().flatten().find(|(container, _)| Some(container) == cause.container.as_ref());
-        return image.map(|(_, image)| image);
-    }
-    // While an image is pulled again no pull has state `Failed`; the cause still concerns the image of its container.
-    let failed = node.images.iter().find(|pull| matches!(pull.state, PullState::Failed { .. }));
-    let failed = failed.or_else(|| node.images.iter().find(|pull| Some(&pull.container) == cause.container.as_ref()));
-    failed.map(|pull| &pull.image)
-}
-
-/// The image that the kubelet pulls, by its words, if that is not the one of the template: admission has changed it in the pod, so that it comes from a
-/// mirror.
-fn pulled_instead<'a>(cause: &'a Cause, image: &str) -> Option<&'a str> {
-    let named = image_in(cause.message.as_deref()?)?;
-    (normalized(named) != normalized(image)).then_some(named)
 }
 
 fn why(node: &NodeView, snapshot: &Snapshot) -> String {

@@ -1,6 +1,7 @@
 //! The remedies for each cause.
 
-use super::{OfferedCommand, image_of, injected, pulled_instead, revision_of};
+use super::OfferedCommand;
+use super::titles::{image_of, injected, pulled_instead, revision_of};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::container_log::{LogRun, LogSource};
