@@ -371,6 +371,7 @@ fn progress_changes_at(progress: &Progress) -> impl Iterator<Item = Timestamp> {
         left_out_since: _,
         in_progress: _,
         refused: _,
+        refused_write: _,
         idle_since: _,
         halt: _,
         acknowledged_failures: _,

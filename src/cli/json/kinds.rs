@@ -29,6 +29,7 @@ pub(super) fn alarm(alarm: &Alarm) -> &'static str {
         Alarm::ApiLatencyTooHigh { .. } => "apiLatencyTooHigh",
         Alarm::NoAnswer => "noAnswer",
         Alarm::WriteFailing { .. } => "writeFailing",
+        Alarm::WriteRefused { .. } => "writeRefused",
         Alarm::RecordUnreadable { .. } => "recordUnreadable",
         Alarm::ForeignRecord { .. } => "foreignRecord",
         Alarm::RecordMissing => "recordMissing",

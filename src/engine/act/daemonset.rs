@@ -10,6 +10,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::change_annotation;
 use crate::engine::rules::saved_strategy::saved_json;
 use crate::engine::writes::daemonset::PatchPurpose;
+use crate::engine::writes::failures::Written;
 
 impl Engine {
     /// The next patch of the DaemonSet, if one is due and may be sent now.
@@ -25,7 +26,12 @@ impl Engine {
         let (kind, patch) = if self.daemonset.brakes() {
             (PatchPurpose::Adopt, self.adoption())
         } else if self.lock.may_act(now) {
-            self.holders_patch()?
+            let Some(patch) = self.holders_patch() else {
+                // What was refused is not asked for any more.
+                self.failures.forget_write(Written::DaemonSet);
+                return None;
+            };
+            patch
         } else {
             return None;
         };

@@ -47,6 +47,7 @@ impl Engine {
             drifts: _,
             in_progress: _,
             refused: _,
+            refused_write: _,
             idle_since: _,
             driver: _,
             driver_stopped: _,

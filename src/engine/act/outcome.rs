@@ -20,7 +20,7 @@ use crate::engine::rules::change::WrittenChange;
 use crate::engine::rules::saved_strategy::has_saved_strategy;
 use crate::engine::writes::daemonset::{PatchPurpose, Patching};
 use crate::engine::writes::effects::Sent;
-use crate::engine::writes::failures::LeaseFailure;
+use crate::engine::writes::failures::{LeaseFailure, Written};
 use crate::engine::writes::pending::{Needs, Pending};
 use crate::engine::writes::refusals::FailedDeletion;
 
@@ -78,7 +78,7 @@ impl Engine {
         match outcome {
             Ok(_) => {
                 self.deletions.retry.succeeded();
-                self.failures.set_write(None);
+                self.failures.forget_write(Written::Pod);
                 self.refusals.succeeded(self.view.node(node));
                 if counts {
                     if self.view.has_pod(uid) {
@@ -121,15 +121,15 @@ impl Engine {
                 }
                 if error.kind != EffectErrorKind::Conflict {
                     self.deletions.retry.failed(&error, now);
-                    self.note_failure(&error);
+                    self.note_failure(Written::Pod, &error, now);
                 }
             }
         }
     }
 
-    fn note_failure(&mut self, error: &EffectError) {
+    fn note_failure(&mut self, written: Written, error: &EffectError, now: Timestamp) {
         if error.kind.is_refusal() || error.kind.may_have_happened() {
-            self.failures.set_write(Some(&error.message));
+            self.failures.write_failed(written, error, now);
         }
     }
 
@@ -143,7 +143,7 @@ impl Engine {
             Ok(done) => {
                 self.daemonset.retry.succeeded();
                 self.daemonset.took_effect(patching.kind);
-                self.failures.set_write(None);
+                self.failures.forget_write(Written::DaemonSet);
                 match patching.kind {
                     PatchPurpose::Adopt => self.daemonset.release_brake(),
                     PatchPurpose::Template => {
@@ -172,7 +172,7 @@ impl Engine {
                 }
                 let refused = error.kind.is_refusal();
                 if !(refused && self.give_up_patch(patching, &error, now)) {
-                    self.note_failure(&error);
+                    self.note_failure(Written::DaemonSet, &error, now);
                 }
             }
         }

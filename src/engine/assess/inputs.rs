@@ -132,6 +132,7 @@ impl Inputs {
             drifted: _,
             drifts: _,
             refused: _,
+            refused_write: _,
             idle_since: _,
             driver: _,
             driver_stopped: _,

@@ -52,6 +52,7 @@ impl Engine {
             adopted: _,
             drifted: _,
             drifts: _,
+            refused_write: _,
             idle_since: _,
             driver: _,
             driver_stopped: _,

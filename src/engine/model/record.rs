@@ -420,6 +420,10 @@ pub struct Progress {
     /// Nodes whose pod the API server refuses to delete, as many as there is room for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<Str, RefusedDeletion>,
+    /// The write of the DaemonSet, or the deletion of pods in general, that the API server refuses, and for which the rollout waits. It outlives the driver, so
+    /// that whoever looks next learns why the rollout stands still.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused_write: Option<RefusedWrite>,
     /// Since when the DaemonSet's controller has had work and has done none, by the driver's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_since: Option<Timestamp>,
@@ -504,6 +508,16 @@ pub struct RefusedDeletion {
     /// Since when, by the driver's clock.
     pub since: Timestamp,
     /// The server's answer, at most 300 bytes of it.
+    pub why: Str,
+}
+
+/// A write that the API server refuses.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusedWrite {
+    /// Since when, by the driver's clock.
+    pub since: Timestamp,
+    /// The attempted write and the server's last answer, at most 1 KiB of it.
     pub why: Str,
 }
 

@@ -16,7 +16,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeIx;
-use crate::engine::model::record::{BegunAnew, Intent};
+use crate::engine::model::record::{BegunAnew, Intent, RefusedWrite};
 use crate::engine::model::settings::Finish;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::distance::rounded;
@@ -76,6 +76,9 @@ impl Engine {
         for (why, lease_refused) in of_lease.into_iter().chain(self.failures.of_write().map(|why| (why, false))) {
             alarms.push(Alarm::WriteFailing { why: why.clone(), lease_refused });
         }
+        // Whoever holds the lease knows better what became of its writes.
+        let of_driver = self.progress.refused_write.as_ref().filter(|_| recorded && !self.lock.holds());
+        alarms.extend(of_driver.map(|RefusedWrite { since, why }| Alarm::WriteRefused { since: *since, why: why.clone() }));
         alarms.extend(distance_alarm);
         // This holds as well when we could not renew the lease for so long that we may not act any more.
         let drives = self.lock.holds() && self.config().role == Role::Driver;

@@ -234,6 +234,7 @@ impl Alarm {
             | Self::ApiLatencyTooHigh { .. }
             | Self::ViewStale { .. }
             | Self::WriteFailing { .. }
+            | Self::WriteRefused { .. }
             | Self::BeingDeleted => Vec::new(),
         }
     }

@@ -91,6 +91,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         down_before: _,
         left_out_since: _,
         refused: _,
+        refused_write: _,
         idle_since: _,
         acknowledged_failures,
         suspects: _,

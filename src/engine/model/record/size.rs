@@ -79,6 +79,7 @@ impl Progress {
             drifts: self.drifts.clone(),
             left_out_since: self.left_out_since,
             in_progress: self.in_progress.clone(),
+            refused_write: self.refused_write.clone(),
             idle_since: self.idle_since,
             suspects: self.suspects.clone(),
             others_down: self.others_down.clone(),
@@ -110,6 +111,7 @@ impl Progress {
             drifted: _,
             drifts: _,
             left_out_since: _,
+            refused_write: _,
             idle_since: _,
             marks: _,
             driver: _,
@@ -158,6 +160,7 @@ impl Progress {
             adopted: _,
             drifted: _,
             drifts: _,
+            refused_write: _,
             idle_since: _,
             marks: _,
             driver: _,
@@ -205,7 +208,7 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        DriverStopped, Fell, GateMarks, Halt, HaltingGate, RefusedDeletion, SITES_LIMIT, SUSPECTS_LIMIT,
+        DriverStopped, RefusedWrite, Fell, GateMarks, Halt, HaltingGate, RefusedDeletion, SITES_LIMIT, SUSPECTS_LIMIT,
         StrategyDrifts, WentDown,
     };
     use super::*;
@@ -241,6 +244,7 @@ mod tests {
             // It is set only where names of nodes that were down before are left out.
             left_out_since: None,
             refused: names("r", EXCEPTIONS_LIMIT, len).map(|name| (name.clone(), refused(name))).collect(),
+            refused_write: Some(RefusedWrite { since: NOW, why: clipped(&"w".repeat(2_000)) }),
             idle_since: Some(NOW),
             suspects: names("s", SUSPECTS_LIMIT, len)
                 .map(|name| (name, WentDown { fell_at: NOW, back_at: Some(NOW), falls: 9_999, flaps: true }))

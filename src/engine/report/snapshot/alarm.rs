@@ -134,6 +134,13 @@ pub enum Alarm {
         /// The API server refuses to have the Lease written: who drives cannot renew it, and drives no more once it has run out.
         lease_refused: bool,
     },
+    /// The API server refused a write of another driver, as that one recorded it. Where it has ended, nobody tries again.
+    WriteRefused {
+        /// Since when, by that driver's clock.
+        since: Timestamp,
+        /// The attempted write and the server's message.
+        why: Str,
+    },
     /// The API server is too far away to drive from here: nothing is started.
     ApiLatencyTooHigh {
         /// How long it takes to answer.
@@ -203,6 +210,7 @@ impl Alarm {
             | Self::HaltWaits { .. }
             | Self::ViewStale { .. }
             | Self::WriteFailing { .. }
+            | Self::WriteRefused { .. }
             | Self::NoAnswer
             | Self::ApiLatencyTooHigh { .. }
             | Self::RecordUnreadable { .. }

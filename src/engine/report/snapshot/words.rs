@@ -295,6 +295,9 @@ impl fmt::Display for Alarm {
                 Short(WRITE_TIMEOUT)
             ),
             Self::WriteFailing { why, .. } => write!(f, "a write keeps failing: {why}"),
+            Self::WriteRefused { since, why } => {
+                write!(f, "the driver's write was refused, first at {}: {why}", UtcTime { at: *since, now: *since })
+            }
             Self::RecordUnreadable { why } => write!(f, "the rollout's record cannot be read: {why}"),
             Self::ForeignRecord { paused_by, strategy } => {
                 f.write_str("the rollout that is recorded was of an earlier DaemonSet of this name: its limits do not count, ")?;
