@@ -33,7 +33,9 @@ impl Engine {
         let began = self.progress.started_at.map(|began| self.view.server_time(began));
         let made = node.pod_created_at.map(|made| made + Duration::from_secs(1));
         let is_from_before = began.zip(made).is_some_and(|(began, made)| made <= began);
-        if is_from_before && node.state != NodeState::Terminating && !(is_named() && node.at_target) {
+        // On a node that went down meanwhile, nobody ends the pod that is being replaced.
+        let is_going = node.state == NodeState::Terminating || node.pod_wait.as_deref() == Some(&PodWait::NodeBack);
+        if is_from_before && !is_going && !(is_named() && node.at_target) {
             return Some(DownBy::Unrecorded);
         }
         // The driver names a node in the record before it deletes the node's pod, until the node is available again. A pod that fell by itself after

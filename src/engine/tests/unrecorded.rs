@@ -488,3 +488,25 @@ fn nodes_that_were_down_without_a_record_do_not_become_those_of_the_next_driver(
     assert_eq!(bob.snapshot(&fake).budget.to_string(), said);
     assert_eq!(FakeConsole::open(&fake, "eve").snapshot(&fake).budget.to_string(), said);
 }
+
+/// Nobody ends the pod that the driver deletes on a node that goes down meanwhile. It was made before the rollout, and the driver is recorded to have deleted it.
+#[test]
+fn a_node_that_went_down_while_its_pod_is_replaced_is_the_drivers() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.wait(600);
+    let mut ada = FakeConsole::open(&fake, "ada");
+    ada.set_image(&mut fake, "agent:v2");
+    fake.hung = true;
+    ada.partition(&mut fake, 9);
+    ada.run_for(&mut fake, 5);
+    let going = fake.deleted.last().unwrap().clone();
+    fake.set_node_ready(&going, false);
+    ada.run_for(&mut fake, 5);
+    let mut bob = FakeConsole::open(&fake, "bob");
+    for console in [&mut ada, &mut bob] {
+        let snapshot = console.snapshot(&fake);
+        let node = snapshot.nodes.iter().find(|node| node.name == going).unwrap();
+        assert_eq!((node.state, node.down_by), (NodeState::NodeDown, None));
+        assert_eq!(snapshot.budget.to_string(), "down 1 of 2: 1 ours");
+    }
+}
