@@ -42,7 +42,7 @@ use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands}
 use crate::driver::{CommandError, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, Refusal, Step, Takeover};
-use crate::engine::model::config::{Role, Timing};
+use crate::engine::model::config::{LEASE, Role};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::quantity::Rounding;
@@ -381,7 +381,7 @@ fn runs_out_within(snapshot: &Snapshot) -> ShortDuration {
         DriverView::Other { renewal_observed_at, .. } => snapshot.at.since(*renewal_observed_at),
         _ => Duration::ZERO,
     };
-    ShortDuration(Timing::default().lease.saturating_sub(age))
+    ShortDuration(LEASE.saturating_sub(age))
 }
 
 /// Who is asked to hand over, and how long that takes at most if that process has ended; `None` if there is nobody to ask.

@@ -17,7 +17,7 @@ use super::suggested_commands::{ASKS, CommandPlace, CommandTarget, SuggestedComm
 use crate::driver::{CommandError, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview};
-use crate::engine::model::config::{Role, Timing};
+use crate::engine::model::config::{LEASE, Role};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
@@ -175,7 +175,7 @@ async fn saying_what_it_waits_for<T>(
 fn waits_for_driver(driver: &DriverView) -> Option<String> {
     match driver {
         DriverView::Unconfirmed { holder, .. } => {
-            let within = ShortDuration(Timing::default().lease);
+            let within = ShortDuration(LEASE);
             Some(format!("waits until {holder} renews its lease or the lease runs out, at most {within}"))
         }
         DriverView::Other { holder, .. } => Some(format!("waits for {holder}, who drives, to carry it out")),

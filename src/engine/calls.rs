@@ -5,7 +5,7 @@ use super::lease::lock::{Lock, Want};
 use super::machine::Engine;
 use super::model::Str;
 use super::model::command::{Command, CommandId, Preview, Refusal, Takeover};
-use super::model::config::{Role, Timing};
+use super::model::config::Role;
 use super::model::effect::{Effect, EffectId};
 use super::model::event::{Event, WatchHealth, Watched};
 use super::model::facts::{LeaseFact, RevisionFact};
@@ -319,7 +319,7 @@ impl Engine {
             event_log: _,
             reported_driver: _,
         } = self;
-        let silent_from = lock.view(*now).silent_from(Timing::default().lease).map(|at| view.our_time(at));
+        let silent_from = lock.view(*now).silent_from().map(|at| view.our_time(at));
         let of_several_parts =
             [self.watch_health_changes_at(), self.lease_write_is_shown_at(), silent_from, self.record_missed_at()];
         let judged = [assessment.changes_at, suspects.changes_at()];

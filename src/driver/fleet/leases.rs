@@ -6,7 +6,7 @@ use super::ObjectKey;
 use crate::cluster::PartialDaemonSet;
 use crate::driver::handle::FleetPrewarm;
 use crate::engine::model::Str;
-use crate::engine::model::config::Timing;
+use crate::engine::model::config::LEASE;
 use crate::engine::model::facts::LeaseFact;
 use crate::engine::model::failing_nodes::{FailingNodes, LastFailing};
 use crate::engine::model::prewarm::PrewarmMethod;
@@ -24,7 +24,7 @@ pub(super) struct ObservedLease {
 
 impl ObservedLease {
     pub(super) fn runs_out_at(&self) -> Timestamp {
-        self.holder_liveness.runs_out_at(self.fact.duration_secs, Timing::default().lease)
+        self.holder_liveness.runs_out_at(self.fact.duration_secs, LEASE)
     }
 
     pub(super) fn driver(&self, now: Timestamp) -> Option<&Str> {
@@ -33,7 +33,7 @@ impl ObservedLease {
 
     /// The time from which the holder counts as silent, by the same rule as on the rollout's page.
     pub(super) fn silent_from(&self) -> Option<Timestamp> {
-        silent_from(&self.fact, self.holder_liveness, Timing::default().lease)
+        silent_from(&self.fact, self.holder_liveness)
     }
 
     /// The time of the holder's last renewal, by the holder's own clock; `None` if the holder is not silent.

@@ -12,7 +12,6 @@ use failure_threshold::FailureThreshold;
 
 use super::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::config::Timing;
 use crate::engine::model::halting_gate::NothingElseHelps;
 use crate::engine::model::record::size::clipped;
 use crate::engine::model::record::{Direction, Halt, HaltingGate, Intent};
@@ -87,7 +86,7 @@ impl Engine {
     /// The halt that a driver would carry out at once, where no living driver is seen. Of several, the first in the order of the gates.
     pub(crate) fn halt_without_driver(&self, intent: &Intent, now: Timestamp) -> Option<HaltReason> {
         // Where it is our turn to take the lease, we halt as soon as we have it.
-        let undriven = self.lock.view(now).is_undriven(self.view.server_time(now), Timing::default().lease);
+        let undriven = self.lock.view(now).is_undriven(self.view.server_time(now));
         if !undriven || !Self::may_halt(intent) || self.is_halted(intent) || self.is_being_deleted() {
             return None;
         }

@@ -14,7 +14,6 @@ use super::Engine;
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
-use crate::engine::model::config::Timing;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::image::normalized;
@@ -378,7 +377,7 @@ impl Engine {
 
     /// Whether nobody drives, as far as can be told without waiting.
     fn is_undriven(&self) -> bool {
-        self.lock.view(self.now).is_undriven(self.view.server_time(self.now), Timing::default().lease)
+        self.lock.view(self.now).is_undriven(self.view.server_time(self.now))
     }
 
     /// How far a node is. `images` are their names as runtimes report them.

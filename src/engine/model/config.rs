@@ -49,9 +49,12 @@ pub struct Timing {
     pub renew: Duration,
 }
 
+/// How long a lease is good for after its last change: what every rolldeck drives with, and so what is taken of a holder who was not seen to renew it.
+pub const LEASE: Duration = Duration::from_secs(15);
+
 impl Default for Timing {
     fn default() -> Self {
-        Self { lease: Duration::from_secs(15), act: Duration::from_secs(8), renew: Duration::from_secs(3) }
+        Self { lease: LEASE, act: Duration::from_secs(8), renew: Duration::from_secs(3) }
     }
 }
 

@@ -1,8 +1,7 @@
 //! Who drives a rollout, as far as this console knows.
 
-use std::time::Duration;
-
 use super::Str;
+use super::config::LEASE;
 use super::time::Timestamp;
 
 /// Who drives a rollout.
@@ -106,20 +105,20 @@ impl DriverView {
 
     /// Whether nobody drives, as far as can be told without waiting: besides what is certain, a holder whose last renewal is too long ago by its own clock, and a
     /// lease that is free and that we are about to take. `at` is the API server's time. Whoever looks only once has no other way to tell that a holder is gone.
-    pub(crate) fn is_undriven(&self, at: Timestamp, lease: Duration) -> bool {
-        self.is_nobody_yet() || self.is_silent(at, lease)
+    pub(crate) fn is_undriven(&self, at: Timestamp) -> bool {
+        self.is_nobody_yet() || self.is_silent(at)
     }
 
     /// Whether somebody else holds the lease whom we have not seen renew it, and whose last renewal, by their own clock, is longer ago
     /// than a lease lasts. `at` is the API server's time.
-    pub(crate) fn is_silent(&self, at: Timestamp, lease: Duration) -> bool {
-        self.silent_from(lease).is_some_and(|silent| at >= silent)
+    pub(crate) fn is_silent(&self, at: Timestamp) -> bool {
+        self.silent_from().is_some_and(|silent| at >= silent)
     }
 
     /// From when on, by the API server's time, [`DriverView::is_silent`] holds unless they renew the lease; `None`: it never holds.
-    pub(crate) fn silent_from(&self, lease: Duration) -> Option<Timestamp> {
+    pub(crate) fn silent_from(&self) -> Option<Timestamp> {
         match self {
-            Self::Unconfirmed { renewed_at, .. } => renewed_at.map(|renewed_at| renewed_at + lease),
+            Self::Unconfirmed { renewed_at, .. } => renewed_at.map(|renewed_at| renewed_at + LEASE),
             Self::Unknown
             | Self::Nobody
             | Self::You { .. }

@@ -78,7 +78,9 @@ impl Engine {
         }
         // Whoever holds the lease knows better what became of its writes.
         let of_driver = self.progress.refused_write.as_ref().filter(|_| recorded && !self.lock.holds());
-        alarms.extend(of_driver.map(|RefusedWrite { since, why }| Alarm::WriteRefused { since: *since, why: why.clone() }));
+        alarms.extend(
+            of_driver.map(|RefusedWrite { since, why }| Alarm::WriteRefused { since: *since, why: why.clone() }),
+        );
         alarms.extend(distance_alarm);
         // This holds as well when we could not renew the lease for so long that we may not act any more.
         let drives = self.lock.holds() && self.config().role == Role::Driver;

@@ -15,7 +15,6 @@ use crate::engine::assess::plan::{Limits, RolloutHold};
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::config::Timing;
 use crate::engine::model::estimate::{EstimateBlocker, MEASURED_OF_SITE, RolloutEstimate};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
@@ -63,12 +62,11 @@ impl Engine {
         if moving.is_empty() && rows().filter(left).count() == 0 {
             return RolloutEstimate::None;
         }
-        let lease = Timing::default().lease;
         let blocked = match phase {
             Phase::Running => match self.rollout_hold(intent, now) {
                 RolloutHold::Held(Hold::NobodyDrives) => Some(EstimateBlocker::Undriven),
                 RolloutHold::Held(_) => Some(EstimateBlocker::Held),
-                RolloutHold::None if self.lock.view(now).is_silent(self.view.server_time(now), lease) => {
+                RolloutHold::None if self.lock.view(now).is_silent(self.view.server_time(now)) => {
                     Some(EstimateBlocker::Undriven)
                 }
                 RolloutHold::None => {

@@ -17,7 +17,6 @@
 
 use super::remedies::Remedy;
 use super::snapshot::{Alarm, NodeView, Phase, Snapshot, WatchView};
-use crate::engine::model::config::Timing;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::first_names::first_names;
@@ -161,7 +160,7 @@ impl Snapshot {
 
     /// Whether the driver should have renewed its lease by its own clock, and is not seen doing so.
     pub fn has_silent_driver(&self) -> bool {
-        self.driver.is_silent(self.at, Timing::default().lease)
+        self.driver.is_silent(self.at)
     }
 
     /// A driver that should have renewed its lease by its own clock and is not seen doing so. A process that looks only once cannot tell more.

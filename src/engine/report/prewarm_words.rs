@@ -5,7 +5,6 @@ use std::fmt;
 use super::advice::{Advice, RemedyAct};
 use super::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::model::cause::CauseKind;
-use crate::engine::model::config::Timing;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::node::NodeState;
@@ -269,7 +268,7 @@ impl Snapshot {
         if nobody && self.nodes.iter().any(for_driver) {
             return Some("nobody pre-warms: no further node begins to pull".to_owned());
         }
-        if request.method == PrewarmMethod::Pods && self.driver.is_silent(self.at, Timing::default().lease) {
+        if request.method == PrewarmMethod::Pods && self.driver.is_silent(self.at) {
             return Some(format!("{}: if it has ended, no further node begins to pull", self.driving()));
         }
         (counts.pulling == 0 && self.budget.pulling_of_rollout() >= *limit && request.method == PrewarmMethod::Pods)

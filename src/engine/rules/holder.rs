@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::engine::model::Str;
+use crate::engine::model::config::LEASE;
 use crate::engine::model::facts::LeaseFact;
 use crate::engine::model::time::Timestamp;
 
@@ -36,9 +37,9 @@ impl HolderLiveness {
 
 /// From when on the holder of a Lease is silent: it should have renewed the Lease by its own clock, and was not seen doing so. `None` if it was seen
 /// alive, or nobody holds the Lease. A silent holder may still be alive: a process that looks only once cannot tell.
-pub fn silent_from(fact: &LeaseFact, liveness: HolderLiveness, lease: Duration) -> Option<Timestamp> {
+pub fn silent_from(fact: &LeaseFact, liveness: HolderLiveness) -> Option<Timestamp> {
     let renewed_at = fact.renewed_at.filter(|_| !liveness.alive && fact.holder.is_some())?;
-    Some(renewed_at + lease)
+    Some(renewed_at + LEASE)
 }
 
 /// A Lease as last seen, with the liveness of its holder: for an observer that sees the Lease for the first time later, by the same clock.

@@ -69,9 +69,8 @@ impl Failures {
 
     /// The refusal of the last write of the DaemonSet, else of the last deletion of a pod, as the record tells it.
     pub(crate) fn refused_write(&self) -> Option<RefusedWrite> {
-        self.writes().find_map(|failure| {
-            Some(RefusedWrite { since: failure.refused_since?, why: clipped(&failure.why) })
-        })
+        self.writes()
+            .find_map(|failure| Some(RefusedWrite { since: failure.refused_since?, why: clipped(&failure.why) }))
     }
 
     /// Why the last write of the Lease failed.

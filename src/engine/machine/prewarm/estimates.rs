@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::PrewarmJob;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::config::Timing;
 use crate::engine::model::estimate::TimeRange;
 use crate::engine::model::prewarm::{PrewarmMethod, PrewarmSite, PrewarmState, PrewarmWait};
 use crate::engine::model::pull::FinishedPull;
@@ -41,7 +40,7 @@ impl Engine {
         let total: usize = left.values().map(all).sum();
         // The holder of the lease may be gone: a process that looks only once sees no renewal, only that one is due.
         let by_sets = job.request.method == PrewarmMethod::StatefulSet;
-        let is_silent = self.lock.view(self.now).is_silent(self.view.server_time(self.now), Timing::default().lease);
+        let is_silent = self.lock.view(self.now).is_silent(self.view.server_time(self.now));
         // An obstacle to a StatefulSet holds up all nodes that are left to it.
         let stuck = by_sets && !self.stuck_sets(job).is_empty();
         let stands = self.prewarming_stands(&job.request).is_some() || is_silent && !by_sets || stuck;

@@ -208,7 +208,7 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        DriverStopped, RefusedWrite, Fell, GateMarks, Halt, HaltingGate, RefusedDeletion, SITES_LIMIT, SUSPECTS_LIMIT,
+        DriverStopped, Fell, GateMarks, Halt, HaltingGate, RefusedDeletion, RefusedWrite, SITES_LIMIT, SUSPECTS_LIMIT,
         StrategyDrifts, WentDown,
     };
     use super::*;
