@@ -10,6 +10,8 @@ use crate::engine::model::printable::{is_printable, stripped};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prompt {
     pub(crate) input: Input,
+    /// The text when the line was opened.
+    pub(crate) before: String,
     /// The error in the text so far.
     pub(crate) complaint: Option<String>,
     /// The entry of the history that is shown, counted from the newest.
@@ -22,7 +24,7 @@ pub(crate) struct Prompt {
 
 impl Prompt {
     pub(crate) fn with(text: &str) -> Self {
-        Self { input: Input::new(text.to_owned()), ..Self::default() }
+        Self { input: Input::new(text.to_owned()), before: text.to_owned(), ..Self::default() }
     }
 
     pub(crate) fn text(&self) -> &str {

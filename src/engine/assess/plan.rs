@@ -25,6 +25,7 @@ use crate::engine::view::View;
 /// The limits of a rollout, resolved to counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
+    pub(crate) direction: Direction,
     pub(crate) max_unavailable: u32,
     pub(crate) max_unavailable_setting: IntOrPercent,
     pub(crate) max_pulling: u32,
@@ -82,6 +83,7 @@ impl Limits {
         let keep = intent.kept_of(assessment.fleet);
         let allowed = assessment.fleet - keep;
         Self {
+            direction: intent.direction(),
             max_unavailable,
             max_unavailable_setting: setting,
             max_pulling,

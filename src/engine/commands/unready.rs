@@ -42,13 +42,13 @@ impl Engine {
         let soaking = budget.soaking_in_words();
         let which: Vec<String> = self.down_in_words(assessment, strict).into_iter().chain(soaking).collect();
         let which = if which.is_empty() { String::new() } else { format!(" ({})", which.join("; ")) };
-        // The same hint as that of the alarm for a budget that is used up.
+        let forward = limits.direction == Direction::Forward;
+        // The same hint as that of the alarm for a budget that is used up. On the way back a larger budget helps: what failed is not what comes next.
         let or = match self.failed_and_down() {
-            0 => ", or with a larger budget".to_owned(),
-            _ => format!(". {FAILS_ON_MORE}"),
+            failed if failed > 0 && forward => format!(". {FAILS_ON_MORE}"),
+            _ => ", or with a larger budget".to_owned(),
         };
         let more = (charged + 1).saturating_sub(most);
-        let forward = self.intent().direction() == Direction::Forward;
         if forward && at_once.is_empty() && self.all_are_being_updated(assessment, strict) {
             let are = counted_are(charged as usize);
             let once = if more > 1 { format!("{more} of those are updated") } else { "one of those is updated".into() };

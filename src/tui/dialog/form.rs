@@ -313,6 +313,10 @@ impl StepForm {
         }))
     }
 
+    fn has_no_number(&mut self) -> bool {
+        self.field().is_none_or(|input| input.value().is_empty())
+    }
+
     fn field(&mut self) -> Option<&mut Input> {
         match self.choice {
             StepChoice::Updated => Some(&mut self.updated),
@@ -322,29 +326,24 @@ impl StepForm {
     }
 
     fn key(&mut self, key: Key) -> Handled {
-        let choice = match key.code {
-            KeyCode::Up => self.choice.moved(-1),
-            KeyCode::Down => self.choice.moved(1),
-            // A digit begins a number, and goes to the first line that takes one.
-            KeyCode::Char('0'..='9') if self.field().is_none() => StepChoice::Updated,
-            KeyCode::Char('j') if self.field().is_none() => self.choice.moved(1),
-            KeyCode::Char('k') if self.field().is_none() => self.choice.moved(-1),
-            _ => self.choice,
+        let chosen = match key.code {
+            KeyCode::Up => Some(self.choice.moved(-1)),
+            KeyCode::Down => Some(self.choice.moved(1)),
+            // In a number that is begun a letter is a mistake: it is kept, so that the number is refused and no other one is read.
+            KeyCode::Char('j') if self.has_no_number() => Some(self.choice.moved(1)),
+            KeyCode::Char('k') if self.has_no_number() => Some(self.choice.moved(-1)),
+            _ => None,
         };
-        let turned = choice != self.choice;
-        self.choice = choice;
-        let typed = match (key.code, self.field()) {
-            (KeyCode::Up | KeyCode::Down, _) | (_, None) => Handled::No,
-            (KeyCode::Char(c), Some(_)) if !c.is_ascii_digit() && !matches!(c, '%' | ' ') && key.text().is_some() => {
-                Handled::Yes
-            }
-            (_, Some(input)) => field(input, key),
-        };
-        match (turned, typed, key.code) {
-            (true, ..) | (_, Handled::Changed, _) => Handled::Changed,
-            (false, _, KeyCode::Up | KeyCode::Down) => Handled::Yes,
-            (false, handled, _) => handled,
+        if let Some(chosen) = chosen {
+            let turned = chosen != self.choice;
+            self.choice = chosen;
+            return if turned { Handled::Changed } else { Handled::Yes };
         }
+        // A digit begins a number, and goes to the first line that takes one.
+        if matches!(key.code, KeyCode::Char('0'..='9')) && self.field().is_none() {
+            self.choice = StepChoice::Updated;
+        }
+        self.field().map_or(Handled::No, |input| field(input, key))
     }
 }
 

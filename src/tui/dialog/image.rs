@@ -11,7 +11,9 @@ use super::drift::DriftChoice;
 use super::field::{Handled, complete, field};
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
-use crate::engine::model::image::{ImageRef, change_warnings, is_by_digest, is_same_repository, version_of};
+use crate::engine::model::image::{
+    ImageRef, change_warnings, is_by_digest, is_same_repository, repository_of, version_of,
+};
 use crate::engine::model::rollout_event::RevisionHalt;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
@@ -130,7 +132,8 @@ pub(crate) struct ImageForm {
 }
 
 impl ImageForm {
-    /// The form as `:image` fills it in: `container=image`, or `image` where there is one container.
+    /// The form as `:image` fills it in: `container=image`, or `image` where there is one container. A word that can be a tag, such as `v3`, is one: the
+    /// repository stays as it is.
     ///
     /// # Errors
     /// When the containers are not known, or the one that is named is not among them.
@@ -151,8 +154,14 @@ impl ImageForm {
             },
             None => (0, change),
         };
-        if !text.is_empty() {
-            containers[chosen].2 = Input::new(text.to_owned());
+        let (name, now, input) = &mut containers[chosen];
+        match text {
+            "" if change.contains('=') => {
+                return Err(format!("`{change}` names no image: write `:image {name}=IMAGE`, or `I`"));
+            }
+            "" => {}
+            tag if !tag.contains(['/', ':', '@']) => *input = Input::new(format!("{}:{tag}", repository_of(now))),
+            image => *input = Input::new(image.to_owned()),
         }
         let (budget, drift) = (BudgetField::of(snapshot), DriftChoice::of(snapshot));
         Ok(Self { containers, known, budget, drift, chosen })

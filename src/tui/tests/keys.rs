@@ -92,6 +92,22 @@ fn writes_ask_first_and_are_confirmed_in_proportion() {
     }
 }
 
+/// What is typed into a number stays as it was typed: `1.5%` without its point would be ten times as much.
+#[test]
+fn a_number_of_a_step_that_is_none_is_refused_as_it_was_typed() {
+    for (keys, typed) in
+        [("AS<down><down>1.5%", "1.5%"), ("AS<down><down>-5", "-5"), ("AS1e1", "1e1"), ("AS6<down>4k", "4k")]
+    {
+        let console = on_running().typed(keys).answered(preview(Danger::Bounded)).typed("<enter>");
+        assert_eq!(done(&console), [], "{keys}");
+        let screen = console.screen();
+        assert!(screen.contains(&format!("`{typed}` is ")), "{keys}\n{screen}");
+    }
+    // On a line without a number yet these are keys.
+    let console = on_running().typed("AS<down><down>jkk").answered(preview(Danger::Bounded)).typed("<enter>");
+    assert_eq!(done(&console), [Command::Step(Step::Back)]);
+}
+
 #[test]
 fn going_on_past_a_halt_begins_on_cancel() {
     let halted = || TestConsole::on(fixtures::halted(), 80, 24).typed("AC").answered(preview(Danger::Serious));
@@ -327,6 +343,13 @@ fn images_and_selectors_are_judged_as_they_are_typed() {
     let want = Command::SetImage([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
     assert_eq!(asked(&on_running().typed("AI<c-u>agent:v2")), Some(want.clone()));
     assert_eq!(asked(&on_running().typed("A:image agent=agent:v2<enter>")), Some(want));
+    let tag =
+        Command::SetImage([("agent".to_owned(), "registry.factory.example/edge/agent:v2.0.1".parse().unwrap())].into());
+    for typed in ["A:image v2.0.1<enter>", "A:image agent=v2.0.1<enter>"] {
+        assert_eq!(asked(&on_running().typed(typed)), Some(tag.clone()), "a tag of the present repository");
+    }
+    let none = on_running().typed("A:image agent=<enter>");
+    assert_eq!(status(&none), "`agent=` names no image: write `:image agent=IMAGE`, or `I`");
     let unknown = on_running().typed("A:image proxy=x:v2<enter>");
     assert_eq!(status(&unknown), "there is no container `proxy`; there are agent");
     let screen = on_running().typed("AN<c-u>line in (").screen();
@@ -496,4 +519,17 @@ fn the_question_to_quit_goes_with_the_last_rollout_that_is_driven() {
     assert_eq!(status(&console), "nothing is driven any more: q quits");
     console.type_keys("q");
     assert!(console.effects.iter().any(|effect| matches!(effect, ConsoleEffect::Quit(driven) if driven.is_empty())));
+}
+
+/// While what is typed cannot be read, the list is as it was before, and not as the beginning of the word would have it.
+#[test]
+fn a_filter_that_cannot_be_read_leaves_the_one_from_before() {
+    let all = on_running().typed("/foo");
+    assert!(all.screen().contains("no node passes"), "{}", all.screen());
+    let unread = all.typed("=bar");
+    let screen = unread.screen();
+    assert!(screen.contains("neither a column nor a node label `foo`"), "{screen}");
+    assert!(!screen.contains("pass · filter"), "{screen}");
+    let kept = on_running().typed("/ipc-04<enter>").typed("/=x");
+    assert!(kept.screen().contains("filter ipc-04 "), "{}", kept.screen());
 }

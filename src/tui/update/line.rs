@@ -123,11 +123,16 @@ pub(super) fn refilter(model: &mut Model) {
     offer_completions(model);
 }
 
-/// Applies the text typed so far as a filter; a text that cannot be read leaves the last filter in force.
+/// Applies the text typed so far as a filter. While it cannot be read the filter from before it was typed is in force, and not what was typed until then:
+/// nobody asked for the rows with `rst` who types `rst>0`.
 fn apply_filter(model: &mut Model) {
     let Overlay::Filter(prompt) = &model.overlay else { return };
-    let text = prompt.text().to_owned();
+    let (text, before) = (prompt.text().to_owned(), prompt.before.clone());
     let complaint = model.set_filter(&text).err();
+    if complaint.is_some() {
+        // A label may have gone since.
+        drop(model.set_filter(&before));
+    }
     if let Overlay::Filter(prompt) = &mut model.overlay {
         prompt.complaint = complaint;
     }
