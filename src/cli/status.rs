@@ -35,7 +35,7 @@ use super::load::{self, LoadPlace};
 use super::one_shot::halt_advice;
 use super::output::Output;
 use super::suggested_commands::{CommandPlace, CommandTarget, SuggestedCommand, suggested_commands};
-use crate::driver::{Fleet, FleetRow, Rollout, Session};
+use crate::driver::{DrivenBy, Fleet, FleetRow, Rollout, Session};
 use crate::engine::model::config::Role;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::event::WatchHealth;
@@ -487,6 +487,11 @@ fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
     rows.extend(fleet.rows.iter().map(|row| {
         let FleetRow { namespace, name, counters, strategy, driven_by, silent_since, .. } = row;
         let silent = silent_since.map(|since| format!(" silent {}", ShortDuration(fleet.at.since(since))));
+        let driver = match driven_by {
+            // One look shows no renewal: what the Lease says counts, as `status` says of one DaemonSet.
+            DrivenBy::Unconfirmed(holder) => person_of(holder).to_owned(),
+            known => known.to_string(),
+        };
         vec![
             namespace.to_string(),
             name.to_string(),
@@ -495,7 +500,7 @@ fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
             counters.available.to_string(),
             strategy.clone(),
             row.standing(),
-            format!("{driven_by}{}", silent.unwrap_or_default()),
+            format!("{driver}{}", silent.unwrap_or_default()),
         ]
     }));
     rows

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::kinds;
+use crate::driver::DrivenBy;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::gitops_owner::{GitOpsOwner, RevertTrigger};
 use crate::engine::model::time::Timestamp;
@@ -42,6 +43,29 @@ impl<'a> DriverJson<'a> {
             _ => None,
         };
         Self { state: kinds::driver(driver, snapshot.strategy), holder, renewal_observed_at, renewed_at }
+    }
+}
+
+/// The driver of one DaemonSet of a list, in the words of [`DriverJson`].
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FleetDriverJson<'a> {
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holder: Option<&'a str>,
+}
+
+impl<'a> FleetDriverJson<'a> {
+    pub(super) fn new(driven_by: &'a DrivenBy) -> Self {
+        let (state, holder) = match driven_by {
+            DrivenBy::Controller => ("controller", None),
+            DrivenBy::Nobody => ("nobody", None),
+            DrivenBy::You => ("you", None),
+            DrivenBy::Other(holder) => ("other", Some(&**holder)),
+            DrivenBy::Unconfirmed(holder) => ("unconfirmed", Some(&**holder)),
+            DrivenBy::Unknown => ("unknown", None),
+        };
+        Self { state, holder }
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::TypeMetaJson;
+use super::driver::FleetDriverJson;
 use crate::driver::{Fleet, FleetPrewarm, FleetPulls, FleetRow};
 use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::failing_nodes::{FailingCause, FailingNodes};
@@ -24,7 +25,7 @@ impl<'a> FleetJson<'a> {
     }
 }
 
-/// One DaemonSet; `drivenBy` is `controller`, `nobody`, `you`, `unknown` or an identity.
+/// One DaemonSet.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FleetRowJson<'a> {
@@ -52,13 +53,13 @@ struct FleetRowJson<'a> {
     /// `requested`, `nobodyDrives`, `paused` or `cancelled`; absent if nothing is pre-warmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     prewarm: Option<FleetPrewarm>,
-    driven_by: String,
+    driver: FleetDriverJson<'a>,
     /// The time of the driver's last renewal, by its own clock, if it has missed renewals since; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     driver_silent_since: Option<Timestamp>,
 }
 
-/// The failing nodes. `drivenBy` reports them.
+/// The failing nodes. The driver reports them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FailingJson<'a> {
@@ -95,7 +96,7 @@ impl<'a> FleetRowJson<'a> {
             failing: row.failing.as_ref().map(FailingJson::new),
             last_failing: row.last_failing.as_ref().map(|last| FailingJson::new(&last.report)),
             prewarm: row.prewarm,
-            driven_by: row.driven_by.to_string(),
+            driver: FleetDriverJson::new(&row.driven_by),
             driver_silent_since: row.silent_since,
         }
     }
