@@ -33,6 +33,7 @@ use super::model::settings::Tuning;
 use super::model::settings::value::Secs;
 use super::model::template::{TaintEffect, Template};
 use super::model::time::Timestamp;
+use super::rules::eligibility::eligibility;
 
 /// The cluster.
 pub(crate) struct FakeCluster {
@@ -470,7 +471,9 @@ impl FakeCluster {
             return;
         }
         let has_pod = |node: &Str| self.pods.values().any(|pod| pod.node.as_ref() == Some(node));
-        let missing: Vec<Str> = self.nodes.keys().filter(|node| !has_pod(node)).cloned().collect();
+        let runs = |node: &NodeFact| eligibility(node, &self.daemonset.template).should_run;
+        let missing = self.nodes.iter().filter(|(name, node)| runs(node) && !has_pod(name));
+        let missing: Vec<Str> = missing.map(|(name, _)| name.clone()).collect();
         missing.iter().for_each(|node| self.create_pod(node));
     }
 

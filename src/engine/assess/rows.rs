@@ -282,7 +282,7 @@ impl<'a> Assessor<'a> {
         self.available_at = None;
         let any_pod = pods.live.or(pods.going);
         let in_fleet = match self.nodes_visible {
-            true => entry.eligibility.in_fleet || self.is_tainted_suspect(entry, pods.live),
+            true => entry.eligibility.in_fleet || self.is_tainted_meanwhile(entry, pods.live),
             false => any_pod.is_some(),
         };
         if !in_fleet && any_pod.is_none() {
@@ -408,15 +408,17 @@ impl<'a> Assessor<'a> {
         self.view.our_time(at)
     }
 
-    /// Whether somebody has tainted a node that had gone down after its update, such as a controller that repairs machines. It does not leave the fleet by that: as
-    /// long as it is down with its new pod, it speaks against the revision, and its place in the budget is not given to another node. Once an operator has
-    /// accepted it (`resume`), the taint takes it out.
-    fn is_tainted_suspect(&self, entry: &NodeEntry, live: Option<&PodEntry>) -> bool {
+    /// Whether somebody, such as a controller that repairs machines, has tainted a node that the update has made unavailable: it had gone down with its new pod, or
+    /// its new pod has never been available. It does not leave the fleet by that: it speaks against the revision, and its place in the budget is not
+    /// given to another node. Once an operator has accepted it (`resume`), the taint takes it out. A node without a new pod leaves at once: its controller
+    /// makes none while the taint stands.
+    fn is_tainted_meanwhile(&self, entry: &NodeEntry, live: Option<&PodEntry>) -> bool {
         let inputs = self.question.inputs;
+        let is_ready = entry.fact.as_ref().is_some_and(|fact| fact.ready == ConditionStatus::True);
+        let unavailable = if is_ready { &inputs.in_progress } else { &inputs.suspects };
         entry.eligibility.is_placed
-            && inputs.suspects.contains(&entry.name)
+            && unavailable.contains(&entry.name)
             && !inputs.acknowledged_failures.contains(&entry.name)
-            && entry.fact.as_ref().is_some_and(|fact| fact.ready != ConditionStatus::True)
             && live.is_some_and(|pod| self.is_at_target(pod))
     }
 

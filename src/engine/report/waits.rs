@@ -31,6 +31,9 @@ impl Engine {
             (NodeState::NodeDown, Some(pod)) => pod.fact.deletion_at.map(|_| PodWait::NodeBack),
             // No pod will be created: the node's hold says why.
             (NodeState::Creating, None) if self.is_being_deleted() => None,
+            (NodeState::Creating, None) if let Some(why) = self.ineligible_because(row.node) => {
+                Some(PodWait::Tainted { why: why.to_string().into() })
+            }
             (NodeState::Creating, None) => {
                 let since = self.view.nodes.get(row.node).and_then(|node| node.missing_since);
                 Some(PodWait::Controller { since })

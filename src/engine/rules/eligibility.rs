@@ -28,6 +28,7 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 /// Set by the node lifecycle controller of a cloud once the machine of a node that is not Ready is found to be shut down, and removed when it runs again.
 const SHUT_DOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+/// Set while the network of a node is not set up or its routes are missing, also of a node that is Ready, and removed once they are there.
 const NETWORK_UNAVAILABLE: &str = "node.kubernetes.io/network-unavailable";
 /// Taints that every DaemonSet pod tolerates.
 pub(super) const TOLERATED: [(&str, TaintEffect); 6] = [
@@ -82,9 +83,9 @@ pub fn ineligible_because(node: &NodeFact, template: &Template) -> Option<Inelig
     worst.map(|taint| Ineligible::Taint(taint.clone()))
 }
 
-/// Whether a taint only says that its node is down: it goes by itself once the node is Ready.
+/// Whether a taint only says that its node is down, or without a network: it goes by itself once the node is well.
 fn goes_by_itself(taint: &Taint) -> bool {
-    matches!(&*taint.key, NOT_READY | UNREACHABLE | SHUT_DOWN)
+    matches!(&*taint.key, NOT_READY | UNREACHABLE | SHUT_DOWN | NETWORK_UNAVAILABLE)
 }
 
 fn selector_matches(selector: &Labels, labels: &Labels) -> bool {
@@ -168,7 +169,7 @@ mod tests {
                 &plain,
                 &[],
                 &[(NETWORK_UNAVAILABLE, NoSchedule)],
-                (false, true, false),
+                (false, true, true),
             ),
             ("network taint with it", &json!({"hostNetwork": true}), &[], &[(NETWORK_UNAVAILABLE, NoSchedule)], all),
             ("another node's name", &json!({"nodeName": "ipc-2"}), &[], &[], none),
