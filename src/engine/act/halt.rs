@@ -3,6 +3,7 @@
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::machine::halting::HaltReason;
+use crate::engine::machine::placement::Placement;
 use crate::engine::model::Str;
 use crate::engine::model::record::size::clipped;
 use crate::engine::model::record::{Halt, HaltingGate, Intent};
@@ -59,10 +60,13 @@ impl Engine {
         let before = self.revision_before(intent).filter(|_| reason.nothing_else_helps.is_none());
         let why = clipped(&reason.why).to_string();
         let stays = match (&before, reason.nothing_else_helps) {
-            (None, Some(nothing)) => Some(nothing.in_words()),
-            (None, None) => Some("it leads to where it came from, so that there is nothing to roll back to"),
-            (Some(_), _) => None,
+            (None, Some(nothing)) => Some(nothing.in_words().to_owned()),
+            (None, None) => Some("it leads to where it came from, so that there is nothing to roll back to".to_owned()),
+            (Some(before), _) => {
+                self.view.revision(before).and_then(|before| self.moves_pods_at_once(&before.template))
+            }
         };
+        let before = before.filter(|_| stays.is_none());
         let why = stays.filter(|_| goes_back).map_or(why.clone(), |stays| format!("{why}; {stays}"));
         let number = self.progress.halt.as_ref().map_or(0, |halt| halt.number).max(intent.acknowledged_halt) + 1;
         self.tell_halted(number, &why, &reason.nodes);
@@ -73,6 +77,19 @@ impl Engine {
             let id = self.new_change_id(self.edits.next_serial(), now);
             self.edit(None, Edit::GoBack { to: from, failed: intent.target.clone(), id });
         }
+    }
+
+    /// Why the rollout does not go back to this template by itself: its placement is another one, which the controller applies to all nodes at once, without
+    /// a budget. An operator who asks for it is told on which nodes.
+    fn moves_pods_at_once(&self, template: &Template) -> Option<String> {
+        let Placement { gains, loses, keeps: _ } = self.placement_put_back(template);
+        let nodes = |count: usize| if count == 1 { "1 node".to_owned() } else { format!("{count} nodes") };
+        let deletes = (!loses.is_empty()).then(|| format!("delete the pods of {}", nodes(loses.len())));
+        let makes = (!gains.is_empty()).then(|| format!("make pods on {}", nodes(gains.len())));
+        let both: Vec<String> = deletes.into_iter().chain(makes).collect();
+        (!both.is_empty()).then(|| {
+            format!("it does not go back by itself, as that would {} at once, without a budget: see the preview of a roll back", both.join(" and "))
+        })
     }
 
     /// The revision to which the rollout leads. If a change is asked for and the DaemonSet already has the wanted template, this is the

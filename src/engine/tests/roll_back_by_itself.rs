@@ -1,10 +1,14 @@
 //! Where a roll back goes that names no revision, and at which revisions a rollout is known to have halted.
 
-use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use serde_json::json;
+
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Step};
 use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::roll_back::NoRollBack;
-use crate::engine::report::snapshot::Phase;
+use crate::engine::model::settings::{OnFailure, Tuning};
+use crate::engine::model::template::{TaintEffect, Template};
+use crate::engine::report::snapshot::{Alarm, Phase};
 
 fn halted(console: &mut FakeConsole, fake: &FakeCluster) -> Vec<i64> {
     let snapshot = console.snapshot(fake);
@@ -142,4 +146,29 @@ fn where_the_template_is_that_of_the_origin_again_the_step_that_brings_the_other
         let refused = console.ask(&mut fake, Command::Undo { to }).unwrap_err();
         assert!(refused.contains("2 nodes are not at it yet: `step --to 100%` lets them go"), "{to:?}: {refused}");
     }
+}
+
+/// A template that is placed elsewhere is applied to all nodes at once. An operator is asked about that, so the rollout does not do it by itself.
+#[test]
+fn a_rollout_does_not_go_back_by_itself_to_a_template_that_takes_pods_away() {
+    let dedicated = ("dedicated", "", TaintEffect::NoExecute);
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut tolerating = template("agent:v2").json().clone();
+    tolerating["spec"]["tolerations"] = json!([{"key": "dedicated", "operator": "Exists"}]);
+    fake.broken.push("agent:v2".into());
+    fake.set_template(Template::from_json(tolerating));
+    fake.reconcile();
+    for node in ["n3", "n4", "n5", "n6"] {
+        fake.set_taints(node, &[dedicated]);
+    }
+    let mut console = FakeConsole::open(&fake, "ops");
+    let back = Tuning { on_failure: Some(OnFailure::RollBack), ..Tuning::default() };
+    console.ask(&mut fake, Command::Adopt.under(back)).unwrap();
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(6)))).unwrap();
+    console.run_for(&mut fake, 700);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((&snapshot.phase, fake.deleted.len()), (&Phase::Halted, 1));
+    assert_eq!(&*fake.daemonset.template.images()[0], "agent:v2", "as it was");
+    let halted = snapshot.alarms.iter().find(|alarm| matches!(alarm, Alarm::Halted { .. })).unwrap().to_string();
+    assert!(halted.contains("would delete the pods of 4 nodes at once, without a budget"), "{halted}");
 }
