@@ -285,10 +285,15 @@ impl<'a> Assessor<'a> {
             true => entry.eligibility.in_fleet || self.is_tainted_meanwhile(entry, pods.live),
             false => any_pod.is_some(),
         };
-        if !in_fleet && any_pod.is_none() {
+        let fact = entry.fact.as_ref();
+        let may_pull = self.may_pull(fact);
+        let mut warm = self.view.warm.all_on(&entry.name);
+        let warm_takes_a_slot = may_pull && warm.any(|warm| self.view.warm_state(warm).takes_a_slot());
+        let warm_pulls = (self.question.warming)(&entry.name) || warm_takes_a_slot;
+        // A node that has left the fleet and goes on pulling is on the same link as the others.
+        if !in_fleet && any_pod.is_none() && !warm_pulls {
             return None;
         }
-        let fact = entry.fact.as_ref();
         let down = fact.is_some_and(|fact| fact.ready != ConditionStatus::True);
         let replaced = pods.being_deleted || pods.live.is_none();
         // A pod of the target is being deleted only if that was decided while another revision was the target. The deletion may never have arrived: the
@@ -376,9 +381,8 @@ impl<'a> Assessor<'a> {
                 && !pods.surplus
                 && pods.going.is_none(),
             committed: in_fleet && (shown_at_target || replaced || pods.going.is_some()),
-            pulls: self.pulls(in_fleet, blame, shown_at_target, replaced, image, (shown.live, pods.going)),
-            warm_pulls: (self.question.warming)(&entry.name)
-                || self.view.warm.all_on(&entry.name).any(|warm| self.view.warm_state(warm).takes_a_slot()),
+            pulls: may_pull && self.pulls(in_fleet, blame, shown_at_target, replaced, image, (shown.live, pods.going)),
+            warm_pulls,
             warms_target: self
                 .view
                 .warm

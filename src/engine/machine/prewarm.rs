@@ -390,6 +390,10 @@ impl Engine {
         let before = self.warming.writes.attempts(name);
         match warm.map(|warm| self.view.warm_state(warm)) {
             Some(WarmState::Present) => return PrewarmState::Present,
+            // Nobody knows how far it came.
+            Some(WarmState::Pulling { .. }) if row.is_down && !row.warm_pulls => {
+                return PrewarmState::Waiting(PrewarmWait::NodeDown);
+            }
             Some(WarmState::Failed(_)) if warm.is_some_and(|warm| self.is_tried_again(warm, &job.request)) => {
                 return PrewarmState::Waiting(PrewarmWait::TriedAgain);
             }

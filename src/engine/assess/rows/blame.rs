@@ -86,14 +86,19 @@ impl Assessor<'_> {
             return false;
         };
         let going = pod.is_some_and(|pod| (self.question.deleting)(&pod.fact.uid));
-        let not_ready_since = node.and_then(|fact| match fact.ready {
-            ConditionStatus::True => None,
-            ConditionStatus::False => fact.ready_since.map(|at| by_server(at, fact.clock_skew_millis)),
-            ConditionStatus::Unknown => fact.ready_since,
-        });
+        let not_ready_since = node.and_then(not_ready_since);
         let is_ready = node.is_some_and(|fact| fact.ready == ConditionStatus::True);
         let old = pod.is_some_and(|pod| !at_target && pod.fact.created_at < began_at);
         !going && (not_ready_since.is_some_and(|since| since < began_at) || (is_ready && old))
+    }
+}
+
+/// Since when a node is not Ready, by the API server's clock: its kubelet said so, or is silent, which the node lifecycle controller said.
+pub(super) fn not_ready_since(fact: &NodeFact) -> Option<Timestamp> {
+    match fact.ready {
+        ConditionStatus::True => None,
+        ConditionStatus::False => fact.ready_since.map(|at| by_server(at, fact.clock_skew_millis)),
+        ConditionStatus::Unknown => fact.ready_since,
     }
 }
 

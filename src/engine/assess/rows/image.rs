@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Assessor;
-use crate::engine::model::facts::{ContainerFact, ContainerState};
+use super::blame::not_ready_since;
+use crate::engine::model::facts::{ContainerFact, ContainerState, NodeFact};
 use crate::engine::model::image::normalized;
 use crate::engine::model::node::{Blame, ImageState};
 use crate::engine::model::pull::{Evidence, FinishedPull, ImagePull, PullFailure, PullState};
@@ -12,6 +13,9 @@ use crate::engine::model::template::{NeededImage, Template};
 use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::pulls::{failure_of, has_image_of, images_present, waits_for_image};
 use crate::engine::view::{LastPullEvent, NodeEntry, PodEntry};
+
+/// For how long a node that is not Ready is taken to go on pulling.
+const PULLS_WHILE_DOWN: Duration = Duration::from_secs(10 * 60);
 
 /// For each image of the target, by its place in [`Template::needed_images`]: the place of the same image in another revision; `None`: the
 /// other revision does not need it.
@@ -205,6 +209,15 @@ impl<'a> Assessor<'a> {
         };
         let leaving = live.filter(|_| replaced).or(going);
         !cannot && (under_way || leaving.is_some_and(|pod| !refused(pod) && self.still_pulls(pod)))
+    }
+
+    /// Whether a node that is down may still pull. A link that pulls overload makes nodes NotReady, which go on pulling. A machine that is off pulls nothing, and
+    /// nobody deletes what it was to pull: it does not keep its pull slot for ever.
+    pub(super) fn may_pull(&mut self, fact: Option<&NodeFact>) -> bool {
+        let Some(since) = fact.and_then(not_ready_since) else { return true };
+        let down_for = self.server_now.since(since);
+        self.wake_after(PULLS_WHILE_DOWN, down_for);
+        down_for < PULLS_WHILE_DOWN
     }
 
     /// Whether the images of a pod that is going may still be on their way: its kubelet does not break off a pull. Once the time is over in
