@@ -24,6 +24,7 @@ impl Engine {
                 None => self.progress = Progress::default(),
             }
         }
+        self.view.follow_original(self.lock.record().and_then(|record| record.progress.original_strategy.as_ref()));
         self.view.guess_current(now);
         self.view.give_up_warm_pods(now);
         self.forget_lost_answers(now);

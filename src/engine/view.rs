@@ -34,6 +34,7 @@ mod current;
 mod ended;
 mod listing;
 mod observed_at;
+mod original;
 mod pods;
 mod pull_policy;
 mod pulls;
@@ -44,6 +45,7 @@ mod warm;
 pub(super) mod watch_states;
 
 use self::ended::EndedPods;
+use self::original::SavedStrategy;
 use self::pods::PodsOnNode;
 use self::start_notes::StartNotes;
 pub(crate) use creation::{Creation, IDLE_AFTER};
@@ -81,6 +83,8 @@ pub(crate) struct NodeEntry {
 pub(crate) struct View {
     pub(crate) presence: Presence,
     pub(crate) daemonset: Option<DaemonSetFact>,
+    /// The update strategy from before the adoption, as the DaemonSet's annotation and the record have it.
+    saved_strategies: [Option<SavedStrategy>; 2],
     /// The other managers of the DaemonSet.
     pub(crate) gitops_owners: Arc<[GitOpsOwner]>,
     pub(crate) revisions: Vec<RevisionFact>,
@@ -146,6 +150,7 @@ impl Default for View {
         Self {
             presence: Presence::Loading,
             daemonset: None,
+            saved_strategies: [None, None],
             gitops_owners: Arc::new([]),
             revisions: Vec::new(),
             current: None,

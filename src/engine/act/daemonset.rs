@@ -103,7 +103,7 @@ impl Engine {
     /// strategy, the saved one stays the original, whichever process drives or brakes by now. If the record is gone and the present
     /// strategy is a rolling one, an annotation that the earlier rollout left behind is overwritten, because somebody may have set another
     /// strategy since. While the Lease has not been seen, its record cannot be read, or it cannot be watched, a saved strategy is kept, because nobody knows then whether
-    /// a record exists. If somebody removed the annotation and left `OnDelete`, the annotation is written again from the record.
+    /// a record exists. If somebody removed the annotation, it is written again from the record.
     fn adoption(&self) -> DaemonSetPatch {
         let daemonset = self.view.daemonset.as_ref();
         let began = |progress: &Progress| progress.adopted || progress.drifted;
@@ -113,10 +113,11 @@ impl Engine {
         let unseen = self.health(Watched::Lease) != WatchHealth::Live;
         let ours = recorded || unseen || began(&self.progress) || self.strategy() == StrategyKind::OnDelete;
         let saved = daemonset.filter(|_| ours).and_then(|daemonset| daemonset.annotations.get(ORIGINAL_STRATEGY));
-        // Only the annotation was removed: `OnDelete` is ours, and the record has the original strategy.
+        // The annotation was removed, alone or with the strategy, as `kubectl replace` does: the record has the original one.
         let recorded = || {
-            let recorded = self.lock.record().and_then(|record| record.progress.original_strategy.as_deref());
-            recorded.filter(|_| self.strategy() == StrategyKind::OnDelete)
+            let progress = self.lock.record().map(|record| &record.progress);
+            let ours = |it: &&Progress| self.strategy() == StrategyKind::OnDelete || began(it);
+            progress.filter(ours).and_then(|progress| progress.original_strategy.as_deref())
         };
         let present = || daemonset.map(|daemonset| daemonset.strategy.raw.to_string()).unwrap_or_default();
         let original = saved.map(|saved| &**saved).or_else(recorded).map_or_else(present, ToOwned::to_owned);

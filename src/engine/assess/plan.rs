@@ -67,11 +67,11 @@ impl Limits {
     /// down, as OpenKruise does.
     pub(crate) fn of(view: &View, intent: &Intent, assessment: &Assessment) -> Self {
         let daemonset = view.daemonset.as_ref();
-        let lacks_budget = daemonset.is_some_and(|daemonset| lacks_budget(daemonset, intent));
-        // Asked only where no operator has set a limit, because the saved strategy is parsed for it.
+        let original = view.original_strategy();
+        let lacks_budget = daemonset.is_some_and(|daemonset| lacks_budget(daemonset, original, intent));
         let own = || match lacks_budget {
             true => Some(IntOrPercent::Int(0)),
-            false => daemonset.and_then(|daemonset| own_max_unavailable(daemonset, assessment.desired)),
+            false => daemonset.and_then(|daemonset| own_max_unavailable(daemonset, original, assessment.desired)),
         };
         // `strict` decides what is charged to the budget: see `budget`. The view knows the site of a node; the pace of a site is in
         // [`NodeLookup`].

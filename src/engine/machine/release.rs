@@ -135,7 +135,8 @@ impl Engine {
         {
             return ReleasedStrategy::OfOthers;
         }
-        changed_limit(daemonset).map_or(ReleasedStrategy::Original, ReleasedStrategy::OriginalOverLimit)
+        changed_limit(daemonset, self.view.original_strategy())
+            .map_or(ReleasedStrategy::Original, ReleasedStrategy::OriginalOverLimit)
     }
 
     /// Whether a release that rolldeck decided on by itself must wait, because it would remove serving pods for good.

@@ -101,7 +101,8 @@ impl Engine {
 
     /// The alarm for a `maxUnavailable` that somebody has changed in the DaemonSet since the adoption, under `OnDelete`.
     fn own_limit_alarm(&self, intent: &Intent) -> Option<Alarm> {
-        let limit = changed_limit(self.view.daemonset.as_ref().filter(|_| self.is_adopted())?)?;
+        let limit =
+            changed_limit(self.view.daemonset.as_ref().filter(|_| self.is_adopted())?, self.view.original_strategy())?;
         let max_unavailable = Limits::of(&self.view, intent, &self.assessment).max_unavailable;
         Some(Alarm::OwnLimitChanged { by: self.who_set_the_limit(), limit, max_unavailable })
     }
@@ -206,7 +207,7 @@ impl Engine {
             // It is not paused, so `OnDelete` is about to be set again.
             let enforced = enforced.saturating_sub(u32::from(intent.paused.is_none()));
             let suspend_hint = self.suspend_hint(owners.and_then(|owners| owners.strategy.as_ref()));
-            let limit = self.view.daemonset.as_ref().and_then(changed_limit);
+            let limit = self.view.daemonset.as_ref().and_then(|daemonset| changed_limit(daemonset, self.view.original_strategy()));
             return Some(Alarm::StrategyDrifted { by: self.who_set_the_strategy(), limit, enforced, suspend_hint });
         }
         (enforced > 0).then(|| Alarm::OnDeleteEnforced {

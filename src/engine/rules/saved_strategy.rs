@@ -6,11 +6,6 @@ use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::released_strategy::ChangedLimit;
 
-/// The strategy that was saved at the adoption of the DaemonSet.
-pub(crate) fn saved_strategy(daemonset: &DaemonSetFact) -> Option<UpdateStrategy> {
-    saved_json(daemonset).map(UpdateStrategy::from_json)
-}
-
 /// The strategy that a release would restore, as it was saved.
 pub(crate) fn saved_json(daemonset: &DaemonSetFact) -> Option<serde_json::Value> {
     serde_json::from_str(daemonset.annotations.get(ORIGINAL_STRATEGY)?).ok()
@@ -28,19 +23,22 @@ pub(crate) fn releases_to_rolling(daemonset: &DaemonSetFact) -> bool {
 
 /// The DaemonSet's own `maxUnavailable`, if it lets at least one node of `desired` be down.
 ///
-/// Where a strategy was saved, the result is at most that strategy's value. Somebody may set a strategy in the middle of a rollout, whose figures
+/// Where a strategy was saved (`original`), the result is at most that strategy's value. Somebody may set a strategy in the middle of a rollout, whose figures
 /// remain when `OnDelete` is set again. They do not raise the rollout's budget: they were meant for a controller that replaces all pods, and are not
 /// put back at the end. Nodes that this controller takes down meanwhile count against the rollout's own budget.
-pub(crate) fn own_max_unavailable(daemonset: &DaemonSetFact, desired: u32) -> Option<IntOrPercent> {
-    let saved = saved_strategy(daemonset);
-    let figures = [Some(&daemonset.strategy), saved.as_ref()].into_iter().flatten();
+pub(crate) fn own_max_unavailable(
+    daemonset: &DaemonSetFact,
+    original: Option<&UpdateStrategy>,
+    desired: u32,
+) -> Option<IntOrPercent> {
+    let figures = [Some(&daemonset.strategy), original].into_iter().flatten();
     let figures = figures.filter_map(|strategy| strategy.max_unavailable);
     figures.filter(|own| own.of(desired, Rounding::Up) > 0).min_by_key(|own| own.of(desired, Rounding::Up))
 }
 
 /// The `maxUnavailable` of the DaemonSet that somebody has changed since the strategy was saved, under `OnDelete` or with the strategy.
-pub(crate) fn changed_limit(daemonset: &DaemonSetFact) -> Option<ChangedLimit> {
-    let (set, saved) = (daemonset.strategy.max_unavailable?, saved_strategy(daemonset)?.max_unavailable?);
+pub(crate) fn changed_limit(daemonset: &DaemonSetFact, original: Option<&UpdateStrategy>) -> Option<ChangedLimit> {
+    let (set, saved) = (daemonset.strategy.max_unavailable?, original?.max_unavailable?);
     (set != saved).then_some(ChangedLimit { set, saved })
 }
 
@@ -59,13 +57,8 @@ mod tests {
     use super::*;
 
     fn own(strategy: serde_json::Value, saved: Option<&serde_json::Value>) -> Option<IntOrPercent> {
-        let annotations = saved.iter().map(|saved| (ORIGINAL_STRATEGY, saved.to_string())).collect::<Vec<_>>();
-        let daemonset = DaemonSetFact {
-            strategy: UpdateStrategy::from_json(strategy),
-            annotations: annotations.iter().map(|(key, value)| (*key, value.as_str())).collect(),
-            ..DaemonSetFact::default()
-        };
-        own_max_unavailable(&daemonset, 20)
+        let daemonset = DaemonSetFact { strategy: UpdateStrategy::from_json(strategy), ..DaemonSetFact::default() };
+        own_max_unavailable(&daemonset, saved.cloned().map(UpdateStrategy::from_json).as_ref(), 20)
     }
 
     #[test]

@@ -5,14 +5,13 @@
 use crate::engine::model::facts::{DaemonSetFact, StrategyKind, UpdateStrategy};
 use crate::engine::model::quantity::{IntOrPercent, Rounding};
 use crate::engine::model::record::Intent;
-use crate::engine::rules::saved_strategy::saved_strategy;
 
-/// The surge of a DaemonSet as its owner wrote it: by its strategy, or while it is adopted by the one that was saved.
+/// The surge of a DaemonSet as its owner wrote it: by its strategy, or while it is adopted by the one that was saved (`original`).
 /// `None` where it does not surge.
-pub(crate) fn surge_of(daemonset: &DaemonSetFact) -> Option<IntOrPercent> {
+pub(crate) fn surge_of(daemonset: &DaemonSetFact, original: Option<&UpdateStrategy>) -> Option<IntOrPercent> {
     match daemonset.strategy.kind {
         StrategyKind::RollingUpdate => surge_in(&daemonset.strategy),
-        StrategyKind::OnDelete => surge_in(&saved_strategy(daemonset)?),
+        StrategyKind::OnDelete => surge_in(original?),
     }
 }
 
@@ -22,6 +21,6 @@ fn surge_in(strategy: &UpdateStrategy) -> Option<IntOrPercent> {
 }
 
 /// Whether the DaemonSet surges, and no operator has said how many nodes may be down instead.
-pub(crate) fn lacks_budget(daemonset: &DaemonSetFact, intent: &Intent) -> bool {
-    intent.budgets.max_unavailable.is_default() && surge_of(daemonset).is_some()
+pub(crate) fn lacks_budget(daemonset: &DaemonSetFact, original: Option<&UpdateStrategy>, intent: &Intent) -> bool {
+    intent.budgets.max_unavailable.is_default() && surge_of(daemonset, original).is_some()
 }

@@ -457,3 +457,26 @@ fn a_rollback_that_waits_for_budget_says_that_raising_it_is_the_way_out() {
     assert_eq!(fake.at("hash1"), 17, "all but those that are down");
     assert_eq!(console.snapshot(&fake).alarms, []);
 }
+
+/// `kubectl replace` takes the annotation away together with `OnDelete`. The record has the strategy that the rollout began with: its limit holds on, and it is
+/// what the release restores.
+#[test]
+fn who_replaces_the_daemonset_raises_no_budget_and_loses_no_strategy() {
+    let (mut fake, mut console) = under_way(OnDrift::EnforceOnDelete);
+    let before = console.snapshot(&fake).budget.max_unavailable;
+    let original = fake.daemonset.annotations.get(ORIGINAL_STRATEGY).cloned().unwrap();
+    fake.set_original(None);
+    fake.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 5}}));
+    assert_eq!(console.snapshot(&fake).budget.max_unavailable, before, "while it has drifted");
+    console.run_for(&mut fake, 30);
+    assert!(on_delete(&fake));
+    assert_eq!(fake.daemonset.annotations.get(ORIGINAL_STRATEGY), Some(&original));
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.budget.max_unavailable, before);
+    let changed = |alarm: &Alarm| matches!(alarm, Alarm::OwnLimitChanged { .. });
+    assert!(snapshot.alarms.iter().any(changed), "{:?}", snapshot.alarms);
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 600);
+    let restored = serde_json::from_str::<serde_json::Value>(&original).unwrap();
+    assert_eq!((fake.daemonset.strategy.raw.clone(), fake.worst_down), (restored, before as usize));
+}
