@@ -16,7 +16,8 @@ impl Engine {
     pub(super) fn halt_on_failure(&mut self, intent: &Intent, now: Timestamp) {
         self.go_on_past_halt(intent, now);
         self.keep_time_of_gates(intent, now);
-        if !Self::may_halt(intent) {
+        // What was seen last may be over: a pod became ready, a node came back. While not all is seen nothing is started either.
+        if !Self::may_halt(intent) || self.blindness().is_some() || self.catches_up() {
             return;
         }
         for reason in self.reasons_to_halt(intent).into_iter().flatten() {

@@ -87,7 +87,8 @@ impl Engine {
     pub(crate) fn halt_without_driver(&self, intent: &Intent, now: Timestamp) -> Option<HaltReason> {
         // Where it is our turn to take the lease, we halt as soon as we have it.
         let undriven = self.lock.view(now).is_undriven(self.view.server_time(now));
-        if !undriven || !Self::may_halt(intent) || self.is_halted(intent) || self.is_being_deleted() {
+        let is_seen = self.blindness().is_none() && !self.catches_up();
+        if !undriven || !is_seen || !Self::may_halt(intent) || self.is_halted(intent) || self.is_being_deleted() {
             return None;
         }
         let stands = |reason: &HaltReason| reason.gate.halts_what_is_complete() || !self.is_complete(intent);

@@ -17,7 +17,7 @@ use crate::engine::model::record::{Direction, Fell, Intent, Progress, SITES_LIMI
 use crate::engine::model::suspect::{SiteOutage, SuspectView};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::suspects::{
-    FLAPPED, FLAPS, Judgement, JudgementInput, NodeHealth, TOGETHER, WINDOW, judge, went_down,
+    FLAPPED, FLAPS, Judgement, JudgementInput, NodeHealth, TOGETHER, WINDOW, fell_all_over, judge, went_down,
 };
 use crate::engine::view::{NodeEntry, ObservedAt};
 
@@ -178,6 +178,7 @@ impl Engine {
             .filter(|node| !node.fell_updated() && !node.has_left)
             .filter_map(|node| Some((node.site.clone(), node.fell_at?)))
             .collect();
+        let all_over = fell_all_over(&nodes);
         let mut noted = std::mem::take(&mut self.progress.suspects);
         let (mut kept, mut sites) = (BTreeMap::new(), BTreeSet::new());
         for node in &mut nodes {
@@ -186,9 +187,10 @@ impl Engine {
             let Some(fell_at) = node.fell_at.filter(|_| node.fell_updated() && !node.acknowledged_failures) else {
                 continue;
             };
-            let with_others = others
+            let of_its_site = others
                 .iter()
                 .any(|(site, at)| *site == node.site && at.since(fell_at).max(fell_at.since(*at)) <= TOGETHER);
+            let with_others = of_its_site || all_over.contains(&node.node);
             let went_down = went_down(known, node, with_others, now, &|at| self.view.server_time(at));
             let news = node.suspect || fell_at >= compared_since;
             let Some(went_down) = went_down.filter(|_| news && kept.len() < SUSPECTS_LIMIT) else { continue };

@@ -207,7 +207,11 @@ impl Engine {
             // It is not paused, so `OnDelete` is about to be set again.
             let enforced = enforced.saturating_sub(u32::from(intent.paused.is_none()));
             let suspend_hint = self.suspend_hint(owners.and_then(|owners| owners.strategy.as_ref()));
-            let limit = self.view.daemonset.as_ref().and_then(|daemonset| changed_limit(daemonset, self.view.original_strategy()));
+            let limit = self
+                .view
+                .daemonset
+                .as_ref()
+                .and_then(|daemonset| changed_limit(daemonset, self.view.original_strategy()));
             return Some(Alarm::StrategyDrifted { by: self.who_set_the_strategy(), limit, enforced, suspend_hint });
         }
         (enforced > 0).then(|| Alarm::OnDeleteEnforced {

@@ -9,10 +9,13 @@
 //!   otherwise                                                             ──▶ waits until the grace is over
 //! ```
 //!
+//! Where nodes with old pods go down at the same moment all over the fleet, the control plane was down or out of reach ([`fell_all_over`]): kubelets could
+//! not renew their leases. An updated node that went down with them is treated like one whose site went down with it, and is not compared.
+//!
 //! Nodes whose object was deleted count in the comparison only: they do not come back, so none is waited for with them.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use crate::engine::model::Str;
@@ -142,8 +145,37 @@ impl Judgement {
     }
 }
 
+/// The updated nodes that went down at the same moment as nodes with old pods all over the fleet: within [`SETTLE`] of each other, in at least half of the
+/// other sites and in two of them where there are so many, and at least one in [`LARGE`] of the nodes there. After a short outage of the API server
+/// it is some of all nodes that are found silent, and where one whole site has been updated no other node of that site tells so.
+pub(crate) fn fell_all_over(nodes: &[NodeHealth]) -> BTreeSet<NodeIx> {
+    // By site: how many nodes with old pods could go down, and when they did.
+    let mut sites: HashMap<&str, (usize, Vec<Timestamp>)> = HashMap::new();
+    for node in nodes.iter().filter(|node| !node.fell_updated() && !node.has_left) {
+        let (could_fall, fell) = sites.entry(&node.site).or_default();
+        *could_fall += usize::from(node.fell_at.is_some() || (!node.updated && !node.down));
+        fell.extend(node.fell_at);
+    }
+    sites.retain(|_, (could_fall, _)| *could_fall > 0);
+    let is_one_of_many = |node: &&NodeHealth| {
+        let Some(fell_at) = node.fell_at.filter(|_| node.fell_updated()) else { return false };
+        let at_once = |at: &&Timestamp| at.since(fell_at).max(fell_at.since(**at)) <= SETTLE;
+        let elsewhere = || sites.iter().filter(|(site, _)| **site != &*node.site).map(|(_, counted)| counted);
+        let (mut where_some_fell, mut fell) = (0, 0);
+        for (_, times) in elsewhere() {
+            let together = times.iter().filter(at_once).count();
+            (where_some_fell, fell) = (where_some_fell + usize::from(together > 0), fell + together);
+        }
+        let (others, could_fall) = (elsewhere().count(), elsewhere().map(|(could_fall, _)| could_fall).sum::<usize>());
+        others > 0 && where_some_fell * 2 >= others && where_some_fell >= others.min(2) && fell * LARGE >= could_fall
+    };
+    nodes.iter().filter(is_one_of_many).map(|node| node.node).collect()
+}
+
 /// Judges the nodes of a fleet.
 pub(crate) fn judge(nodes: &[NodeHealth], question: &JudgementInput<'_>) -> Judgement {
+    let others = nodes.iter().filter(|node| node.fell_at.is_some() && !node.fell_updated() && !node.has_left);
+    let all_over = AllOver { nodes: fell_all_over(nodes), others: others.collect() };
     let mut sites: HashMap<&str, Vec<&NodeHealth>> = HashMap::new();
     for node in nodes {
         sites.entry(&node.site).or_default().push(node);
@@ -153,7 +185,7 @@ pub(crate) fn judge(nodes: &[NodeHealth], question: &JudgementInput<'_>) -> Judg
     let mut judgement = Judgement::default();
     for (site, nodes) in sites {
         if nodes.iter().any(|node| node.suspect || node.falls > 0 || (node.fell_at.is_some() && node.fell_updated())) {
-            judge_site(site, &nodes, question, &mut judgement);
+            judge_site(site, &nodes, question, &all_over, &mut judgement);
         }
     }
     // The worst site first: not all of them are shown everywhere.
@@ -161,13 +193,26 @@ pub(crate) fn judge(nodes: &[NodeHealth], question: &JudgementInput<'_>) -> Judg
     judgement
 }
 
-fn judge_site(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, judgement: &mut Judgement) {
+/// What went down all over the fleet.
+struct AllOver<'a> {
+    /// The updated nodes that went down with it ([`fell_all_over`]).
+    nodes: BTreeSet<NodeIx>,
+    /// All nodes of the fleet that went down with old pods.
+    others: Vec<&'a NodeHealth>,
+}
+
+fn judge_site(
+    site: &str,
+    nodes: &[&NodeHealth],
+    question: &JudgementInput<'_>,
+    all_over: &AllOver<'_>,
+    judgement: &mut Judgement,
+) {
     let JudgementInput { now, grace, .. } = *question;
     let since = question.compares_since();
-    let compared = compare(site, nodes, question, now);
+    let compared = compare(site, nodes, question, all_over, now);
     // A node that went down just now may be the first of many.
-    let clear = compare(site, nodes, question, now - SETTLE).is_clear();
-    let others = || nodes.iter().filter(|node| node.fell_at.is_some() && !node.fell_updated() && !node.has_left);
+    let clear = compare(site, nodes, question, all_over, now - SETTLE).is_clear();
     for fell_at in nodes.iter().filter_map(|node| node.fell_at) {
         judgement.wake(fell_at + WINDOW + Duration::from_millis(1), now);
     }
@@ -176,15 +221,17 @@ fn judge_site(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, 
     for node in nodes.iter().filter(|node| node.suspect || node.fell_updated()) {
         let Some(fell_at) = node.fell_at else { continue };
         let lately = fell_at >= since;
-        let companions = || others().filter(|other| other.fell_with(fell_at));
+        let with_all = all_over.nodes.contains(&node.node);
+        let near = |other: &&&NodeHealth| with_all || *other.site == *site;
+        let companions = || all_over.others.iter().filter(near).filter(|other| other.fell_with(fell_at));
         let back_at = companions().filter_map(|other| other.back_at).max();
         let until = back_at.map_or(fell_at, |back_at| back_at.max(fell_at)) + grace;
         [fell_at + SETTLE, until].into_iter().for_each(|at| judgement.wake(at, now));
         let in_outage = node.down && companions().any(|other| other.down);
-        let again = node.falls >= 2 && fell_at + SETTLE <= now && !node.flaps;
+        let again = node.falls >= 2 && fell_at + SETTLE <= now && !node.flaps && !with_all;
         let verdict = if node.acknowledged_failures {
             continue;
-        } else if clear && lately && node.fell_updated() && !node.flaps {
+        } else if clear && lately && node.fell_updated() && !node.flaps && !with_all {
             SuspectView::Compared
         } else if in_outage {
             SuspectView::Outage
@@ -202,7 +249,8 @@ fn judge_site(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, 
         };
         if verdict == SuspectView::Outage {
             sites_own.push(node.node);
-            with_others.extend(companions().filter(|other| other.down).map(|other| other.node));
+            let here = companions().filter(|other| other.down && *other.site == *site);
+            with_others.extend(here.map(|other| other.node));
         }
         judgement.verdicts.insert(node.node, verdict);
     }
@@ -218,14 +266,20 @@ fn judge_site(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, 
 }
 
 /// How many updated nodes went down until `until`, and how many others until now, out of those that could.
-fn compare(site: &str, nodes: &[&NodeHealth], question: &JudgementInput<'_>, until: Timestamp) -> Comparison {
+fn compare(
+    site: &str,
+    nodes: &[&NodeHealth],
+    question: &JudgementInput<'_>,
+    all_over: &AllOver<'_>,
+    until: Timestamp,
+) -> Comparison {
     let since = question.compares_since();
     let window_secs = question.compared_minutes() * 60;
     let mut compared = Comparison { site: site.into(), window_secs, ..Comparison::default() };
     let mut before_we_looked = 0;
     for node in nodes {
         let lately = node.fell_at.filter(|fell_at| *fell_at >= since);
-        if node.flaps {
+        if node.flaps || all_over.nodes.contains(&node.node) {
             continue;
         }
         if lately.is_some() && node.fell_updated() {

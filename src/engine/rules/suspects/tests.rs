@@ -133,3 +133,39 @@ fn who_was_down_all_the_time_is_not_compared() {
     (nodes[21].down, nodes[21].fell_at) = (true, None);
     assert_eq!(judged(&nodes).comparisons[0].others, 22);
 }
+
+/// A short outage of the API server: some nodes of all sites are found silent in the same moment. The site that has been updated as a whole has no other node
+/// that would tell so.
+#[test]
+fn who_goes_down_with_nodes_all_over_the_fleet_is_not_blamed() {
+    let elsewhere = |name: &str, first: usize| {
+        let mut nodes = site(0, 4);
+        for (nth, node) in nodes.iter_mut().enumerate() {
+            (node.site, node.node) = (name.into(), first + nth);
+        }
+        nodes
+    };
+    let mut fleet: Vec<NodeHealth> =
+        site(3, 0).into_iter().chain(elsewhere("b", 10)).chain(elsewhere("c", 20)).collect();
+    let at = |fleet: &mut Vec<NodeHealth>, which: &[usize], secs: u64| {
+        which.iter().for_each(|nth| falls(&mut fleet[*nth], secs));
+    };
+    at(&mut fleet, &[0, 1, 2], 400);
+    let failed = |fleet: &[NodeHealth]| judged(fleet).verdicts.values().filter(|verdict| verdict.has_failed()).count();
+    assert_eq!(failed(&fleet), 3, "a site of its own: it was the update");
+    at(&mut fleet, &[3, 4], 395);
+    assert_eq!(failed(&fleet), 3, "one site more is not all of two");
+    at(&mut fleet, &[7], 405);
+    assert_eq!(failed(&fleet), 0, "others are still down: they are waited for");
+    for nth in [3, 4, 7] {
+        comes_back(&mut fleet[nth], 380);
+    }
+    assert_eq!(failed(&fleet), 3, "the others are back, and these are not");
+    for node in &mut fleet[..3] {
+        comes_back(node, 370);
+        (node.suspect, node.falls) = (false, 2);
+    }
+    assert_eq!(failed(&fleet), 0, "neither compared, nor taken for down again and again");
+    at(&mut fleet, &[3, 4, 7], 300);
+    assert!(failed(&fleet) > 0, "at another moment");
+}
