@@ -85,7 +85,7 @@ impl Engine {
             rights: self.rights(),
             direction: intent.direction(),
             requested_change: intent.change.as_ref().map(|change| self.change_words(change).into()),
-            started_at: self.progress.started_at.filter(|_| recorded),
+            started_at: self.progress.started_at.filter(|_| recorded).map(|at| self.view.our_time(at)),
             begun_anew: intent.begun_anew.as_ref().map(|anew| anew.begun.clone()),
             retargeted_at: self.progress.marks.began().filter(|_| recorded).map(|at| self.view.our_time(at)),
             image_changes: image_changes(from.as_ref(), to.as_ref()),

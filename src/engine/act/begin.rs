@@ -64,7 +64,7 @@ impl Engine {
             return;
         }
         let standing = self.standing_from(self.origin_of_a_beginning(self.intent().direction()));
-        self.progress.started_at = Some(now);
+        self.progress.started_at = Some(self.view.server_time(now));
         self.progress.origin = standing.origin.clone();
         let down = self.assessment.rows().filter(|row| row.in_fleet && !row.available);
         let (ours, others): (Vec<_>, Vec<_>) =
@@ -79,7 +79,8 @@ impl Engine {
         // Nodes that look as if the rollout had taken them down come first: if they were not named, nothing would tell them from nodes that
         // it did take down.
         before.sort_by_key(|row| !self.looks_like_ours(row));
-        self.progress.left_out_since = (before.len() > EXCEPTIONS_LIMIT).then(|| self.began_for_sure(now));
+        self.progress.left_out_since =
+            (before.len() > EXCEPTIONS_LIMIT).then(|| self.began_for_sure(self.view.server_time(now)));
         let before: BTreeMap<_, _> =
             before.into_iter().take(EXCEPTIONS_LIMIT).map(|row| (self.name(row), row.since.unwrap_or(now))).collect();
         let ours: Vec<Str> = ours.into_iter().take(EXCEPTIONS_LIMIT).map(|row| self.name(row)).collect();
@@ -149,11 +150,11 @@ impl Engine {
         self.progress.in_progress.retain(|name| !there.contains(name) && (!sees_nodes || exists(name)));
         let well: std::collections::BTreeSet<Str> =
             self.assessment.rows().filter(|row| row.available).map(|row| self.name(row)).collect();
-        self.progress.down_before.retain(|name, _| !well.contains(name));
+        self.progress.down_before.retain(|name, _| !well.contains(name) && (!sees_nodes || exists(name)));
         // A pod in a crash loop is up for a while between its crashes. Such a while does not end the failure that was accepted.
         let stays_up = |row: &&Row| row.available && (!row.at_target || row.is_settled());
         let over: std::collections::BTreeSet<Str> =
             self.assessment.rows().filter(stays_up).map(|row| self.name(row)).collect();
-        self.progress.acknowledged_failures.retain(|name| !over.contains(name));
+        self.progress.acknowledged_failures.retain(|name| !over.contains(name) && (!sees_nodes || exists(name)));
     }
 }

@@ -10,7 +10,6 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::rules::change::change_annotation;
 use crate::engine::rules::saved_strategy::saved_json;
 use crate::engine::writes::daemonset::PatchPurpose;
-use crate::engine::writes::failures::Written;
 
 impl Engine {
     /// The next patch of the DaemonSet, if one is due and may be sent now.
@@ -26,12 +25,7 @@ impl Engine {
         let (kind, patch) = if self.daemonset.brakes() {
             (PatchPurpose::Adopt, self.adoption())
         } else if self.lock.may_act(now) {
-            let Some(patch) = self.holders_patch() else {
-                // What was refused is not asked for any more.
-                self.failures.forget_write(Written::DaemonSet);
-                return None;
-            };
-            patch
+            self.holders_patch()?
         } else {
             return None;
         };
@@ -43,7 +37,8 @@ impl Engine {
         Some((id, Effect::PatchDaemonSet { resource_version, patch }))
     }
 
-    fn holders_patch(&self) -> Option<(PatchPurpose, DaemonSetPatch)> {
+    /// The patch that the holder of the lease has to make next, if any.
+    pub(super) fn holders_patch(&self) -> Option<(PatchPurpose, DaemonSetPatch)> {
         let daemonset = self.view.daemonset.as_ref()?;
         let intent = self.lock.record()?.intent.clone();
         if intent.handover.is_some() || self.lock.want == Want::No {
@@ -56,8 +51,14 @@ impl Engine {
                 return None;
             }
             let Some(saved) = self.original_to_restore() else { return self.tidying() };
-            // If somebody has set a rolling strategy meanwhile, theirs stays.
+            // If somebody has set a rolling strategy meanwhile, theirs stays, and is the original one from then on: the record says so before.
             let rolling = daemonset.strategy.kind == StrategyKind::RollingUpdate;
+            if rolling
+                && self.lock.record()?.progress.original_strategy.as_deref()
+                    != Some(&daemonset.strategy.raw.to_string())
+            {
+                return None;
+            }
             let original = if rolling { daemonset.strategy.raw.clone() } else { saved };
             let rolls = original["type"].as_str() != Some("OnDelete");
             let expected_template = rolls.then(|| daemonset.template.clone());
@@ -85,12 +86,17 @@ impl Engine {
     }
 
     /// Notes the update strategy that the DaemonSet had before its adoption, so that the first write of the record has it. The annotation in which the adoption
-    /// saves it need not stay: admission may remove it in the same write.
+    /// saves it need not stay: admission may remove it in the same write. A release notes the rolling strategy that somebody else has set meanwhile.
     pub(super) fn note_original(&mut self) {
-        if self.progress.original_strategy.is_some() || !self.is_recorded() {
+        let Some(daemonset) = self.view.daemonset.as_ref().filter(|_| self.is_recorded()) else { return };
+        let releases = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
+        if releases && daemonset.strategy.kind == StrategyKind::RollingUpdate {
+            self.progress.original_strategy = Some(daemonset.strategy.raw.to_string().into());
             return;
         }
-        let Some(daemonset) = &self.view.daemonset else { return };
+        if self.progress.original_strategy.is_some() {
+            return;
+        }
         let on_delete = daemonset.strategy.kind == StrategyKind::OnDelete;
         // Beside a rolling strategy the annotation was left behind by an earlier rollout.
         let saved =

@@ -69,6 +69,10 @@ impl Engine {
     pub(super) fn note_refused(&mut self) {
         // A driver that leaves has nothing more to write, and leaves what it has recorded.
         if self.lock.want != Want::No {
+            let asked = || self.daemonset.is_patching() || self.daemonset.brakes() || self.holders_patch().is_some();
+            if self.failures.has_failed(Written::DaemonSet) && !asked() {
+                self.failures.forget_write(Written::DaemonSet);
+            }
             self.progress.refused_write = self.failures.refused_write();
         }
         let name = |node: NodeIx| self.view.nodes.get(node).map(|entry| entry.name.clone());

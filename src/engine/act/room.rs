@@ -36,14 +36,15 @@ impl Engine {
     pub(super) fn fit_progress(&mut self, now: Timestamp) {
         let Some(intent) = self.recorded_intent().filter(|_| self.lock.holds()) else { return };
         let room = self.room_for_progress(&intent);
-        let began_at = self.began_for_sure(self.progress.started_at.unwrap_or(now));
+        let began_at = self.began_for_sure(self.progress.started_at.unwrap_or_else(|| self.view.server_time(now)));
         self.progress.fit(room, began_at);
     }
 
-    /// By the API server's clock: an instant before which a rollout that began at `started_at` by our clock cannot have done anything.
+    /// An instant before which a rollout that began at `started_at` cannot have done anything. Both are by the API server's clock, which the driver that began may
+    /// not have known exactly.
     pub(super) fn began_for_sure(&self, started_at: Timestamp) -> Timestamp {
         let margin = if self.view.skew_millis.is_some() { MEASURED } else { UNMEASURED };
-        self.view.server_time(started_at) - margin
+        started_at - margin
     }
 
     /// Whether a node that is down would be taken for one that the rollout took down, if its name were not known.

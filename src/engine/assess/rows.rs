@@ -324,7 +324,7 @@ impl<'a> Assessor<'a> {
         let blame = (in_fleet && !available).then(|| match (self.question.under_way || pods.being_deleted, down) {
             (true, _) => self.blame(
                 (&entry.name, fact),
-                (down, at_target, replaced, put_there),
+                (down, at_target, replaced, put_there, any_pod.is_some()),
                 (pods.live, cause.as_ref(), never_served),
             ),
             (false, true) => Blame::Node,

@@ -391,7 +391,7 @@ pub struct By {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Progress {
-    /// When the rollout began, by the first driver's clock.
+    /// When the rollout began, by the API server's clock as far as the first driver knew it: what other drivers compare it with are times of pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
     /// Hash of the revision that most nodes had when the rollout began. Pods at another revision were put there by the rollout.

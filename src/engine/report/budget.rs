@@ -12,12 +12,13 @@ use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Intent;
 use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::time::Timestamp;
 use crate::engine::rules::saved_strategy::own_max_unavailable;
 
 impl Engine {
     /// Whether an event since the rollout began says that somebody else took away the pod that this node had before.
     fn was_taken_away(&self, node: &Str) -> bool {
-        let began = self.progress.started_at.unwrap_or_default();
+        let began = self.progress.started_at.map_or(Timestamp::default(), |began| self.view.our_time(began));
         let told = self.event_log.kept().filter(|event| event.at >= began);
         told.filter_map(RolloutEvent::taken_away).any(|(name, _)| *name == **node)
     }
@@ -30,7 +31,7 @@ impl Engine {
         let is_named = || self.progress.in_progress.contains(&node.name);
         // A pod from before the beginning was put there by whoever was at work before the record. The cluster tells whole seconds. The record names the
         // nodes that an earlier rollout took down as it names those that this one takes.
-        let began = self.progress.started_at.map(|began| self.view.server_time(began));
+        let began = self.progress.started_at;
         let made = node.pod_created_at.map(|made| made + Duration::from_secs(1));
         let is_from_before = began.zip(made).is_some_and(|(began, made)| made <= began);
         // On a node that went down meanwhile, nobody ends the pod that is being replaced.

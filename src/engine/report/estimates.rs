@@ -137,7 +137,7 @@ impl Engine {
         let made_at = pod.fact.created_at;
         let ready_at = row.since?;
         let available_at = ready_at + self.soak(intent);
-        let of_this_rollout = self.view.our_time(made_at) > started_at && available_at > made_at;
+        let of_this_rollout = made_at > started_at && available_at > made_at;
         of_this_rollout.then(|| DoneNode { site: self.site_of(row), made_at, ready_at, available_at })
     }
 

@@ -16,8 +16,8 @@ impl Engine {
     /// node has from an earlier one is not pulled again.
     pub(super) fn update_times(&self) -> UpdateTimes {
         let Some(started_at) = self.progress.started_at else { return UpdateTimes::default() };
-        let began = self.progress.marks.began().map(|at| self.view.our_time(at));
-        let began = began.map_or(started_at, |began| began.max(started_at));
+        let began = self.progress.marks.began().map_or(started_at, |began| began.max(started_at));
+        let began = self.view.our_time(began);
         let mut starts: Vec<Duration> = self.assessment.rows().filter_map(|row| self.start_took(row, began)).collect();
         let pulls = self.view.pull_summary().images.iter().filter_map(|image| self.pulls_took(&image.image, began));
         UpdateTimes { pull: pulls.max_by_key(|took| (took.p50, took.p95)), start: spread(&mut starts) }

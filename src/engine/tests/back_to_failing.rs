@@ -1,5 +1,7 @@
 //! Roll backs to a revision that fails: partition, steps and gates do not count on the way back.
 
+use std::time::Duration;
+
 use super::*;
 use crate::engine::model::Str;
 use crate::engine::model::facts::PodFact;
@@ -128,4 +130,22 @@ fn a_revision_that_nodes_never_left_is_gone_back_to_without_delay() {
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 9);
     assert!(fake.deleted.len() - before > 2, "{:?}", fake.deleted);
+}
+
+/// When the rollout began is recorded by the API server's clock, which dates pods: the next driver, whose clock is another one, tells by it which pods the way back
+/// has made.
+#[test]
+fn when_it_began_does_not_depend_on_the_clock_of_who_began_it() {
+    let mut fake = FakeCluster::rolling(12, 1);
+    let mut ada = FakeConsole::open(&fake, "ada");
+    let ahead = Duration::from_secs(2 * 3_600);
+    ada.engine.observe(Event::Skew(-i64::try_from(ahead.as_millis()).unwrap()), fake.now);
+    ada.set_image(&mut fake, "agent:v2");
+    ada.partition(&mut fake, 11);
+    ada.run_for(&mut fake, 5);
+    let record = fake.lease.as_ref().and_then(|lease| lease.record.clone().unwrap()).unwrap();
+    let began = record.progress.started_at.unwrap() + ahead;
+    assert!(fake.now.since(began) < Duration::from_secs(10) && began <= fake.now, "{began:?} {:?}", fake.now);
+    let told = ada.snapshot(&fake).started_at.unwrap();
+    assert_eq!(told, began, "shown by our own clock");
 }

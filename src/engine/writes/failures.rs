@@ -57,6 +57,14 @@ impl Failures {
         *self.slot(written) = None;
     }
 
+    /// Whether the last such write failed.
+    pub(crate) fn has_failed(&self, written: Written) -> bool {
+        match written {
+            Written::DaemonSet => self.daemonset.is_some(),
+            Written::Pod => self.deletion.is_some(),
+        }
+    }
+
     /// Notes why a write of the Lease failed; `None`: it succeeded.
     pub(crate) fn set_lease(&mut self, failure: Option<LeaseFailure>) {
         self.lease = failure;

@@ -20,7 +20,7 @@ impl Assessor<'_> {
         let inputs = self.question.inputs;
         let revision = pod.and_then(|pod| pod.fact.revision.as_ref());
         let began = inputs.started_at.filter(|_| at_target);
-        let made_since = |began| pod.is_some_and(|pod| self.view.our_time(pod.fact.created_at) > began);
+        let made_since = |began| pod.is_some_and(|pod| pod.fact.created_at > began);
         match (&inputs.origin, revision, began) {
             // On the way back, pods that never left the revision are at the target as well: only their age tells them from pods that were
             // put back.
@@ -35,7 +35,7 @@ impl Assessor<'_> {
     pub(super) fn blame(
         &mut self,
         (name, node): (&Str, Option<&NodeFact>),
-        (down, at_target, replaced, put_there): (bool, bool, bool, bool),
+        (down, at_target, replaced, put_there, has_pod): (bool, bool, bool, bool, bool),
         (pod, cause, never_served): (Option<&PodEntry>, Option<&Cause>, bool),
     ) -> Blame {
         let inputs = self.question.inputs;
@@ -44,6 +44,8 @@ impl Assessor<'_> {
         }
         let in_progress = inputs.in_progress.contains(name);
         match (down, replaced) {
+            // A node that has joined and is not Ready gets no pod before it is. Nobody took one away.
+            (true, true) if !has_pod && !in_progress => Blame::Node,
             (_, true) => Blame::Rollout,
             (true, false) if in_progress && at_target => Blame::Suspect,
             (true, false) if put_there && was_taken_up(pod) => Blame::Suspect,

@@ -29,7 +29,7 @@ impl Assessor<'_> {
         let began = self.question.inputs.started_at?;
         let pod = pod.filter(|pod| pod.restarts.since_ready > 0)?;
         // A pod that the rollout did not create is not watched.
-        if !put_there && self.our_time(pod.fact.created_at) <= began {
+        if !put_there && pod.fact.created_at <= began {
             return None;
         }
         let (observed, said) = pod.restarts.last()?;

@@ -51,7 +51,7 @@ impl Assessor<'_> {
         let target = self.question.inputs.target.as_ref()?;
         let made = self.view.revision(target).map(|revision| revision.created_at);
         let inputs = self.question.inputs;
-        let began = inputs.began.or_else(|| Some(self.view.server_time(inputs.started_at?)));
+        let began = inputs.began.or(inputs.started_at);
         made.max(began)
     }
 

@@ -10,6 +10,7 @@ use crate::engine::model::record::{SITES_LIMIT, SUSPECTS_LIMIT};
 use crate::engine::model::settings::{Gates, Secs, Tuning};
 use crate::engine::model::site::ZONE;
 use crate::engine::model::suspect::SuspectView;
+use crate::engine::model::template::TaintEffect;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::diagnosis::Diagnosis;
 use crate::engine::report::snapshot::words::{COUNTS_ALTHOUGH_BACK, Why};
@@ -548,4 +549,25 @@ fn looking_on_judges_nobody() {
     console.run_for(&mut fake, 400);
     let snapshot = console.snapshot(&fake);
     assert_eq!((snapshot.counts.failed, snapshot.comparisons.len(), snapshot.halt), (0, 0, None));
+}
+
+/// A machine that registers and never becomes Ready gets no pod where the template does not tolerate everything: its controller waits for it. It uses no budget.
+#[test]
+fn a_node_that_joins_without_getting_a_pod_is_not_charged() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    fake.add_nodes(["n7".into()]);
+    fake.set_node_ready("n7", false);
+    fake.remove_pod("n7");
+    fake.set_taints("n7", &[("node.kubernetes.io/not-ready", "", TaintEffect::NoSchedule)]);
+    console.run_for(&mut fake, 5);
+    let blame = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let snapshot = console.snapshot(fake);
+        snapshot.nodes.iter().find(|node| &*node.name == "n7").unwrap().blame
+    };
+    assert_eq!(blame(&mut console, &fake), Some(Blame::Node));
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 200);
+    assert_eq!((fake.at("hash2"), blame(&mut console, &fake)), (6, Some(Blame::Node)));
 }
