@@ -218,6 +218,18 @@ impl Engine {
         let count = |test: &dyn Fn(&Row) -> bool| {
             u32::try_from(self.assessment.rows().filter(|row| row.in_fleet && test(row)).count()).unwrap_or(u32::MAX)
         };
+        // What its controller counts is known where its pods, or their revisions, may not be read.
+        let unseen = [Watched::Pods, Watched::Revisions].into_iter().any(|watched| self.view.is_forbidden(watched));
+        if let Some(counters) = self.view.daemonset.as_ref().map(|daemonset| daemonset.counters).filter(|_| unseen) {
+            return Counts {
+                nodes: counters.desired,
+                updated: counters.updated.min(counters.available),
+                committed: counters.updated,
+                available: counters.available,
+                misscheduled: counters.misscheduled,
+                ..Counts::default()
+            };
+        }
         let forward = intent.direction() == super::model::record::Direction::Forward;
         Counts {
             nodes: self.assessment.fleet,

@@ -258,6 +258,11 @@ impl View {
         self.watches.reported(watched)
     }
 
+    /// Whether nothing of this kind is known, because it may not be read and never could be.
+    pub(crate) fn is_forbidden(&self, watched: Watched) -> bool {
+        self.watches.was_never_permitted(watched)
+    }
+
     /// Whether we have this right, as far as known.
     pub(crate) fn permission(&self, right: Right) -> Permission {
         self.rights.iter().find(|(candidate, _)| *candidate == right).map_or(Permission::Unknown, |(_, answer)| *answer)

@@ -26,6 +26,7 @@ pub(super) fn alarm(alarm: &Alarm) -> &'static str {
         Alarm::Halted { .. } => "halted",
         Alarm::HaltWaits { .. } => "haltWaits",
         Alarm::ViewStale { .. } => "viewStale",
+        Alarm::ViewForbidden { .. } => "viewForbidden",
         Alarm::ApiLatencyTooHigh { .. } => "apiLatencyTooHigh",
         Alarm::NoAnswer => "noAnswer",
         Alarm::WriteFailing { .. } => "writeFailing",

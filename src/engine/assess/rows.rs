@@ -321,15 +321,17 @@ impl<'a> Assessor<'a> {
         let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &shown));
         let put_there = self.put_there(at_target, pods.live);
         let never_served = in_fleet && self.never_served(fact, pods.live);
-        let blame = (in_fleet && !available).then(|| match (self.question.under_way || pods.being_deleted, down) {
-            (true, _) => self.blame(
-                (&entry.name, fact),
-                (down, at_target, replaced, put_there, any_pod.is_some()),
-                (pods.live, cause.as_ref(), never_served),
-            ),
-            (false, true) => Blame::Node,
-            (false, false) => Blame::PreExisting,
-        });
+        let is_known = !self.view.is_forbidden(Watched::Pods);
+        let blame =
+            (in_fleet && !available && is_known).then(|| match (self.question.under_way || pods.being_deleted, down) {
+                (true, _) => self.blame(
+                    (&entry.name, fact),
+                    (down, at_target, replaced, put_there, any_pod.is_some()),
+                    (pods.live, cause.as_ref(), never_served),
+                ),
+                (false, true) => Blame::Node,
+                (false, false) => Blame::PreExisting,
+            });
         let restarted = if at_target && !down { self.restarted(pods.live, put_there, clock) } else { None };
         let state = watched_state(state, restarted);
         let looping = pods.live.filter(|_| at_target && !down);

@@ -61,6 +61,17 @@ impl FakeConsole {
         console
     }
 
+    /// One that has no right to read this.
+    pub(crate) fn open_all_but(fake: &FakeCluster, who: &str, forbidden: Watched) -> Self {
+        let config = Self::open(fake, who).engine.config().clone();
+        let mut console = Self::loading(config);
+        console.load_all_but(fake, Some(forbidden));
+        console.muted.push(forbidden);
+        let health = WatchHealth::Forbidden { why: "no right".into() };
+        console.engine.observe(Event::Watch(forbidden, health), fake.now);
+        console
+    }
+
     /// As the driver begins anew where the state of the cluster went back: nothing is known yet.
     pub(crate) fn restored(fake: &FakeCluster, who: &str) -> Self {
         let config = Self::open(fake, who).engine.config().clone();

@@ -43,9 +43,9 @@ pub enum PodWait {
     },
     /// Its pod is being deleted, and nobody ends it while its node is down.
     NodeBack,
-    /// It has no pod, and its controller creates none while the node has a taint that the pod does not tolerate.
-    Tainted {
-        /// Why no pod is created, in words.
+    /// It has no pod, as far as is known: its controller creates none while the node has a taint that the pod does not tolerate, or pods may not be read.
+    NoPod {
+        /// Why, in words.
         why: Str,
     },
     /// It has no pod: its controller has not created one.
@@ -134,7 +134,7 @@ impl PodWait {
             | Self::Ready { since, .. } => *since,
             Self::DeletionAnswer
             | Self::NodeBack
-            | Self::Tainted { .. }
+            | Self::NoPod { .. }
             | Self::Finalizers(_)
             | Self::Container { .. }
             | Self::PodReady
@@ -183,7 +183,7 @@ impl fmt::Display for PodWaitAsOf<'_> {
             }
             PodWait::Finalizers(finalizers) => write!(f, "kept by {}", Finalizers(finalizers)),
             PodWait::Kubelet { since } => write!(f, "grace over for {}, its kubelet has not ended it", ago(*since)),
-            PodWait::Tainted { why } => f.write_str(why),
+            PodWait::NoPod { why } => f.write_str(why),
             PodWait::NodeBack => f.write_str("pod deleted, not ended yet"),
             // Whoever has just begun to look does not know for how long it has been so.
             PodWait::Controller { since: Some(since) } if self.at.since(*since) >= KNOWN => {

@@ -13,6 +13,7 @@ use crate::engine::machine::Engine;
 use crate::engine::machine::old_pods::{counted, where_and_why};
 use crate::engine::model::Str;
 use crate::engine::model::config::Role;
+use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeIx;
@@ -82,8 +83,13 @@ impl Engine {
             of_driver.map(|RefusedWrite { since, why }| Alarm::WriteRefused { since: *since, why: why.clone() }),
         );
         alarms.extend(distance_alarm);
-        // This holds as well when we could not renew the lease for so long that we may not act any more.
+        let forbidden = Watched::NEEDED.into_iter().find_map(|watched| match self.health(watched) {
+            WatchHealth::Forbidden { why } => Some(format!("{watched} may not be read: {why}")),
+            _ => None,
+        });
         let drives = self.lock.holds() && self.config().role == Role::Driver;
+        alarms.extend(forbidden.filter(|_| !drives).map(|why| Alarm::ViewForbidden { why: why.into() }));
+        // This holds as well when we could not renew the lease for so long that we may not act any more.
         if let Some(why) = self.blindness().filter(|_| drives) {
             alarms.push(Alarm::ViewStale { why });
         }

@@ -233,6 +233,7 @@ impl Alarm {
             | Self::NoAnswer
             | Self::ApiLatencyTooHigh { .. }
             | Self::ViewStale { .. }
+            | Self::ViewForbidden { .. }
             | Self::WriteFailing { .. }
             | Self::WriteRefused { .. }
             | Self::BeingDeleted => Vec::new(),

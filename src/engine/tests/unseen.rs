@@ -3,9 +3,11 @@
 use super::*;
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::settings::value::Secs;
+use crate::engine::report::diagnosis::Diagnosis;
 use crate::engine::report::snapshot::{Alarm, Snapshot};
 
 /// All watches are as well as this says.
@@ -89,4 +91,32 @@ fn a_list_that_did_not_come_is_not_an_empty_one() {
     console.engine.observe(Event::Listed(Watched::Pods, None), fake.now);
     let snapshot = console.snapshot(&fake);
     assert_eq!((&snapshot.phase, snapshot.nodes.len()), (&Phase::Idle, 3), "however it is since then");
+}
+
+/// Where pods may not be read nobody knows how they are. The DaemonSet's own counters tell how many there are, and no node is said to lack its pod.
+#[test]
+fn pods_that_may_not_be_read_are_not_said_to_be_missing() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.daemonset.counters =
+        DaemonSetCounters { desired: 10, current: 10, ready: 10, updated: 10, available: 10, misscheduled: 0 };
+    for watched in [Watched::Pods, Watched::Revisions] {
+        let mut console = FakeConsole::open_all_but(&fake, "ops", watched);
+        console.run_for(&mut fake, 60);
+        let snapshot = console.snapshot(&fake);
+        let counts = (snapshot.counts.nodes, snapshot.counts.updated, snapshot.counts.available);
+        assert_eq!(counts, (10, 10, 10), "{watched}");
+        let alarms: Vec<String> = snapshot.alarms.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            alarms,
+            [format!("what is said of nodes is not the whole truth: {watched} may not be read: no right")]
+        );
+        assert!(!Diagnosis::of(&snapshot).findings.is_empty());
+        if watched == Watched::Pods {
+            assert_eq!(
+                console.state(&fake, "n1"),
+                (NodeState::Creating, "pods may not be read: whether it has one is not known".into())
+            );
+            assert!(snapshot.nodes.iter().all(|node| node.blame.is_none()));
+        }
+    }
 }

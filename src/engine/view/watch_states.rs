@@ -86,6 +86,12 @@ impl WatchStates {
         &self.state(watched).reported
     }
 
+    /// Whether it may not be read, and was never listed.
+    pub(crate) fn was_never_permitted(&self, watched: Watched) -> bool {
+        let state = self.state(watched);
+        matches!(state.reported, WatchHealth::Forbidden { .. }) && !state.was_listed
+    }
+
     /// Whether nothing of it is known yet: its first list has not come to its end, for instance because the server does not answer.
     pub(crate) fn is_unlisted(&self, watched: Watched) -> bool {
         let state = self.state(watched);

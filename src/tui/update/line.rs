@@ -123,15 +123,19 @@ pub(super) fn refilter(model: &mut Model) {
     offer_completions(model);
 }
 
-/// Applies the text typed so far as a filter. While it cannot be read the filter from before it was typed is in force, and not what was typed until then:
-/// nobody asked for the rows with `rst` who types `rst>0`.
+/// Applies the text typed so far as a filter. While it cannot be read it is in force without its last word, or if that is all there is, as it was before it was
+/// typed: nobody asked for the rows with `rst` who types `rst>0`.
 fn apply_filter(model: &mut Model) {
     let Overlay::Filter(prompt) = &model.overlay else { return };
     let (text, before) = (prompt.text().to_owned(), prompt.before.clone());
     let complaint = model.set_filter(&text).err();
     if complaint.is_some() {
-        // A label may have gone since.
-        drop(model.set_filter(&before));
+        let readable =
+            text.trim_end().rsplit_once(' ').map(|(words, _)| words).filter(|words| !words.trim().is_empty());
+        if readable.is_none_or(|words| model.set_filter(words).is_err()) {
+            // It may not be readable any more either: a label may have gone since.
+            drop(model.set_filter(&before));
+        }
     }
     if let Overlay::Filter(prompt) = &mut model.overlay {
         prompt.complaint = complaint;

@@ -33,6 +33,9 @@ impl Assessor<'_> {
     /// Judges a node whose pod its controller has to create; `None` when there is one.
     pub(super) fn absence(&mut self, entry: &NodeEntry) -> Option<Absence> {
         let now = self.question.now;
+        if self.view.is_forbidden(Watched::Pods) {
+            return None;
+        }
         // After a change of the template the controller gets the same time again.
         let missing_since = entry.missing_since?;
         let since = missing_since.max(self.view.template_seen_at);

@@ -127,6 +127,11 @@ pub enum Alarm {
         /// The watch concerned, and since when.
         why: Str,
     },
+    /// Something that is needed may not be read: what is said of nodes is without it.
+    ViewForbidden {
+        /// What, and the server's message.
+        why: Str,
+    },
     /// A write was refused or keeps failing.
     WriteFailing {
         /// The attempted write and the server's message.
@@ -209,6 +214,7 @@ impl Alarm {
             | Self::Halted { .. }
             | Self::HaltWaits { .. }
             | Self::ViewStale { .. }
+            | Self::ViewForbidden { .. }
             | Self::WriteFailing { .. }
             | Self::WriteRefused { .. }
             | Self::NoAnswer

@@ -280,6 +280,7 @@ impl fmt::Display for Alarm {
                 write!(f, "every node is updated, the release waits: it would remove {pods} for good, on {nodes}")
             }
             Self::Halted { gate: _, why } => write!(f, "halted: {why}"),
+            Self::ViewForbidden { why } => write!(f, "what is said of nodes is not the whole truth: {why}"),
             Self::ViewStale { why } => write!(f, "nothing is started: {why}"),
             Self::ApiLatencyTooHigh { round_trip } => write!(
                 f,
