@@ -6,6 +6,7 @@ use std::fmt;
 use super::snapshot::alarm::AtOnce;
 use super::snapshot::{Alarm, Phase, Snapshot};
 use crate::engine::model::Str;
+use crate::engine::model::settings::OnDrift;
 use crate::engine::model::step_ahead::StepAhead;
 
 /// Something that an operator can do. The command line writes each as a command, the console as a key.
@@ -258,6 +259,7 @@ impl Snapshot {
             Remedy::Undo if *alarm == Alarm::RecordMissing => self.undo_is_free() && self.counts.failed > 0,
             Remedy::Undo => self.undo_is_free(),
             Remedy::ResumeUnderOnDelete => matches!(self.phase, Phase::Paused(_)),
+            Remedy::EnforceOnDelete => self.settings.policies.on_drift != OnDrift::EnforceOnDelete,
             Remedy::Drive => self.started_at.is_some() || self.prewarm.is_some(),
             // Its controller would replace the outdated pods by itself: such a release is refused.
             Remedy::DropUnreadableRecord => {

@@ -245,6 +245,7 @@ fn who_set_it_back_again_and_again_is_not_fought() {
         )]
     );
     assert!(snapshot.alarms[0].suspend_hint().unwrap().starts_with(HOLDING));
+    assert!(!snapshot.remedies().contains(&Remedy::EnforceOnDelete), "that is set already: {:?}", snapshot.remedies());
     let Phase::Paused(paused) = &snapshot.phase else { panic!("{:?}", snapshot.phase) };
     assert!(paused.why.as_deref().unwrap().ends_with("though OnDelete was set again 5 times"), "{paused:?}");
 
