@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use rolldeck::driver::{ClusterSession, Rollout, Session};
-use rolldeck::engine::model::command::Command;
+use rolldeck::engine::model::command::{Command, Early};
 use rolldeck::engine::model::config::Role;
 use rolldeck::engine::model::event::{Permission, WatchHealth};
 use rolldeck::engine::model::presence::Presence;
@@ -295,5 +295,40 @@ async fn a_template_set_back_pauses_the_rollout_and_names_the_field_manager() {
         paused.alarms
     );
     assert!(paused.adopted, "the update strategy was not named, and stays");
+    rollout.close().await;
+}
+
+/// `kubectl replace`, and Argo CD with `Replace=true`, put the manifest in place of the whole object: `OnDelete` goes, and so does the annotation with the original
+/// strategy. The record has it: the limit of the rollout stays, and the release restores it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_set_that_is_replaced_keeps_its_limit_and_its_original_strategy() {
+    let Some(fixture) = GitOpsFixture::new("gitops-replace").await else { return };
+    let rolling =
+        |most: u32| json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": most}});
+    let mut manifest = fixture.manifest();
+    manifest["spec"]["updateStrategy"] = rolling(1);
+    tokio::task::block_in_place(|| fixture.sandbox.admin().apply(&manifest.to_string()));
+    let rollout = fixture.open().await;
+    rollout.command(Command::Adopt.under(enforce())).await.unwrap();
+    until(&rollout, "the record is written", |is| is.adopted && is.driver.is_you()).await;
+
+    manifest["spec"]["updateStrategy"] = rolling(3);
+    let replaced = tokio::task::block_in_place(|| {
+        fixture.sandbox.admin().request_as("application/json", Method::PUT, &fixture.path(), &manifest).ok()
+    });
+    let annotations = &replaced["metadata"]["annotations"];
+    assert!(annotations["rolldeck.io/original-update-strategy"].is_null(), "{annotations}");
+    let limit_of_others = |alarm: &Alarm| matches!(alarm, Alarm::OwnLimitChanged { max_unavailable: 1, .. });
+    let enforced =
+        until(&rollout, "OnDelete is set again", |is| is.adopted && is.alarms.iter().any(limit_of_others)).await;
+    assert_eq!(enforced.budget.max_unavailable, 1, "{:?}", enforced.alarms);
+    let live = fixture.live();
+    assert_eq!(live["spec"]["updateStrategy"]["type"], "OnDelete");
+    let saved = live["metadata"]["annotations"]["rolldeck.io/original-update-strategy"].as_str().unwrap().to_owned();
+    assert_eq!(serde_json::from_str::<Value>(&saved).unwrap(), rolling(1));
+
+    rollout.command(Command::Release(Early::Accept)).await.unwrap();
+    until(&rollout, "it is handed back", |is| !is.adopted).await;
+    assert_eq!(fixture.live()["spec"]["updateStrategy"], rolling(1));
     rollout.close().await;
 }
