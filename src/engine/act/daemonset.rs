@@ -38,7 +38,7 @@ impl Engine {
     }
 
     /// The patch that the holder of the lease has to make next, if any.
-    pub(super) fn holders_patch(&self) -> Option<(PatchPurpose, DaemonSetPatch)> {
+    fn holders_patch(&self) -> Option<(PatchPurpose, DaemonSetPatch)> {
         let daemonset = self.view.daemonset.as_ref()?;
         let intent = self.lock.record()?.intent.clone();
         if intent.handover.is_some() || self.lock.want == Want::No {

@@ -13,7 +13,7 @@ use crate::engine::model::effect::EffectError;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
-use crate::engine::writes::failures::Written;
+use crate::engine::writes::failures::{AskedOfDaemonSet, Written};
 use crate::engine::writes::refusals::{FailedDeletion, words};
 
 /// The record names at most this many refused nodes.
@@ -69,10 +69,8 @@ impl Engine {
     pub(super) fn note_refused(&mut self) {
         // A driver that leaves has nothing more to write, and leaves what it has recorded.
         if self.lock.want != Want::No {
-            let asked = || self.daemonset.is_patching() || self.daemonset.brakes() || self.holders_patch().is_some();
-            if self.failures.has_failed(Written::DaemonSet) && !asked() {
-                self.failures.forget_write(Written::DaemonSet);
-            }
+            let asked = self.recorded_intent().map(|intent| AskedOfDaemonSet::by(&intent));
+            self.failures.follow_what_is_asked(asked);
             self.progress.refused_write = self.failures.refused_write();
         }
         let name = |node: NodeIx| self.view.nodes.get(node).map(|entry| entry.name.clone());

@@ -2,8 +2,8 @@
 
 use crate::engine::model::Str;
 use crate::engine::model::effect::EffectError;
-use crate::engine::model::record::RefusedWrite;
 use crate::engine::model::record::size::clipped;
+use crate::engine::model::record::{Intent, RefusedWrite, RequestedChange};
 use crate::engine::model::time::Timestamp;
 
 /// Why the last writes failed.
@@ -11,10 +11,25 @@ use crate::engine::model::time::Timestamp;
 pub(crate) struct Failures {
     /// The failure of a write of the DaemonSet.
     daemonset: Option<WriteFailure>,
+    /// What the record asked of the DaemonSet when that was written.
+    asked: Option<AskedOfDaemonSet>,
     /// The failure of the deletion of a pod.
     deletion: Option<WriteFailure>,
     /// The failure of a write of the Lease.
     lease: Option<LeaseFailure>,
+}
+
+/// What a record asks of the DaemonSet: which change of the template, and whether it is to be handed back.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct AskedOfDaemonSet {
+    change: Option<RequestedChange>,
+    releases: bool,
+}
+
+impl AskedOfDaemonSet {
+    pub(crate) fn by(intent: &Intent) -> Self {
+        Self { change: intent.requested_change.clone(), releases: intent.releasing.is_some() }
+    }
 }
 
 /// What is written beside the Lease.
@@ -57,11 +72,10 @@ impl Failures {
         *self.slot(written) = None;
     }
 
-    /// Whether the last such write failed.
-    pub(crate) fn has_failed(&self, written: Written) -> bool {
-        match written {
-            Written::DaemonSet => self.daemonset.is_some(),
-            Written::Pod => self.deletion.is_some(),
+    /// Forgets a failed write of the DaemonSet once something else is asked for: nobody tries that one again.
+    pub(crate) fn follow_what_is_asked(&mut self, asked: Option<AskedOfDaemonSet>) {
+        if self.asked != asked {
+            (self.asked, self.daemonset) = (asked, None);
         }
     }
 
