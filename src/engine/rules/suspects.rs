@@ -157,25 +157,77 @@ pub(crate) fn fell_all_over(nodes: &[NodeHealth]) -> BTreeSet<NodeIx> {
         fell.extend(node.fell_at);
     }
     sites.retain(|_, (could_fall, _)| *could_fall > 0);
-    let is_one_of_many = |node: &&NodeHealth| {
-        let Some(fell_at) = node.fell_at.filter(|_| node.fell_updated()) else { return false };
-        let at_once = |at: &&Timestamp| at.since(fell_at).max(fell_at.since(**at)) <= SETTLE;
-        let elsewhere = || sites.iter().filter(|(site, _)| **site != &*node.site).map(|(_, counted)| counted);
-        let (mut where_some_fell, mut fell) = (0, 0);
-        for (_, times) in elsewhere() {
-            let together = times.iter().filter(at_once).count();
-            (where_some_fell, fell) = (where_some_fell + usize::from(together > 0), fell + together);
-        }
-        let (others, could_fall) = (elsewhere().count(), elsewhere().map(|(could_fall, _)| could_fall).sum::<usize>());
-        others > 0 && where_some_fell * 2 >= others && where_some_fell >= others.min(2) && fell * LARGE >= could_fall
+    sites.values_mut().for_each(|(_, fell)| fell.sort_unstable());
+    let could_fall: usize = sites.values().map(|(could_fall, _)| could_fall).sum();
+    let fell_with = |(_, fell): &(usize, Vec<Timestamp>), at: Timestamp| {
+        fell.partition_point(|fell| *fell <= at + SETTLE) - fell.partition_point(|fell| *fell < at - SETTLE)
     };
-    nodes.iter().filter(is_one_of_many).map(|node| node.node).collect()
+    // In how many sites some went down, and how many did.
+    let mut known: HashMap<Timestamp, (usize, usize)> = HashMap::new();
+    let mut is_one_of_many = |node: &&NodeHealth| {
+        let Some(fell_at) = node.fell_at.filter(|_| node.fell_updated()) else { return false };
+        let at = second(fell_at);
+        let (in_sites, fell) = *known.entry(at).or_insert_with(|| {
+            let counts = || sites.values().map(|site| fell_with(site, at));
+            (counts().filter(|fell| *fell > 0).count(), counts().sum())
+        });
+        let own = sites.get(&*node.site);
+        let own_fell = own.map_or(0, |own| fell_with(own, at));
+        let others = sites.len() - usize::from(own.is_some());
+        let could_fall = could_fall - own.map_or(0, |(could_fall, _)| *could_fall);
+        let (in_sites, fell) = (in_sites - usize::from(own_fell > 0), fell - own_fell);
+        others > 0 && in_sites * 2 >= others && in_sites >= others.min(2) && fell * LARGE >= could_fall
+    };
+    nodes.iter().filter(|node| is_one_of_many(node)).map(|node| node.node).collect()
+}
+
+/// The nodes with old pods that went down at about the same time, all over the fleet.
+#[derive(Clone, Copy, Default)]
+struct WentDownWith {
+    some_are_down: bool,
+    /// When the last of those that are back came back.
+    back_at: Option<Timestamp>,
+}
+
+/// What went down all over the fleet.
+struct AllOver {
+    /// The updated nodes that went down with it ([`fell_all_over`]).
+    nodes: BTreeSet<NodeIx>,
+    /// The others, by when one of these nodes went down.
+    others: HashMap<Timestamp, WentDownWith>,
+}
+
+impl AllOver {
+    fn of(nodes: &[NodeHealth]) -> Self {
+        let all_over = fell_all_over(nodes);
+        let mut others = HashMap::new();
+        for at in nodes.iter().filter(|node| all_over.contains(&node.node)).filter_map(|node| node.fell_at) {
+            others.entry(second(at)).or_insert_with(|| {
+                let mut went_down = WentDownWith::default();
+                for other in nodes.iter().filter(|it| !it.fell_updated() && !it.has_left && it.fell_with(at)) {
+                    went_down.some_are_down |= other.down;
+                    went_down.back_at = went_down.back_at.max(other.back_at);
+                }
+                went_down
+            });
+        }
+        Self { nodes: all_over, others }
+    }
+
+    /// The others that went down with this node, if it went down with others all over the fleet.
+    fn with(&self, node: &NodeHealth) -> Option<WentDownWith> {
+        self.others.get(&second(node.fell_at?)).copied().filter(|_| self.nodes.contains(&node.node))
+    }
+}
+
+/// Nodes that go down together do so within a few seconds: what is the same for all of them is found out once a second.
+fn second(at: Timestamp) -> Timestamp {
+    Timestamp::from_millis(at.millis() / 1_000 * 1_000)
 }
 
 /// Judges the nodes of a fleet.
 pub(crate) fn judge(nodes: &[NodeHealth], question: &JudgementInput<'_>) -> Judgement {
-    let others = nodes.iter().filter(|node| node.fell_at.is_some() && !node.fell_updated() && !node.has_left);
-    let all_over = AllOver { nodes: fell_all_over(nodes), others: others.collect() };
+    let all_over = AllOver::of(nodes);
     let mut sites: HashMap<&str, Vec<&NodeHealth>> = HashMap::new();
     for node in nodes {
         sites.entry(&node.site).or_default().push(node);
@@ -193,19 +245,11 @@ pub(crate) fn judge(nodes: &[NodeHealth], question: &JudgementInput<'_>) -> Judg
     judgement
 }
 
-/// What went down all over the fleet.
-struct AllOver<'a> {
-    /// The updated nodes that went down with it ([`fell_all_over`]).
-    nodes: BTreeSet<NodeIx>,
-    /// All nodes of the fleet that went down with old pods.
-    others: Vec<&'a NodeHealth>,
-}
-
 fn judge_site(
     site: &str,
     nodes: &[&NodeHealth],
     question: &JudgementInput<'_>,
-    all_over: &AllOver<'_>,
+    all_over: &AllOver,
     judgement: &mut Judgement,
 ) {
     let JudgementInput { now, grace, .. } = *question;
@@ -213,6 +257,7 @@ fn judge_site(
     let compared = compare(site, nodes, question, all_over, now);
     // A node that went down just now may be the first of many.
     let clear = compare(site, nodes, question, all_over, now - SETTLE).is_clear();
+    let others = || nodes.iter().filter(|node| node.fell_at.is_some() && !node.fell_updated() && !node.has_left);
     for fell_at in nodes.iter().filter_map(|node| node.fell_at) {
         judgement.wake(fell_at + WINDOW + Duration::from_millis(1), now);
     }
@@ -221,13 +266,12 @@ fn judge_site(
     for node in nodes.iter().filter(|node| node.suspect || node.fell_updated()) {
         let Some(fell_at) = node.fell_at else { continue };
         let lately = fell_at >= since;
-        let with_all = all_over.nodes.contains(&node.node);
-        let near = |other: &&&NodeHealth| with_all || *other.site == *site;
-        let companions = || all_over.others.iter().filter(near).filter(|other| other.fell_with(fell_at));
-        let back_at = companions().filter_map(|other| other.back_at).max();
+        let companions = || others().filter(|other| other.fell_with(fell_at));
+        let (with_all, all) = all_over.with(node).map_or((false, WentDownWith::default()), |all| (true, all));
+        let back_at = companions().filter_map(|other| other.back_at).max().max(all.back_at);
         let until = back_at.map_or(fell_at, |back_at| back_at.max(fell_at)) + grace;
         [fell_at + SETTLE, until].into_iter().for_each(|at| judgement.wake(at, now));
-        let in_outage = node.down && companions().any(|other| other.down);
+        let in_outage = node.down && (all.some_are_down || companions().any(|other| other.down));
         let again = node.falls >= 2 && fell_at + SETTLE <= now && !node.flaps && !with_all;
         let verdict = if node.acknowledged_failures {
             continue;
@@ -249,8 +293,7 @@ fn judge_site(
         };
         if verdict == SuspectView::Outage {
             sites_own.push(node.node);
-            let here = companions().filter(|other| other.down && *other.site == *site);
-            with_others.extend(here.map(|other| other.node));
+            with_others.extend(companions().filter(|other| other.down).map(|other| other.node));
         }
         judgement.verdicts.insert(node.node, verdict);
     }
@@ -270,7 +313,7 @@ fn compare(
     site: &str,
     nodes: &[&NodeHealth],
     question: &JudgementInput<'_>,
-    all_over: &AllOver<'_>,
+    all_over: &AllOver,
     until: Timestamp,
 ) -> Comparison {
     let since = question.compares_since();
