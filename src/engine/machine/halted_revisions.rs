@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 use super::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::facts::RevisionFact;
-use crate::engine::model::rollout_event::{NumberedRevision, RevisionHalt, completions, earlier_numbers, halts};
+use crate::engine::model::rollout_event::{
+    NumberedRevision, RevisionHalt, ToldImages, completions, earlier_numbers, halts,
+};
 
 impl Engine {
     /// The numbers that revisions had before, by those that they have now, the last one first.
@@ -44,9 +46,15 @@ impl Engine {
                 known.extend(last.map(|halt| (revision.hash.clone(), halt)));
             }
             // No revision is known to have had the numbers that are left. Each that was there at the halt, whose lowest known number
-            // is above, may have had one of them.
+            // is above, may have had one of them, unless events tell other images of that number.
+            let images = ToldImages::of(self.event_log.kept());
             for (number, halt) in told {
                 let may_be_meant = |revision: &&RevisionFact| {
+                    let needed = revision.template.needed_images();
+                    let image_of = |name: &str| needed.iter().find(|it| &*it.user == name).map(|it| &*it.image);
+                    if !images.allow(number, image_of) {
+                        return false;
+                    }
                     let was_there = self.view.our_time(revision.created_at) <= halt.at;
                     was_there && numbers(revision.number).all(|had| had > number) && !is_over(revision.number, &halt)
                 };

@@ -21,6 +21,7 @@ mod image_changed;
 mod phrases;
 mod renumbered;
 mod taken_away;
+mod told_images;
 mod words;
 
 use serde::Serialize;
@@ -36,6 +37,7 @@ pub(crate) use self::renumbered::{NumberedRevision, ROLLED_BACK, earlier_numbers
 use self::taken_away::TAKEN_AWAY;
 pub(crate) use self::taken_away::TOLD_TO_ALL;
 pub use self::taken_away::taken_away_together;
+pub(crate) use self::told_images::ToldImages;
 use super::Str;
 use super::command::{Command, CommandId};
 use super::effect::EffectErrorKind;

@@ -147,3 +147,25 @@ fn past_roll_backs_keep_their_numbers_in_each_console() {
         &["roll back: template is that of revision 2 (now 9)", "roll back: template is that of revision 6 (now 9)"],
     );
 }
+
+/// Events tell the images of a change with the numbers of that time: a revision with another image is not the one that halted, whatever number it has by now.
+#[test]
+fn who_only_reads_events_takes_no_revision_with_another_image_for_the_one_that_halted() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    for image in ["agent:v2", "agent:bad"] {
+        console.set_image(&mut fake, image);
+        console.partition(&mut fake, 0);
+        console.run_for(&mut fake, 300);
+    }
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 300);
+    for image in ["agent:bad", "agent:v2"] {
+        fake.now = fake.now + Duration::from_secs(30);
+        by_kubectl(&mut fake, image);
+    }
+    assert_eq!(fake.current().number, 6, "v2 was 2 and 4 before, and the other one 3 and 5");
+    let mut other = that_reads_events(&fake, &mut console);
+    assert_eq!(halts(&other.snapshot(&fake)), [(5, Some(3))]);
+}
