@@ -30,7 +30,7 @@ struct ReportJson<'a> {
     /// The facts in words.
     facts: serde_json::Map<String, serde_json::Value>,
     findings: Vec<ReportFinding>,
-    /// What went wrong until now, in words: since the rollout began, and before its record was begun anew.
+    /// What went wrong, in words. If the record was begun anew, also what went wrong before that.
     went_wrong: Vec<String>,
     /// The progress over time: each point holds until the next.
     progress: &'a [ProgressPoint],

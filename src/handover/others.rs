@@ -17,7 +17,7 @@ use crate::engine::report::words::VersionWords;
 /// The longest time between a new ControllerRevision and the report of its change: the controller makes the revision a moment later.
 const CHANGE_REPORTED_WITHIN_MILLIS: i64 = 15_000;
 
-/// New templates since `known_from` that `told` does not report.
+/// A line for each template made after `known_from` that no line of `told` tells.
 pub(super) fn template_changes(snapshot: &Snapshot, told: &[StoryLine], known_from: Timestamp) -> Vec<StoryLine> {
     let near =
         |line: &&StoryLine, at: Timestamp| (line.at.millis() - at.millis()).abs() <= CHANGE_REPORTED_WITHIN_MILLIS;

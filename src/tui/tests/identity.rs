@@ -144,7 +144,7 @@ fn what_tells_the_processes_of_one_user_apart_is_explained() {
     assert!(help.contains("so that two consoles of one user are told apart"), "{help}");
 }
 
-/// The driver's name is shortened before the target of what is written is left out.
+/// Where the line is short, the driver's name is shortened; the DaemonSet that is written to stays.
 #[test]
 fn the_daemonset_is_named_beside_a_protected_context_and_a_driver_with_a_long_name() {
     let other =

@@ -52,7 +52,7 @@ enum Towards {
     Before,
 }
 
-/// Shows the next line that contains the searched text; the first follows the last.
+/// Goes to the next or previous line with the searched text, around the end.
 fn go(model: &mut Model, towards: Towards) {
     let lines = help_lines(model);
     let Overlay::Help { top, find } = &mut model.overlay else { return };

@@ -325,8 +325,8 @@ fn columns<R, P: 'static, C>(ctx: &RenderContext<'_>, columns: &[Column<R, P, C>
     lines.flatten().collect()
 }
 
-/// One action: its keys, its name, its effect, and why it is not possible now. `said`: the last such reason that was said in full; one that comes again
-/// right after it is not repeated.
+/// One action: its keys, its name, its effect, and why it is not possible now. `said`: the reason shown in full for the action before; the same reason is not shown twice
+/// in a row.
 fn entry(
     ctx: &RenderContext<'_>,
     action: &'static Action,

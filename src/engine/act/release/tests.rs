@@ -207,8 +207,7 @@ fn a_release_is_not_made_where_admission_would_change_the_template_with_it() {
     assert_eq!(fake.daemonset.strategy.raw, original);
 }
 
-/// Another `maxUnavailable` that somebody sets in the DaemonSet while it is adopted raises no budget, and a release does not keep it: the alarm, the
-/// preview and the event of the release say so.
+/// Somebody sets another `maxUnavailable` while the DaemonSet is adopted. It does not raise the budget, and a release drops it. Alarm, preview and event say so.
 #[test]
 fn a_limit_that_somebody_has_set_since_is_said_not_to_be_kept() {
     let mut fake = FakeCluster::rolling(4, 2);
