@@ -149,3 +149,21 @@ fn when_it_began_does_not_depend_on_the_clock_of_who_began_it() {
     let told = ada.snapshot(&fake).started_at.unwrap();
     assert_eq!(told, began, "shown by our own clock");
 }
+
+/// What failed does not come next on the way back: the preview says that a larger budget helps.
+#[test]
+fn a_roll_back_that_waits_for_the_budget_offers_a_larger_one() {
+    let mut fake = FakeCluster::rolling(12, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 120);
+    assert_eq!(fake.at("hash2"), 4);
+    fake.broken.push("agent:v2".into());
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 900);
+    let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
+    let said = preview.effects.join("\n");
+    assert!(said.contains("or with a larger budget"), "{said}");
+    assert!(!said.contains("would only give the revision that failed to more nodes"), "{said}");
+}

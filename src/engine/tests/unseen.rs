@@ -8,7 +8,7 @@ use crate::engine::model::node::NodeState;
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::settings::value::Secs;
 use crate::engine::report::diagnosis::Diagnosis;
-use crate::engine::report::snapshot::{Alarm, Snapshot};
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
 /// All watches are as well as this says.
 fn report(console: &mut FakeConsole, fake: &FakeCluster, health: &WatchHealth) {
@@ -119,4 +119,24 @@ fn pods_that_may_not_be_read_are_not_said_to_be_missing() {
             assert!(snapshot.nodes.iter().all(|node| node.blame.is_none()));
         }
     }
+}
+
+/// What was seen last may be over: while pods cannot be seen, no deadline halts the rollout. It does once they are seen, and still not ready.
+#[test]
+fn nothing_is_halted_while_pods_cannot_be_seen() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    fake.slow = true;
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 30);
+    let down = WatchHealth::Down { since: fake.now, why: "no route".into() };
+    console.mute(Watched::Pods);
+    console.engine.observe(Event::Watch(Watched::Pods, down), fake.now);
+    console.run_for(&mut fake, 900);
+    assert_ne!(console.snapshot(&fake).phase, Phase::Halted);
+    console.unmute(&fake, Watched::Pods);
+    console.engine.observe(Event::Watch(Watched::Pods, WatchHealth::Live), fake.now);
+    console.run_for(&mut fake, 60);
+    assert_eq!((console.snapshot(&fake).phase, fake.deleted.len()), (Phase::Halted, 1));
 }
