@@ -36,7 +36,7 @@ use super::model::Str;
 use super::model::clocks::NodeClocks;
 use super::model::driver::DriverView;
 use super::model::event::{Right, Watched};
-use super::model::facts::StrategyKind;
+use super::model::facts::{DaemonSetCounters, StrategyKind};
 use super::model::hold::Hold;
 use super::model::node::{Blame, ImageState, NodeState};
 use super::model::presence::Presence;
@@ -153,7 +153,13 @@ impl Engine {
         let current_is_known = self.is_observed() && self.view.current.is_some();
         let nothing_to_do = current_is_known && !self.is_under_way();
         if !recorded {
+            // Without revisions no pod is known to be updated, but its controller counts those that are.
+            let counts_all = |counters: &DaemonSetCounters| counters.updated >= counters.desired;
+            let all_by_counters = self.view.is_forbidden(Watched::Revisions)
+                && self.is_observed()
+                && self.view.daemonset.as_ref().is_some_and(|daemonset| counts_all(&daemonset.counters));
             return match self.strategy() {
+                _ if all_by_counters => Phase::Idle,
                 _ if settled || (nothing_to_do && !self.assessment.controller_rolls_out()) => Phase::Idle,
                 StrategyKind::RollingUpdate => Phase::Native,
                 StrategyKind::OnDelete => Phase::Held,

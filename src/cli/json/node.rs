@@ -114,7 +114,7 @@ impl<'a> NodeJson<'a> {
     }
 }
 
-/// A node that went down after its update: `state` is `waits` (it counts as failed from `until` on), `siteOutage` or
+/// A node that went down after its update: `state` is `waits` (it counts as failed from `until` on), `siteOutage`, `allOver` or
 /// `failed`.
 #[derive(Serialize)]
 struct SuspectJson {
@@ -128,7 +128,11 @@ impl SuspectJson {
     fn new(suspect: SuspectView, at: Timestamp) -> Self {
         let until = match suspect {
             SuspectView::Waits { until } => Some(until),
-            SuspectView::Outage | SuspectView::Stays | SuspectView::Again | SuspectView::Compared => None,
+            SuspectView::Outage
+            | SuspectView::AllOver
+            | SuspectView::Stays
+            | SuspectView::Again
+            | SuspectView::Compared => None,
         };
         Self { state: kinds::suspect(suspect), until, text: suspect.words(at).to_string() }
     }

@@ -254,7 +254,7 @@ impl Engine {
     /// Whether a suspect is waited for: until its grace is over, or as long as its site is down at large.
     pub(crate) fn comes_back_by_itself(&self, row: &Row) -> bool {
         match self.suspects.judgement.verdicts.get(&row.node) {
-            Some(SuspectView::Waits { .. }) => true,
+            Some(SuspectView::Waits { .. } | SuspectView::AllOver) => true,
             Some(SuspectView::Outage) => self.outage_of(row).is_some(),
             Some(SuspectView::Stays | SuspectView::Again | SuspectView::Compared) | None => false,
         }

@@ -18,6 +18,8 @@ pub enum SuspectView {
     },
     /// Other nodes of its site, not updated, went down with it and still are down.
     Outage,
+    /// Nodes with old pods went down with it all over the fleet and still are down: the control plane was out of reach.
+    AllOver,
     /// Failed: it stayed down past the grace.
     Stays,
     /// Failed: it went down again after it had come back.
@@ -31,7 +33,7 @@ impl SuspectView {
     pub fn has_failed(self) -> bool {
         match self {
             Self::Stays | Self::Again | Self::Compared => true,
-            Self::Waits { .. } | Self::Outage => false,
+            Self::Waits { .. } | Self::Outage | Self::AllOver => false,
         }
     }
 
@@ -45,7 +47,7 @@ impl SuspectView {
                 let compared = compared.map(|compared| format!(" ({compared})")).unwrap_or_default();
                 Some(format!("updated nodes go down{compared}"))
             }
-            Self::Waits { .. } | Self::Outage => None,
+            Self::Waits { .. } | Self::Outage | Self::AllOver => None,
         }
     }
 
@@ -67,6 +69,7 @@ impl fmt::Display for SuspectWords {
         match self.view {
             SuspectView::Waits { until } => write!(f, "counts as failed in {}", ShortDuration(until.since(self.now))),
             SuspectView::Outage => f.write_str("with others of its site"),
+            SuspectView::AllOver => f.write_str("with others all over the fleet"),
             SuspectView::Stays => f.write_str("failed: it stays down"),
             SuspectView::Again => f.write_str("failed: it went down again"),
             SuspectView::Compared => f.write_str("failed: updated nodes go down more often"),

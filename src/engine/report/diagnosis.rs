@@ -28,7 +28,7 @@ use super::trouble::TroubleKind;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::clocks::ClockOff;
-use crate::engine::model::facts::Severity;
+use crate::engine::model::facts::{DaemonSetCounters, Severity};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::inspection::Reading;
 use crate::engine::model::kubectl_command::KubectlCommand;
@@ -158,8 +158,13 @@ impl fmt::Display for FindingEvidence {
 impl Diagnosis {
     /// `116 of 120 nodes updated and well, 118 serve`. The second number counts nodes with a ready pod, also while it soaks, and is left out where it is the
     /// same.
-    /// Where something is wrong with updated nodes: `60 of 120 nodes updated, 59 of them well`.
+    /// Where something is wrong with updated nodes: `60 of 120 nodes updated, 59 of them well`. Where pods or revisions may not be read: what the DaemonSet's
+    /// controller counts.
     pub fn how_many(&self, snapshot: &Snapshot) -> String {
+        if snapshot.is_counted_by_its_controller() {
+            let DaemonSetCounters { desired, updated, available, .. } = snapshot.counters;
+            return format!("{updated} of {desired} nodes updated, {available} available, as its controller counts");
+        }
         let Self { nodes, at_goal, updated, .. } = self;
         let serving = snapshot.nodes.iter().filter(|node| node.eligible && node.serves).count();
         let serve = match u32::try_from(serving) {

@@ -28,4 +28,11 @@ impl Snapshot {
         };
         self.watches.iter().find_map(forbidden)
     }
+
+    /// Whether pods, or the revisions that they are of, may not be read: what is said of single nodes tells little then.
+    pub(super) fn is_counted_by_its_controller(&self) -> bool {
+        let tells_of_pods = |view: &WatchView| matches!(view.watched, Watched::Pods | Watched::Revisions);
+        let forbidden = |view: &WatchView| matches!(view.health, WatchHealth::Forbidden { .. });
+        self.watches.iter().any(|view| tells_of_pods(view) && forbidden(view))
+    }
 }

@@ -271,7 +271,7 @@ fn judge_site(
         let back_at = companions().filter_map(|other| other.back_at).max().max(all.back_at);
         let until = back_at.map_or(fell_at, |back_at| back_at.max(fell_at)) + grace;
         [fell_at + SETTLE, until].into_iter().for_each(|at| judgement.wake(at, now));
-        let in_outage = node.down && (all.some_are_down || companions().any(|other| other.down));
+        let in_outage = node.down && companions().any(|other| other.down);
         let again = node.falls >= 2 && fell_at + SETTLE <= now && !node.flaps && !with_all;
         let verdict = if node.acknowledged_failures {
             continue;
@@ -279,6 +279,8 @@ fn judge_site(
             SuspectView::Compared
         } else if in_outage {
             SuspectView::Outage
+        } else if node.down && all.some_are_down {
+            SuspectView::AllOver
         } else if again {
             SuspectView::Again
         } else if node.suspect && until <= now {

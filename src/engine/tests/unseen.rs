@@ -110,7 +110,10 @@ fn pods_that_may_not_be_read_are_not_said_to_be_missing() {
             alarms,
             [format!("what is said of nodes is not the whole truth: {watched} may not be read: no right")]
         );
-        assert!(!Diagnosis::of(&snapshot).findings.is_empty());
+        let diagnosis = Diagnosis::of(&snapshot);
+        assert!(!diagnosis.findings.is_empty());
+        let counted = "10 of 10 nodes updated, 10 available, as its controller counts";
+        assert_eq!((&*diagnosis.how_many(&snapshot), &snapshot.phase), (counted, &Phase::Idle), "{watched}");
         if watched == Watched::Pods {
             assert_eq!(
                 console.state(&fake, "n1"),

@@ -157,6 +157,8 @@ fn who_goes_down_with_nodes_all_over_the_fleet_is_not_blamed() {
     assert_eq!(failed(&fleet), 3, "one site more is not all of two");
     at(&mut fleet, &[7], 405);
     assert_eq!(failed(&fleet), 0, "others are still down: they are waited for");
+    assert!(judged(&fleet).verdicts.values().all(|verdict| *verdict == SuspectView::AllOver));
+    assert!(judged(&fleet).outages.is_empty(), "nobody says that it is its site");
     for nth in [3, 4, 7] {
         comes_back(&mut fleet[nth], 380);
     }
