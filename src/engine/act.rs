@@ -15,6 +15,7 @@ mod pods;
 mod prewarm;
 pub(super) mod recreated;
 pub(super) mod refused;
+mod refused_write;
 pub(super) mod release;
 pub(super) mod room;
 mod send;

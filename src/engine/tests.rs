@@ -32,6 +32,7 @@ mod prewarm_previews;
 mod prewarm_registry;
 mod prewarm_sidecars;
 mod prewarm_sites;
+mod prewarm_slots;
 mod prewarm_statefulset;
 mod prewarm_step;
 mod pull_policy;

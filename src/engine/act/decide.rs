@@ -156,6 +156,7 @@ impl Engine {
         if self.config().role == Role::Driver {
             self.note_idle(now);
             self.note_refused();
+            self.note_refused_write();
         }
         if self.config().role == Role::Driver && intent.releasing.is_none() {
             self.keep_exceptions();

@@ -5,6 +5,7 @@ use crate::engine::machine::Engine;
 use crate::engine::machine::halting::HaltReason;
 use crate::engine::machine::placement::Placement;
 use crate::engine::model::Str;
+use crate::engine::model::quantity::counted;
 use crate::engine::model::record::size::clipped;
 use crate::engine::model::record::{Halt, HaltingGate, Intent};
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
@@ -84,9 +85,8 @@ impl Engine {
     /// a budget. An operator who asks for it is told on which nodes.
     fn moves_pods_at_once(&self, template: &Template) -> Option<String> {
         let Placement { gains, loses, keeps: _ } = self.placement_put_back(template);
-        let nodes = |count: usize| if count == 1 { "1 node".to_owned() } else { format!("{count} nodes") };
-        let deletes = (!loses.is_empty()).then(|| format!("delete the pods of {}", nodes(loses.len())));
-        let makes = (!gains.is_empty()).then(|| format!("make pods on {}", nodes(gains.len())));
+        let deletes = (!loses.is_empty()).then(|| format!("delete the pods of {}", counted(loses.len(), "node")));
+        let makes = (!gains.is_empty()).then(|| format!("make pods on {}", counted(gains.len(), "node")));
         let both: Vec<String> = deletes.into_iter().chain(makes).collect();
         (!both.is_empty()).then(|| {
             format!("it does not go back by itself, as that would {} at once, without a budget: see the preview of a roll back", both.join(" and "))

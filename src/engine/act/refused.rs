@@ -6,14 +6,13 @@
 
 use crate::engine::assess::plan::Refused;
 use crate::engine::assess::rows::Row;
-use crate::engine::lease::lock::Want;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::effect::EffectError;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
-use crate::engine::writes::failures::{AskedOfDaemonSet, Written};
+use crate::engine::writes::failures::Written;
 use crate::engine::writes::refusals::{FailedDeletion, words};
 
 /// The record names at most this many refused nodes.
@@ -65,14 +64,8 @@ impl Engine {
         (pod.fact.uid == recorded.pod).then(|| Refused::Held(recorded.why.clone()))
     }
 
-    /// Records which nodes are held by a refusal, and which write the rollout waits for, so that consoles that only look show it.
+    /// Records which nodes are held by a refusal, so that consoles that only look show it.
     pub(super) fn note_refused(&mut self) {
-        // A driver that leaves has nothing more to write, and leaves what it has recorded.
-        if self.lock.want != Want::No {
-            let asked = self.recorded_intent().map(|intent| AskedOfDaemonSet::by(&intent));
-            self.failures.follow_what_is_asked(asked);
-            self.progress.refused_write = self.failures.refused_write();
-        }
         let name = |node: NodeIx| self.view.nodes.get(node).map(|entry| entry.name.clone());
         let refused = self.refusals.recorded().filter_map(|(node, recorded)| Some((name(node)?, recorded)));
         self.progress.refused = refused.take(RECORDED).collect();

@@ -10,6 +10,7 @@ mod begun_anew;
 mod gate_marks;
 mod halt;
 mod paused;
+mod refused;
 pub(crate) mod size;
 mod unknown;
 
@@ -30,6 +31,7 @@ pub use self::begun_anew::BegunAnew;
 pub use self::gate_marks::GateMarks;
 pub use self::halt::Halt;
 pub use self::paused::{Paused, TunedSince};
+pub use self::refused::{RefusedDeletion, RefusedWrite};
 pub use self::size::{ACCEPTED_LIMIT, EXCEPTIONS_LIMIT};
 pub use self::unknown::UnknownFields;
 pub use super::settings::HaltingGate;
@@ -497,28 +499,6 @@ impl Progress {
     pub(crate) fn has_failed(&self, node: &Str) -> bool {
         self.failed_at_halt().contains(node) || self.acknowledged_failures.contains(node)
     }
-}
-
-/// A pod that the API server refuses to delete.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RefusedDeletion {
-    /// Its uid.
-    pub pod: Str,
-    /// Since when, by the driver's clock.
-    pub since: Timestamp,
-    /// The server's answer, at most 300 bytes of it.
-    pub why: Str,
-}
-
-/// A write that the API server refuses.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RefusedWrite {
-    /// Since when, by the driver's clock.
-    pub since: Timestamp,
-    /// The attempted write and the server's last answer, at most 1 KiB of it.
-    pub why: Str,
 }
 
 /// Why a driver stopped driving by itself: its terminal hung, nobody took its output.

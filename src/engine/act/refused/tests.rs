@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, Takeover};
+use crate::engine::model::command::Command;
 use crate::engine::model::effect::EffectErrorKind;
 use crate::engine::model::node::NodeState;
 use crate::engine::report::snapshot::{Alarm, Phase};
@@ -118,34 +118,4 @@ fn a_refused_node_makes_room_for_another_under_the_partition() {
     assert_eq!(fake.denied.len(), 1, "nothing is tried that could not go");
     console.run_for(&mut fake, Duration::from_secs(600).as_secs());
     assert_eq!(fake.denied.len(), 1);
-}
-
-/// A driver that ends while what it waits for is refused leaves the reason in the record: whoever looks next would see a rollout that stands still for no reason.
-#[test]
-fn the_record_says_which_write_is_refused_until_it_succeeds() {
-    let all = ["n1", "n2", "n3", "n4", "n5", "n6"];
-    let (mut fake, mut console) = rollout(6, &all, EffectErrorKind::Forbidden);
-    let began = fake.now;
-    console.run_for(&mut fake, 60);
-    console.ask(&mut fake, Command::StopDriving).unwrap();
-    console.run_for(&mut fake, 60);
-    drop(console);
-    let told = |console: &mut FakeConsole, fake: &FakeCluster| {
-        let alarms = console.snapshot(fake).alarms;
-        alarms.into_iter().find_map(|alarm| match alarm {
-            Alarm::WriteRefused { since, why } => Some((since, why)),
-            _ => None,
-        })
-    };
-    let mut eve = FakeConsole::open(&fake, "eve");
-    let (since, why) = told(&mut eve, &fake).expect("the record names it");
-    assert!(why.contains("denied by policy"), "{why}");
-    assert!(since.since(began).as_secs() < 10, "{since:?}");
-
-    fake.undeletable.clear();
-    let mut next = FakeConsole::open(&fake, "next");
-    next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
-    next.run_for(&mut fake, 10);
-    eve.run(&mut fake);
-    assert_eq!(told(&mut eve, &fake), None, "a pod was deleted since");
 }
