@@ -47,7 +47,7 @@ impl EventLog {
     }
 
     /// The kept events, oldest first.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = &RolloutEvent> {
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &RolloutEvent> + Clone {
         self.ring.iter()
     }
 

@@ -17,9 +17,14 @@ impl Engine {
     pub(crate) fn earlier_numbers(&self) -> BTreeMap<i64, Vec<i64>> {
         let current = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
         let numbered = |revision| {
-            let RevisionFact { number, created_at, hash, .. }: &RevisionFact = revision;
+            let RevisionFact { number, created_at, hash, template, .. }: &RevisionFact = revision;
             let created_at = Some(self.view.our_time(*created_at));
-            NumberedRevision { number: *number, created_at, seen: self.view.seen_numbers(hash) }
+            NumberedRevision {
+                number: *number,
+                created_at,
+                seen: self.view.seen_numbers(hash),
+                template: Some(template),
+            }
         };
         let revisions: Vec<_> = self.view.own_revisions().map(numbered).collect();
         earlier_numbers(self.event_log.kept(), current.map(|revision| revision.number), &revisions)
@@ -50,9 +55,7 @@ impl Engine {
             let images = ToldImages::of(self.event_log.kept());
             for (number, halt) in told {
                 let may_be_meant = |revision: &&RevisionFact| {
-                    let needed = revision.template.needed_images();
-                    let image_of = |name: &str| needed.iter().find(|it| &*it.user == name).map(|it| &*it.image);
-                    if !images.allow(number, image_of) {
+                    if !images.allow_template(number, &revision.template) {
                         return false;
                     }
                     let was_there = self.view.our_time(revision.created_at) <= halt.at;

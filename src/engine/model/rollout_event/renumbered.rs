@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::phrases::{CHANGED, THAT_OF, number_at_the_beginning};
+use super::told_images::ToldImages;
 use super::{RolloutEvent, RolloutEventKind};
+use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 
 /// The beginning of the words about a roll back, before the number that its revision had.
@@ -19,6 +21,8 @@ pub(crate) struct NumberedRevision<'a> {
     pub(crate) created_at: Option<Timestamp>,
     /// The numbers that this process saw it have before, the earliest first.
     pub(crate) seen: &'a [i64],
+    /// Its template, where it is known: no number that Events tell with other images was ever its own.
+    pub(crate) template: Option<&'a Template>,
 }
 
 /// A change of the template, according to an event.
@@ -67,7 +71,7 @@ impl RolloutEvent {
 /// The former numbers of revisions, by the number that each has now, the latest first, as far as `events`, oldest first, and
 /// `revisions` tell. `current`: the number of the present template's revision. Without `revisions`, events alone tell.
 pub(crate) fn earlier_numbers<'a>(
-    events: impl Iterator<Item = &'a RolloutEvent>,
+    events: impl Iterator<Item = &'a RolloutEvent> + Clone,
     current: Option<i64>,
     revisions: &[NumberedRevision<'_>],
 ) -> BTreeMap<i64, Vec<i64>> {
@@ -79,9 +83,13 @@ pub(crate) fn earlier_numbers<'a>(
     let mut asked: Option<(i64, i64, Timestamp)> = None;
     let with = |number: i64| revisions.iter().find(|revision| revision.number == number);
     let created_by = |number: i64, at: Timestamp| with(number)?.created_at.map(|created| created <= at);
+    let images = ToldImages::of(events.clone());
+    let had_its_images = |was: i64, now: i64| {
+        with(now).and_then(|revision| revision.template).is_none_or(|template| images.allow_template(was, template))
+    };
     let mut note = |was: i64, now: i64, at: Timestamp| {
         // A revision that was created later is none that was gone back to, and one that has its number still got no other.
-        if now != was && created_by(now, at) != Some(false) && with(was).is_none() {
+        if now != was && created_by(now, at) != Some(false) && with(was).is_none() && had_its_images(was, now) {
             let before = known.remove(&was).unwrap_or_default();
             known.insert(now, std::iter::once(was).chain(before).collect());
         }
@@ -178,6 +186,7 @@ pub fn with_present_numbers(text: &str, known: &BTreeMap<i64, Vec<i64>>) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::fake_cluster::template;
     use crate::engine::model::rollout_event::{EventOutcome, TemplateResponse, Visibility};
     use crate::engine::model::time::Timestamp;
 
@@ -222,7 +231,8 @@ mod tests {
         assert_eq!(numbers(&[changed(3, 2)], 7), [(4, vec![2])]);
         let at = |second: i64| Timestamp::from_millis(second * 1_000);
         let back = [RolloutEvent { at: at(50), ..changed(3, 2) }];
-        let one = |number, created, seen| NumberedRevision { number, created_at: Some(at(created)), seen };
+        let one =
+            |number, created, seen| NumberedRevision { number, created_at: Some(at(created)), seen, template: None };
         let known = |revisions: &[NumberedRevision<'_>]| -> Vec<_> {
             earlier_numbers(back.iter(), revisions.iter().map(|one| one.number).max(), revisions).into_iter().collect()
         };
@@ -264,7 +274,8 @@ mod tests {
         };
         let told = |second, from, to| RolloutEvent { at: at(second), ..changed(from, to) };
         let events = [told(30, 3, 4), told(40, 4, 5), asked, told(51, 5, 6)];
-        let one = |number, created, seen| NumberedRevision { number, created_at: Some(at(created)), seen };
+        let one =
+            |number, created, seen| NumberedRevision { number, created_at: Some(at(created)), seen, template: None };
         let known = |revisions: &[NumberedRevision<'_>]| -> Vec<_> {
             earlier_numbers(events.iter(), Some(6), revisions).into_iter().collect()
         };
@@ -292,6 +303,38 @@ mod tests {
         let further_back =
             RolloutEvent { said: Some(format!("{ROLLED_BACK}1; nodes").into()), ..told_first[1].clone() };
         assert_eq!(numbers(&[changed(2, 3), further_back, changed(3, 1)], 4), [(4, vec![1])]);
+    }
+
+    /// Of somebody else's changes there may be no event. The number that comes after a roll back went to another revision then.
+    #[test]
+    fn a_revision_with_other_images_never_had_the_number() {
+        let at = |second: i64| Timestamp::from_millis(second * 1_000);
+        let told = |second, said: &str| RolloutEvent {
+            at: at(second),
+            kind: RolloutEventKind::Reported {
+                identity: "ops".into(),
+                reason: "RolloutTemplateChanged".into(),
+                event: "agent.1".into(),
+                severity: crate::engine::model::facts::Severity::Normal,
+            },
+            said: Some(said.into()),
+            ..changed(0, 0)
+        };
+        let events = [
+            told(30, "template changed: revision 2 → 3, agent v2 → v3"),
+            told(
+                50,
+                "template changed: revision 3 → that of revision 2, which its controller numbers anew, agent v3 → v2",
+            ),
+        ];
+        let known = |image: &str| {
+            let template = template(image);
+            let revision =
+                NumberedRevision { number: 4, created_at: Some(at(10)), seen: &[], template: Some(&template) };
+            earlier_numbers(events.iter(), Some(4), &[revision]).into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(known("registry.example/agent:v2"), [(4, vec![2])]);
+        assert_eq!(known("registry.example/agent:v1"), []);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::phrases::{CHANGED, THAT_OF, number_at_the_beginning};
 use super::{RolloutEvent, RolloutEventKind};
 use crate::engine::model::image::version_of;
+use crate::engine::model::template::Template;
 
 /// What events tell of the images of revisions, by the number that a revision had then: container, and image or its version.
 #[derive(Debug, Default)]
@@ -41,8 +42,14 @@ impl ToldImages {
         Some(())
     }
 
-    /// Whether a revision may have had this number. `image_of`: its image by container, if it has such a container.
-    pub(crate) fn allow<'a>(&self, number: i64, image_of: impl Fn(&str) -> Option<&'a str>) -> bool {
+    /// Whether a revision with this template may have had this number.
+    pub(crate) fn allow_template(&self, number: i64, template: &Template) -> bool {
+        let needed = template.needed_images();
+        self.allow(number, |name| needed.iter().find(|it| &*it.user == name).map(|it| &*it.image))
+    }
+
+    /// The same of one with these images. `image_of`: its image by container, if it has such a container.
+    fn allow<'a>(&self, number: i64, image_of: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.get(&number).into_iter().flatten().all(|(container, told)| match image_of(container) {
             Some(image) => image == told || version_of(image) == told,
             None => true,

@@ -26,7 +26,8 @@ impl RevisionView {
     }
 
     fn numbered(&self) -> Option<NumberedRevision<'_>> {
-        Some(NumberedRevision { number: self.number?, created_at: self.created_at, seen: &self.seen_numbers })
+        let (seen, template) = (&*self.seen_numbers, self.template.as_ref());
+        Some(NumberedRevision { number: self.number?, created_at: self.created_at, seen, template })
     }
 }
 
