@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use self::layout::MapLayout;
 use crate::engine::model::Str;
-use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Counterparts, NodeView, Snapshot};
@@ -248,7 +247,7 @@ fn badness(node: &NodeView) -> u8 {
             | NodeState::Soaking,
             _,
         ) => 4,
-        (NodeState::Outdated, _) if node.failed_image_is_retried().is_some() || node.hold == Some(Hold::Cordoned) => 5,
+        (NodeState::Outdated, _) if node.failed_image_is_retried().is_some() || node.waits_for_an_operator_at_it() => 5,
         (NodeState::Outdated, _) if node.is_next() => 6,
         (NodeState::Outdated, _) => 7,
         (NodeState::Updated, _) => 8,

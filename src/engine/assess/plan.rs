@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::hold_of_node::hold_of_node;
 use super::order::site_places;
 use super::rows::{Assessment, Row};
 use crate::engine::model::Str;
@@ -285,7 +286,7 @@ impl Plan {
             if not_made.is_none() && row.in_fleet && row.unreplaced {
                 not_made = Some(row);
             }
-            match structural_hold(row, intent) {
+            match hold_of_node(row, intent.direction(), row.selected) {
                 Some(hold) => plan.holds[row.node] = Some(hold),
                 None if row.replaceable => candidates.push(row),
                 None if row.in_fleet && row.pod.is_none() => {
@@ -534,24 +535,6 @@ impl Capacity {
             self.unready = Unready::Waits;
         }
         Hold::Next
-    }
-}
-
-/// What holds a node by itself, whatever the rest of the fleet does.
-fn structural_hold(row: &Row, intent: &Intent) -> Option<Hold> {
-    let on_its_way = matches!(row.state, NodeState::Terminating | NodeState::Creating | NodeState::Failed);
-    if !row.in_fleet || row.at_target || on_its_way {
-        return None;
-    }
-    let forward = intent.direction() == Direction::Forward;
-    match row.state {
-        NodeState::NodeDown => Some(Hold::NodeDown),
-        _ if !row.should_run => Some(Hold::NodeDown),
-        _ if forward && !row.selected => Some(Hold::Selector),
-        _ if forward && row.cordoned => Some(Hold::Cordoned),
-        _ if row.other_goes => Some(Hold::OtherPodGoes),
-        NodeState::Outdated if row.crowded => Some(Hold::SeveralPods),
-        _ => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The nodes that the next step of the plan would free, or why there is no next step.
 
 use super::Engine;
+use crate::engine::assess::hold_of_node;
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::labels::Selector;
@@ -133,7 +134,7 @@ impl Engine {
 
     /// Whether this node could be updated now, judged by the node itself and the selector only.
     fn may_go(&self, intent: &Intent, row: &Row) -> bool {
-        row.replaceable && !row.cordoned && row.state != NodeState::NodeDown && self.selects(intent, row)
+        hold_of_node::may_go(row, intent.direction(), self.selects(intent, row))
     }
 
     pub(crate) fn count_rows(&self, test: impl Fn(&Row) -> bool) -> u32 {

@@ -78,7 +78,8 @@ fn stand_for_images<'a>(
         match (state, hold) {
             (NodeState::Updated, _) | (_, Some(Hold::Partition { .. } | Hold::Selector)) => {}
             (_, Some(Hold::ImageAbsent(wait))) if counts(wait) => any = true,
-            (_, Some(Hold::Cordoned | Hold::NodeDown)) | (NodeState::NodeDown | NodeState::Failed, None) => {}
+            (_, Some(held)) if held.is_ended_at_the_node() => {}
+            (NodeState::NodeDown | NodeState::Failed, None) => {}
             _ => return false,
         }
     }

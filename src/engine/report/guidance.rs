@@ -300,7 +300,11 @@ impl Snapshot {
             let waits = format!("{hold}: {nodes} may be updated, and nothing moves{missing}");
             let remedy = match hold.ended_by() {
                 HoldEndedBy::Driver => Some(Remedy::Drive),
-                HoldEndedBy::TroubleOver | HoldEndedBy::NodeReady | HoldEndedBy::Turn | HoldEndedBy::Itself => None,
+                HoldEndedBy::TroubleOver
+                | HoldEndedBy::NodeReady
+                | HoldEndedBy::NodeOperator
+                | HoldEndedBy::Turn
+                | HoldEndedBy::Itself => None,
             };
             return Guidance { waits, remedies: self.ways_to_images().into_iter().chain(remedy).collect() };
         }
@@ -417,7 +421,10 @@ impl Snapshot {
                 (state, Some(hold)) => match hold.ended_by() {
                     HoldEndedBy::NodeReady => "down".to_owned(),
                     HoldEndedBy::Turn => state.to_string(),
-                    HoldEndedBy::TroubleOver | HoldEndedBy::Driver | HoldEndedBy::Itself => hold.counted(),
+                    HoldEndedBy::TroubleOver
+                    | HoldEndedBy::Driver
+                    | HoldEndedBy::NodeOperator
+                    | HoldEndedBy::Itself => hold.counted(),
                 },
             };
             match causes.iter_mut().find(|(known, _)| *known == words) {

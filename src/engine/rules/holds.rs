@@ -62,6 +62,8 @@ pub(crate) enum HoldEndedBy {
     TroubleOver,
     /// The node is Ready again. It is counted together with the nodes whose state says that they are down.
     NodeReady,
+    /// An operator does something to the node itself. Its own words name it, as with [`Self::Itself`].
+    NodeOperator,
     /// Nothing is in the node's way, so its state is named instead: it is updated at its turn, or with another step.
     Turn,
     /// The event that the hold's own words name; the hold is counted under these words.
@@ -95,8 +97,8 @@ impl Hold {
             Self::ImageAbsent(wait) => {
                 row(HoldKind::InTheWay, HoldToldBy::Nodes, wait.comes_by_itself(), HoldEndedBy::Itself)
             }
+            Self::Cordoned => row(HoldKind::InTheWay, HoldToldBy::Nodes, false, HoldEndedBy::NodeOperator),
             Self::Selector
-            | Self::Cordoned
             | Self::OtherPodGoes
             | Self::NoBudget
             | Self::SeveralPods
@@ -119,5 +121,13 @@ impl Hold {
     /// The event that ends it.
     pub(crate) fn ended_by(&self) -> HoldEndedBy {
         self.consequences().ended_by
+    }
+
+    /// Whether it lasts until somebody does something to the node itself, or the node recovers, whatever becomes of the rollout.
+    pub(crate) fn is_ended_at_the_node(&self) -> bool {
+        match self.ended_by() {
+            HoldEndedBy::NodeOperator | HoldEndedBy::NodeReady => true,
+            HoldEndedBy::Driver | HoldEndedBy::TroubleOver | HoldEndedBy::Turn | HoldEndedBy::Itself => false,
+        }
     }
 }

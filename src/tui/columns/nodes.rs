@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::sorting::{TableColumn, TableSort};
 use super::{Column, ColumnKind, FilterableCell, Share, Width};
 use crate::config::NodeColumnName;
-use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use crate::engine::model::pull::UsualPull;
@@ -330,7 +329,7 @@ pub(crate) fn sign(node: &NodeView) -> (Glyph, ThemeRole) {
         (NodeState::NodeDown, _) => (Glyph::Down, ThemeRole::Warn),
         // It waits for an image that cannot be pulled, or for somebody who uncordons it: that is no place in the line of the others.
         (NodeState::Outdated, _) if let Some(missing) = missing_image(node) => missing,
-        (NodeState::Outdated, _) if node.hold == Some(Hold::Cordoned) => (Glyph::Paused, ThemeRole::Warn),
+        (NodeState::Outdated, _) if node.waits_for_an_operator_at_it() => (Glyph::Paused, ThemeRole::Warn),
         (NodeState::Outdated, _) if node.is_next() => (Glyph::Outdated, ThemeRole::Text),
         (NodeState::Outdated, _) if node.cause.is_some() => (Glyph::Outdated, ThemeRole::Warn),
         (NodeState::Outdated, _) => (Glyph::Outdated, ThemeRole::Held),

@@ -18,7 +18,7 @@ use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{ImagePull, PullState, UsualPull};
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::holds::HoldKind;
+use crate::engine::rules::holds::{HoldEndedBy, HoldKind};
 
 /// The revision of a pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -203,6 +203,11 @@ impl NodeView {
     /// Whether it is next to be updated, whatever it waits for in line.
     pub fn is_next(&self) -> bool {
         self.hold.as_ref().is_some_and(|hold| hold.kind() == HoldKind::Next)
+    }
+
+    /// Whether it waits until an operator does something to the node itself, such as to uncordon it: that is no place in the line of the others.
+    pub fn waits_for_an_operator_at_it(&self) -> bool {
+        self.hold.as_ref().is_some_and(|hold| hold.ended_by() == HoldEndedBy::NodeOperator)
     }
 
     /// Whether it is updated as soon as there is room, without any action of an operator.
