@@ -181,7 +181,7 @@ pub struct Observer {
     unaware: BTreeMap<Str, Timestamp>,
     /// The last screen of each console.
     shown: BTreeMap<Str, ShownScreen>,
-    /// How much the clocks of consoles may differ. A console's clock dates the beginning of a rollout in the record.
+    /// How much the clocks of consoles may differ. A console tells the beginning of a rollout by its own clock.
     clocks: Duration,
     /// Nodes whose clock is wrong.
     wrong_clocks: BTreeSet<Str>,

@@ -76,7 +76,7 @@ impl Observer {
     fn may_show(&self, pod: &ObservedPod, target: &Str, context: &DeletionContext<'_>) -> bool {
         let of_target = pod.fact.revision.as_ref() == Some(target) && pod.fact.deletion_at.is_none();
         let began = context.records.iter().filter_map(|record| record.progress.started_at).max();
-        let apart = self.clocks + self.slack;
+        let apart = self.slack;
         let before = began.is_none_or(|began| pod.fact.created_at <= began + apart);
         // By a wrong clock the pod may seem ready for longer.
         let wrong_clock = pod.fact.node.as_ref().is_none_or(|node| self.wrong_clocks.contains(node));

@@ -250,10 +250,7 @@ impl Observer {
                 times >= 2 && total <= allowed && !late && context.at.since(last) + self.slack + ROUNDED < STEADY;
             let known = last + self.slack < context.at && self.blind_until < pod.changed_at.min(last);
             let began = context.records.iter().all(|record| {
-                record
-                    .progress
-                    .started_at
-                    .is_some_and(|began| began + self.slack + ROUNDED + self.clocks < pod.fact.created_at)
+                record.progress.started_at.is_some_and(|began| began + self.slack + ROUNDED < pod.fact.created_at)
             });
             up && at_target(pod, forward) && watched && known && began
         })?;
