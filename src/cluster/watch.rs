@@ -17,6 +17,7 @@
 //! listed again unless the server has forgotten the changes since.
 
 mod parse;
+mod replay;
 mod restored;
 mod telling;
 #[cfg(test)]
@@ -32,6 +33,7 @@ use tokio::sync::mpsc;
 pub(super) use unreadable::OnUnreadable;
 
 use parse::{UnreadableObject, WatchLine};
+use replay::Replay;
 use telling::tell;
 use unreadable::UnreadableObjects;
 
@@ -77,6 +79,9 @@ const FORBIDDEN: Duration = Duration::from_secs(60);
 const WORKED: Duration = Duration::from_secs(10);
 /// The longest wait for a server that accepts watches and closes them soon.
 const SHORT_LIVED: Duration = Duration::from_secs(2);
+
+const WAS_SILENT: &str = "nothing was heard of it; it is opened anew";
+const LISTS_ANEW: &str = "the API server does not keep the changes since then; all are listed anew";
 
 /// The kind of a watch's objects, and their conversion for the listener.
 pub(super) trait Subject: Send + 'static {
@@ -147,6 +152,8 @@ enum WatchEnd {
     Unheard,
     /// The server closed the watch, as servers do regularly.
     Closed,
+    /// Nothing came of it, although servers send something every minute, or another connection shows that this one may be dead.
+    Silent,
     /// The server has forgotten the requested version.
     Expired,
     /// The server does not know streaming lists.
@@ -158,11 +165,12 @@ enum WatchEnd {
 }
 
 impl WatchEnd {
-    /// The end of a watch that was open. A broken or silent connection counts as closed by the server: the next attempt follows
-    /// at once and shows whether the server can be reached.
-    fn or_closed(self) -> Self {
+    /// The end of a watch that was open. A broken connection counts as closed by the server, and a silent one is no failure either: the next attempt
+    /// follows at once and shows whether the server can be reached.
+    fn of_open(self) -> Self {
         match self {
-            Self::Failed(Failure::Broken(_) | Failure::Timeout(_)) => Self::Closed,
+            Self::Failed(Failure::Broken(_)) => Self::Closed,
+            Self::Failed(Failure::Timeout(_)) => Self::Silent,
             end => end,
         }
     }
@@ -211,7 +219,8 @@ async fn watch_by<S: Subject>(
     let (backoff, never) = (Backoff::new(), None);
     let (heard_at, reported_at) = (never, never);
     let (unreadable, page) = (UnreadableObjects::default(), PAGE);
-    let (version, incomplete, reached, was_away) = (None, None, None, false);
+    let (version, incomplete, reached) = (None, None, None);
+    let (was_away, missed, sends_bookmarks) = (false, false, false);
     let watch = Watch {
         http,
         source,
@@ -223,6 +232,8 @@ async fn watch_by<S: Subject>(
         incomplete,
         reached,
         was_away,
+        missed,
+        sends_bookmarks,
         unreadable,
         health,
         heard_at,
@@ -250,6 +261,10 @@ struct Watch<S: Subject> {
     reached: Option<String>,
     /// Whether the server did not answer: its state may be another one than before.
     was_away: bool,
+    /// Whether it was down, so that changes were missed.
+    missed: bool,
+    /// It has sent a bookmark, so that silence says that it does not work any more.
+    sends_bookmarks: bool,
     unreadable: UnreadableObjects,
     health: WatchHealth,
     /// The time of the last sign of life from the server.
@@ -281,7 +296,25 @@ impl<S: Subject> Watch<S> {
                 }
                 // Back off if the server closes watches at once, so that they are not reopened in a loop.
                 WatchEnd::Closed => Some(self.backoff.next(None, SHORT_LIVED)),
+                WatchEnd::Silent if !self.sends_bookmarks => {
+                    (lasted < WORKED).then(|| self.backoff.next(None, SHORT_LIVED))
+                }
+                // What changed meanwhile was not told, and is told one by one once it is open again.
+                WatchEnd::Silent => {
+                    self.missed = true;
+                    let health = self.down(Str::from(WAS_SILENT), began + lasted);
+                    if self.tell_health(health).await.is_err() {
+                        return;
+                    }
+                    (lasted < WORKED).then(|| self.backoff.next(None, SHORT_LIVED))
+                }
                 WatchEnd::Expired => {
+                    // What is known is of an earlier state until everything is listed.
+                    if self.health == WatchHealth::Live
+                        && self.tell_health(self.down(Str::from(LISTS_ANEW), began + lasted)).await.is_err()
+                    {
+                        return;
+                    }
                     if !self.forget_version() && self.listing == Some(Listing::Paged) {
                         self.listing = Some(Listing::Whole);
                     }
@@ -296,6 +329,7 @@ impl<S: Subject> Watch<S> {
                     continue;
                 }
                 WatchEnd::Failed(failure) => {
+                    self.missed = true;
                     if lasted >= WORKED {
                         self.backoff.reset();
                     }
@@ -337,8 +371,8 @@ impl<S: Subject> Watch<S> {
 
     async fn attempt(&mut self) -> Result<Infallible, WatchEnd> {
         if let Some(version) = self.version.clone() {
-            self.check_version(&version).await?;
-            return self.follow(&version).await;
+            let replay = self.check_version(&version).await?;
+            return self.follow(&version, replay).await;
         }
         if self.listing.is_none() {
             let streamed = self.http.streams_lists().await;
@@ -375,17 +409,17 @@ impl<S: Subject> Watch<S> {
             },
         };
         self.begin().await?;
-        let Err(end) = self.read(lines, LIST_SILENCE).await;
+        let Err(end) = self.read(lines, LIST_SILENCE, Replay::Over).await;
         let listed = self.version.is_some() || self.incomplete.is_some();
         Err(match end {
             WatchEnd::Failed(Failure::Timeout(_)) if !listed => WatchEnd::NotStreamed,
-            end if listed => end.or_closed(),
+            end if listed => end.of_open(),
             end => end,
         })
     }
 
-    /// A watch that continues from `version`.
-    async fn follow(&mut self, version: &str) -> Result<Infallible, WatchEnd> {
+    /// A watch that continues from `version`, and begins with `replay`.
+    async fn follow(&mut self, version: &str, mut replay: Replay) -> Result<Infallible, WatchEnd> {
         let timeout = self.timeout();
         let path = self.path(&[
             ("watch", "true"),
@@ -403,13 +437,13 @@ impl<S: Subject> Watch<S> {
                 // It is not known whether anything is wrong, but nothing is seen meanwhile: report the watch as down.
                 let why = Str::from("asked again, no answer yet");
                 self.tell_health(self.down(why, self.http.clock().now())).await?;
-                opening.await?
+                let lines = opening.await?;
+                self.missed = true;
+                replay = self.check_version(version).await?;
+                lines
             }
         };
-        self.heard_at = Some(self.http.clock().now());
-        self.tell_open().await?;
-        self.tell_heard().await?;
-        self.read(lines, SILENCE).await.map_err(WatchEnd::or_closed)
+        self.read(lines, SILENCE, replay).await.map_err(WatchEnd::of_open)
     }
 
     /// Reads a list page by page, or only its first page, then watches.
@@ -434,7 +468,7 @@ impl<S: Subject> Watch<S> {
             self.page = self.page.max((objects * PAGE_BYTES / body.len().max(1)).min(LARGEST_PAGE));
             if page.next.is_empty() || self.listing == Some(Listing::FirstPage) {
                 self.listed(page.version.clone()).await?;
-                return self.follow(&page.version).await;
+                return self.follow(&page.version, Replay::Over).await;
             }
             more = page.next;
         }
@@ -453,7 +487,7 @@ impl<S: Subject> Watch<S> {
         self.begin().await?;
         let (page, _) = self.page(&body).await?;
         self.listed(page.version.clone()).await?;
-        self.follow(&page.version).await
+        self.follow(&page.version, Replay::Over).await
     }
 
     /// Takes in a page. Returns how the list continues after it, and the number of its objects.
@@ -481,9 +515,15 @@ impl<S: Subject> Watch<S> {
         Ok((page.end, objects))
     }
 
-    /// Reads a watch to its end.
-    async fn read(&mut self, mut lines: Lines, mut silence: Duration) -> Result<Infallible, WatchEnd> {
+    /// Reads a watch, which begins with `replay`, to its end.
+    async fn read(
+        &mut self,
+        mut lines: Lines,
+        mut silence: Duration,
+        mut replay: Replay,
+    ) -> Result<Infallible, WatchEnd> {
         let mut doubted = self.http.news().doubted();
+        let opened_at = self.http.clock().now();
         loop {
             let line = tokio::select! {
                 biased;
@@ -494,10 +534,15 @@ impl<S: Subject> Watch<S> {
                     }
                 })?,
                 Ok(()) = doubted.changed() => {
-                    let heard_at = self.heard_at.unwrap_or_default();
+                    let heard_at = self.heard_at.unwrap_or_default().max(opened_at);
                     if self.version.is_some() && self.http.clock().now().since(heard_at) >= IN_DOUBT {
-                        return Err(WatchEnd::Closed);
+                        return Err(WatchEnd::Silent);
                     }
+                    continue;
+                }
+                () = replay.pauses() => {
+                    replay = Replay::Over;
+                    self.end_replay().await?;
                     continue;
                 }
                 () = self.out.closed() => return Err(WatchEnd::Unheard),
@@ -508,15 +553,22 @@ impl<S: Subject> Watch<S> {
                 return Err(WatchEnd::Closed);
             };
             let now = self.http.clock().now();
-            self.heard_at = Some(now);
+            let heard_before = self.heard_at.replace(now);
             let (version, news) = match parse::line::<S::Wire<'_>>(line)? {
                 WatchLine::Bookmark { version, ends_listing: true } if self.version.is_none() => {
                     silence = SILENCE;
                     self.listed(version).await?;
                     continue;
                 }
-                WatchLine::Bookmark { version, .. } => (version, None),
-                WatchLine::Refused(failure) => return Err(failure.into()),
+                WatchLine::Bookmark { version, ends_listing } => {
+                    self.sends_bookmarks |= !ends_listing;
+                    (version, None)
+                }
+                // It says nothing of what is watched.
+                WatchLine::Refused(failure) => {
+                    self.heard_at = heard_before;
+                    return Err(failure.into());
+                }
                 WatchLine::Unknown => continue,
                 WatchLine::Applied(wire) => {
                     self.check_object(&wire)?;
@@ -554,8 +606,11 @@ impl<S: Subject> Watch<S> {
                 self.reported_at = Some(now);
                 tell(&self.out, news).await?;
             }
-            self.tell_whether_readable().await?;
-            if !is_news
+            self.tell_whether_readable(replay != Replay::Over).await?;
+            if replay.ends_with(&version) {
+                replay = Replay::Over;
+                self.end_replay().await?;
+            } else if !is_news
                 && self.version.is_some()
                 && self.reported_at.is_none_or(|reported_at| now.since(reported_at) >= HEARD_EVERY)
             {

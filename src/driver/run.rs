@@ -52,6 +52,8 @@ const PUBLISH_GAP: Duration = Duration::from_millis(100);
 const SHARE: u32 = 4;
 /// How long a driver without front ends waits for its last answers and for the release of the Lease.
 const LEAVING: Duration = Duration::from_secs(8);
+/// The clock of the engine goes on while the machine sleeps, and timers do not: what the engine waits for is looked at this often.
+const LOOKS_AT_CLOCK: Duration = Duration::from_secs(5);
 /// No timer is set further away than this.
 const FAR: Duration = Duration::from_secs(3_600);
 
@@ -270,8 +272,10 @@ impl<H: EffectExecutor> Driver<H> {
             },
             () = timer => {
                 // The passing of time alone may have changed the decision.
-                self.decide.wanted(Urgency::InTurn);
-                self.publish.wanted(Urgency::InTurn);
+                if self.engine.wake_at().is_some_and(|at| at <= self.clock.now()) {
+                    self.decide.wanted(Urgency::InTurn);
+                    self.publish.wanted(Urgency::InTurn);
+                }
             }
             Some(event) = self.events.recv() => self.event(event),
             () = self.audit_sink.another_complaint() => self.publish.wanted(Urgency::InTurn),
@@ -416,7 +420,7 @@ impl<H: EffectExecutor> Driver<H> {
 
     /// The time at which there is something to do even if nothing happens.
     fn timer(&self) -> Instant {
-        let woken = self.engine.wake_at().map(|at| Instant::now() + at.since(self.clock.now()).min(FAR));
+        let woken = self.engine.wake_at().map(|at| Instant::now() + at.since(self.clock.now()).min(LOOKS_AT_CLOCK));
         let turns = [self.decide.at(), self.publish.at(), self.leaving, woken];
         turns.into_iter().flatten().min().unwrap_or_else(|| Instant::now() + FAR)
     }

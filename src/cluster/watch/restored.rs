@@ -14,6 +14,7 @@
 
 use std::time::Duration;
 
+use super::replay::Replay;
 use super::{Listing, Subject, Watch, WatchEnd, parse};
 use crate::cluster::failure::Failure;
 use crate::cluster::http::Call;
@@ -23,19 +24,20 @@ use crate::engine::model::version::is_older;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 impl<S: Subject> Watch<S> {
-    /// Asks whether the server knows `version`, before a watch whose server was away continues from there.
+    /// Asks how far the server's state has come, before a watch that was down, or whose server was away, continues from `version`. Returns how the watch
+    /// begins.
     ///
     /// # Errors
     /// [`WatchEnd::Restored`] if the server's state is older than that.
-    pub(super) async fn check_version(&mut self, version: &str) -> Result<(), WatchEnd> {
-        if !self.was_away {
-            return Ok(());
+    pub(super) async fn check_version(&mut self, version: &str) -> Result<Replay, WatchEnd> {
+        if !self.was_away && !self.missed {
+            return Ok(Replay::SHORT);
         }
         let path = self.path(&[("limit", "1")]);
         let body = self.http.call(Call::get(&path, TIMEOUT)).await?;
         let newest = parse::page(&body)?.end.version;
-        self.was_away = false;
-        if is_older(&newest, version) { Err(WatchEnd::Restored) } else { Ok(()) }
+        (self.was_away, self.missed) = (false, false);
+        if is_older(&newest, version) { Err(WatchEnd::Restored) } else { Ok(Replay::Runs(newest.parse().ok())) }
     }
 
     /// Checks the version at which a listing ends.

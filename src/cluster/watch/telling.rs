@@ -40,13 +40,13 @@ impl<S: Subject> Watch<S> {
     }
 
     /// Reports when the first object becomes unreadable, and when no object is unreadable any more.
-    pub(super) async fn tell_whether_readable(&mut self) -> Result<(), WatchEnd> {
+    pub(super) async fn tell_whether_readable(&mut self, replays: bool) -> Result<(), WatchEnd> {
         if self.unreadable.is_empty() {
             if let Some(version) = self.incomplete.take() {
                 return self.complete(version).await;
             }
-            // Before the listing is complete the watch counts as loading.
-            return if self.version.is_some() { self.tell_health(WatchHealth::Live).await } else { Ok(()) };
+            // Before the listing is complete the watch counts as loading, and before all that was missed is told as down.
+            return if self.version.is_some() && !replays { self.tell_health(WatchHealth::Live).await } else { Ok(()) };
         }
         match (&self.version, &self.incomplete, &self.health) {
             (None, None, _) | (_, _, WatchHealth::Down { .. }) => Ok(()),

@@ -139,7 +139,12 @@ async fn lists_again_when_the_server_has_forgotten() {
         Says::LinesAndMore(vec![line("ADDED", "b", "901"), end_of_list("901")]),
     ];
     let (events, server) = run(script, "b@901").await;
-    assert_eq!(events, ["listing", "a@1", "listed", "live", "listing", "b@901"]);
+    let down = format!("down: {LISTS_ANEW}");
+    assert_eq!(
+        events,
+        ["listing", "a@1", "listed", "live", &*down, "listing", "b@901"],
+        "it is not live until all are listed"
+    );
     assert_eq!(server.lines(), [STREAM, &follow("5"), STREAM]);
 }
 
@@ -165,13 +170,13 @@ async fn tells_when_it_is_down_and_goes_on_without_a_new_list() {
         Says::Lines(vec![line("ADDED", "a", "1"), end_of_list("5")]),
         Says::Json(500, status(500, "InternalError", "etcd is away")),
         Says::HangsUp,
-        Says::Json(200, newest("5")),
-        Says::LinesAndMore(vec![line("MODIFIED", "a", "6")]),
+        Says::Json(200, newest("7")),
+        Says::LinesAndMore(["6", "7", "8"].map(|version| line("MODIFIED", "a", version)).to_vec()),
     ];
-    let (events, server) = run(script, "a@6").await;
+    let (events, server) = run(script, "a@8").await;
     assert_eq!(events[..5], ["listing", "a@1", "listed", "live", "down: etcd is away"]);
     assert!(events[5].starts_with("down: the connection broke"), "{events:?}");
-    assert_eq!(events[6..], ["live", "a@6"]);
+    assert_eq!(events[6..], ["a@6", "a@7", "live", "a@8"], "it is live once what was missed is told");
     assert_eq!(server.lines(), [STREAM, &follow("5"), NEWEST, NEWEST, &follow("5")]);
 }
 
@@ -219,7 +224,8 @@ async fn a_list_that_is_older_than_what_was_known_tells_that_the_server_went_bac
         Says::LinesAndMore(vec![line("ADDED", "a", "2"), end_of_list("4"), line("MODIFIED", "a", "5")]),
     ];
     let (events, server) = run(script, "a@5").await;
-    assert_eq!(events[4..], ["listing", "a@2", "listing", "a@2", "listed", "a@5"]);
+    assert_eq!(events[4], format!("down: {LISTS_ANEW}"));
+    assert_eq!(events[5..], ["listing", "a@2", "listing", "a@2", "listed", "live", "a@5"]);
     assert_eq!(server.lines(), [STREAM, &follow("9"), STREAM, STREAM]);
 }
 
@@ -235,7 +241,8 @@ async fn an_object_that_is_older_than_it_was_tells_that_the_server_went_back() {
         Says::LinesAndMore([restored(), vec![line("MODIFIED", "kept", "1001")]].concat()),
     ];
     let (events, server) = run(script, "kept@1001").await;
-    assert_eq!(events[4..], ["listing", "listing", "kept@5", "listed", "kept@1001"]);
+    assert_eq!(events[4], format!("down: {LISTS_ANEW}"));
+    assert_eq!(events[5..], ["listing", "listing", "kept@5", "listed", "live", "kept@1001"]);
     assert_eq!(server.lines(), [STREAM, &follow("9"), STREAM, STREAM]);
 }
 
@@ -282,13 +289,14 @@ async fn a_line_without_end_is_given_up_at_its_limit_and_the_watch_goes_on() {
     let script = vec![
         Says::Lines(vec![line("ADDED", "a", "1"), end_of_list("5")]),
         Says::Endless,
-        Says::LinesAndMore(vec![line("MODIFIED", "a", "6")]),
+        Says::Json(200, newest("6")),
+        Says::LinesAndMore(["6", "7"].map(|version| line("MODIFIED", "a", version)).to_vec()),
     ];
-    let (events, server) = run(script, "a@6").await;
+    let (events, server) = run(script, "a@7").await;
     assert_eq!(events[..4], ["listing", "a@1", "listed", "live"]);
     let down = "down: a line of the watch of /x is longer than 16 MiB";
     assert!(events[4].starts_with(down), "{events:?}");
-    assert_eq!(events[5..], ["live", "a@6"]);
+    assert_eq!(events[5..], ["a@6", "live", "a@7"]);
     let streamed = server.http.traffic().count().streamed;
     assert!((16 << 20..18 << 20).contains(&streamed), "no more of it is read: {streamed} bytes");
 }
@@ -415,8 +423,8 @@ async fn a_sign_of_life_is_told_when_there_is_nothing_else_and_not_for_each() {
     }
     assert_eq!(
         events,
-        ["news", "heard", "heard", "heard", "news"],
-        "listed, and twice opened; not for five hundred heartbeats"
+        ["news", "heard", "heard", "news"],
+        "listed, and told something; not for five hundred heartbeats, nor for an answer that brought nothing"
     );
     drop(shown);
     task.await.unwrap();
@@ -445,4 +453,32 @@ async fn a_watch_that_was_silent_is_opened_anew_once_a_request_is_answered_after
     assert_eq!(shown.ok().flatten().as_deref(), Some("a@6"), "at once");
     task.abort();
     assert_eq!(server.lines(), [STREAM, &follow("5")]);
+}
+
+/// One that is silent although it sent bookmarks has missed what came meanwhile: it is down until that is told. Nothing for a second ends that, too.
+#[tokio::test]
+async fn a_watch_that_was_silent_is_down_until_what_it_missed_is_told() {
+    let bookmark = json!({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "6"}}});
+    let script = vec![
+        Says::LinesAndMore(vec![line("ADDED", "a", "1"), end_of_list("5"), bookmark, line("MODIFIED", "a", "7")]),
+        Says::Json(200, newest("900")),
+        Says::LinesAndMore(["8", "9"].map(|version| line("MODIFIED", "a", version)).to_vec()),
+    ];
+    let server = ScriptedServer::new(script).await;
+    let (out, mut shown) = mpsc::channel(16);
+    let source = WatchSource { path: "/x".into(), labels: Some("a=b".into()), fields: None };
+    let task = tokio::spawn(watch(server.http.clone(), source, Plain::default(), out));
+    let mut events = Vec::new();
+    while events.last().is_none_or(|said| said != "a@7") {
+        events.push(shown.recv().await.expect("the watch goes on"));
+    }
+    tokio::time::sleep(IN_DOUBT + Duration::from_millis(50)).await;
+    server.http.news().heard(&Err::<(), _>(Failure::Timeout(Duration::from_secs(4))));
+    server.http.news().heard(&Ok(()));
+    events.clear();
+    while events.last().is_none_or(|said| said != "live") {
+        events.push(shown.recv().await.expect("the watch goes on"));
+    }
+    task.abort();
+    assert_eq!(events, [&*format!("down: {WAS_SILENT}"), "a@8", "a@9", "live"]);
 }

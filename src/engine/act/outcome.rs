@@ -56,9 +56,9 @@ impl Engine {
     }
 
     /// Gives up deletions whose answer was lost. If the pod is still there and not terminating [`LOST_ANSWER`] later, it was not deleted.
-    /// The watch must have been heard since then, because a watch that stands still shows deleted pods, too.
+    /// The watch must have been heard since then, because a watch that stands still shows deleted pods, too, and so does one that was just opened again.
     pub(crate) fn forget_lost_answers(&mut self, now: Timestamp) {
-        let live = self.health(Watched::Pods) == WatchHealth::Live;
+        let live = self.health(Watched::Pods) == WatchHealth::Live && !self.catches_up();
         let watches = &self.view.watches;
         let settled = |at: Timestamp| live && now >= at && watches.heard_since(Watched::Pods, at);
         let lost: Vec<Str> =

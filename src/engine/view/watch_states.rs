@@ -1,13 +1,14 @@
 //! Watch health: for each watch, what the adapter reports of it, when it was last heard, and which writes it still has to show.
 //!
 //! An open watch may show an old state. Its connection may be dead without an error, or the API server may serve it from a
-//! cache that is not updated any more. Three observations reveal that, without sending a request:
+//! cache that is not updated any more. Four observations reveal that, without sending a request:
 //!
 //! ```text
 //!   silence         API servers send a bookmark to a quiet watch every minute; this watch has had none for too long
 //!   missing write   a write that the server confirmed has not come back: a deletion on the watch of pods, a renewal (every
 //!                   few seconds while we drive) on that of the Lease, a patch on that of the DaemonSet; or, on that of
 //!                   revisions, a template that the controller says it has recorded
+//!   new list        what it has shown is of an earlier state until all of it is listed
 //!   stale version   its bookmarks name a version that other watches have passed long ago ([`versions`])
 //! ```
 //!
@@ -45,6 +46,8 @@ pub(crate) const STANDS_STILL: &str = "it does not advance while others do";
 
 pub(crate) const SILENCE: &str = "silent for longer than an API server ever is";
 
+pub(crate) const LISTS_ANEW: &str = "it is listed anew, and all of it has not come yet";
+
 pub(crate) const MISSES_WRITE: &str = "a write of ours that the API server confirmed does not come back";
 
 /// Since when a watch should have shown a change that is known to have happened, and which change.
@@ -70,6 +73,8 @@ struct WatchState {
     pub(crate) seen_since_list: bool,
     /// The newest version that it has shown.
     pub(crate) shown: Option<Str>,
+    /// A list of it has begun and has not come to its end: as of when it was right before that.
+    pub(crate) lists_since: Option<Timestamp>,
     /// Objects that could not be read and were skipped since its list began.
     pub(crate) skipped: Option<SkippedObjects>,
     /// Versions that writes of ours were answered with and that it has not shown, and when, oldest first.
@@ -125,6 +130,7 @@ impl WatchStates {
         let Some(watched) = event.watched() else { return };
         self.1.hear(watched, event, now);
         let state = &mut self.0[watched as usize];
+        let heard_before = state.heard_at;
         state.heard_at = Some(state.heard_at.map_or(now, |known| known.max(now)));
         match event {
             Event::Heard(..) => (state.sends_bookmarks, state.was_listed) = (true, true),
@@ -133,6 +139,7 @@ impl WatchStates {
             Event::Listing(_) => {
                 state.seen_since_list = false;
                 state.skipped = None;
+                state.lists_since = state.lists_since.or(heard_before).or(Some(now));
             }
             Event::Skipped(_, why) => {
                 let none = SkippedObjects { count: 0, first: why.clone() };
@@ -141,7 +148,7 @@ impl WatchStates {
             }
             // A list shows everything that was written before it.
             Event::Listed(_, version) => {
-                state.was_listed = true;
+                (state.was_listed, state.lists_since) = (true, None);
                 version.iter().for_each(|version| state.catch_up(&version.to_string().into()));
             }
             // The object is gone: no write to it can be shown any more.
@@ -203,6 +210,9 @@ impl WatchStates {
         let state = self.state(watched);
         let late = |at: &Timestamp| now >= *at + SHOWN_WITHIN;
         let lagging = |since: Timestamp, why: &str| Some(WatchHealth::Lagging { since, why: why.into() });
+        if let Some(since) = state.lists_since {
+            return lagging(since, LISTS_ANEW);
+        }
         if let Some((since, why)) = overdue.filter(|(since, _)| late(since)) {
             return lagging(since, why);
         }

@@ -21,6 +21,8 @@ use crate::sim::world::store::ChangeKind;
 const BOOKMARK: Duration = Duration::from_secs(60);
 /// How many batches of events a watch can send again.
 const HISTORY: usize = 32;
+/// A list that is made anew takes less than this many seconds.
+const LISTS_FOR: u64 = 31;
 
 /// All watches of one process.
 #[derive(Debug)]
@@ -222,6 +224,13 @@ impl AttackWatch {
         self.state = StreamState::Live;
     }
 
+    /// Lists everything anew, page by page over a thin link: the console knows that it lists, and that the end has not come. What it gets is as of the first page.
+    fn list_anew(&mut self, context: &mut StreamContext<'_>) {
+        self.send(Event::Listing(self.watched), context);
+        self.last_at = self.last_at + Duration::from_secs(context.world.store().revision() % LISTS_FOR);
+        self.list(context);
+    }
+
     fn send_list(&mut self, objects: &[std::sync::Arc<Object>], version: u64, context: &mut StreamContext<'_>) {
         self.send(Event::Listing(self.watched), context);
         for object in objects {
@@ -237,7 +246,7 @@ impl AttackWatch {
         let world = context.world;
         let Ok(mut changes) = world.store().changes_since(self.kind, self.known) else {
             context.faults.count(FaultKind::WatchExpired);
-            self.list(context);
+            self.list_anew(context);
             return;
         };
         let mut sent = false;
