@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::driver::Session;
+use crate::engine::model::budget::may_all_be_down;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource,
@@ -201,10 +202,14 @@ fn asks_first(remedy: Remedy, snapshot: &Snapshot) -> bool {
         | Remedy::ResumeUnderOnDelete
         | Remedy::ResumeWithTemplate
         | Remedy::ResumePastFailures => snapshot.phase == Phase::Halted,
+        Remedy::UndoTo { at_once, .. } | Remedy::BackToTarget { at_once, .. } if at_once.deletes > 0 => true,
         Remedy::Undo | Remedy::UndoTo { .. } => {
             is_paused || (snapshot.started_at.is_none() && snapshot.phase == Phase::Idle)
         }
         Remedy::BackToTarget { .. } => is_paused,
+        Remedy::RaiseBudget { to: most } | Remedy::SetLimits { max_unavailable: most, .. } => {
+            may_all_be_down(most, snapshot.counts.nodes)
+        }
         // The record is lost with it.
         Remedy::DropUnreadableRecord => true,
         Remedy::RecordAnew => snapshot.unreadable_record().is_some(),

@@ -29,6 +29,7 @@ use super::assess::plan::Limits;
 use super::lease::edit::Edit;
 use super::machine::Engine;
 use super::model::Str;
+use super::model::budget::may_all_be_down;
 use super::model::command::{BEFORE_THE_FIRST_STEP, Command, Refusal, Takeover};
 use super::model::config::Role;
 use super::model::danger::Danger;
@@ -204,7 +205,7 @@ impl Engine {
     }
 
     fn may_all_be_down(&self, limits: &Limits) -> bool {
-        limits.max_unavailable >= self.assessment.desired.max(2)
+        may_all_be_down(limits.max_unavailable, self.assessment.desired)
     }
 
     fn resolve_images(
@@ -268,7 +269,8 @@ impl Engine {
     fn resolve_change(&self, change: Change, says: String, now: Timestamp) -> Resolved {
         let id = self.new_change_id(self.commands(), now);
         let edits = vec![Edit::Change { change, id: id.clone() }];
-        Resolved { change: Some(id), ..Resolved::new(edits, Needs::Changed, says, Danger::Serious) }
+        let brake = self.recorded_intent().is_some_and(|intent| self.has_drifted(&intent));
+        Resolved { brake, change: Some(id), ..Resolved::new(edits, Needs::Changed, says, Danger::Serious) }
     }
 
     fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {

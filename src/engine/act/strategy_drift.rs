@@ -30,7 +30,12 @@ impl Engine {
             }
             return;
         }
-        if !self.has_drifted(intent) || self.daemonset.is_patching() {
+        // What a watch that is down showed last may be from before the adoption that the record tells of.
+        if !self.has_drifted(intent) || self.daemonset.is_patching() || !self.sees_daemonset() {
+            return;
+        }
+        // An operator has asked for `OnDelete`, perhaps with a change of the template: it is set again, and a pause would keep that change waiting.
+        if self.daemonset.brakes() {
             return;
         }
         // Nobody set it back: a pause or another change called our own release off while its patch was on its way.

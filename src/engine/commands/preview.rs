@@ -153,6 +153,9 @@ impl Engine {
                 _ => format!("{holder} drives and carries it out."),
             });
         }
+        if resolved.brake && resolved.change.is_some() {
+            effects.push("Sets OnDelete again at once: its controller stops replacing pods.".to_owned());
+        }
         let changes = resolved.edits.iter().find_map(|edit| match edit {
             Edit::Change { change, .. } => Some(self.template_changes(change)),
             _ => None,
@@ -161,7 +164,9 @@ impl Engine {
         Ok(Preview {
             changes: changes.unwrap_or_default().into(),
             title: match command {
-                _ if resolved.brake && *command != Command::Resume => "Emergency brake".into(),
+                _ if resolved.brake && resolved.change.is_none() && *command != Command::Resume => {
+                    "Emergency brake".into()
+                }
                 command
                     if matches!(command.inner(), Command::Adopt | Command::Tune(_)) && self.begins_a_new_record() =>
                 {
@@ -274,6 +279,7 @@ impl Engine {
             outage: &|_| None,
             site: &|row| self.site(row),
             pace: None,
+            pending: &|row| self.suspects.judgement().pending.contains(&row.node),
             warm_pods_go: self.warm_pods_go(),
         };
         let plan = Plan::of(&assessment, &unlimited, &budget, intent, &obstacles, natural, &nodes);

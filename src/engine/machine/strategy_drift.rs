@@ -19,9 +19,10 @@ impl Engine {
         there && self.progress.adopted && intent.releasing.is_none() && self.strategy() == StrategyKind::RollingUpdate
     }
 
-    /// Whether this command sets `OnDelete` again after a drift, so that it does not wait for the holder of the lease.
+    /// Whether this command sets `OnDelete` again after a drift, so that it does not wait for the holder of the lease. A template that is written before
+    /// that would go to all nodes by their controller.
     pub(crate) fn takes_back(&self, command: &Command) -> bool {
-        matches!(command, Command::Adopt | Command::Resume)
+        matches!(command, Command::Adopt | Command::Resume | Command::SetImage(_) | Command::Undo { .. })
             && self.recorded_intent().is_some_and(|intent| self.has_drifted(&intent))
     }
 

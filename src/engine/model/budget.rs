@@ -4,6 +4,12 @@ use serde::Serialize;
 
 use super::quantity::IntOrPercent;
 
+/// Whether so many nodes that may be down are all `desired` ones: that has to be confirmed, as it may be a typing error. Of a single node nothing else can
+/// be said.
+pub(crate) fn may_all_be_down(max_unavailable: u32, desired: u32) -> bool {
+    max_unavailable >= desired.max(2)
+}
+
 /// The budget, term by term. `charged` is the sum of the terms that count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -481,3 +481,35 @@ fn who_replaces_the_daemonset_raises_no_budget_and_loses_no_strategy() {
     let restored = serde_json::from_str::<serde_json::Value>(&original).unwrap();
     assert_eq!((fake.daemonset.strategy.raw.clone(), fake.worst_down), (restored, before as usize));
 }
+
+/// Somebody sets the strategy back while nobody drives, and the controller rolls out the new revision. What an operator asks for then comes first: `OnDelete`,
+/// and the template. A pause for what was seen only now would leave the controller to it.
+#[test]
+fn who_changes_the_template_after_a_drift_that_nobody_saw_stops_the_controller_first() {
+    let commands =
+        [Command::Undo { to: None }, Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into())];
+    for (role, command) in
+        [Role::OneShot, Role::Driver].into_iter().flat_map(|role| commands.clone().map(|it| (role, it)))
+    {
+        let (mut fake, mut console) = under_way(OnDrift::Report);
+        console.ask(&mut fake, Command::StopDriving).unwrap();
+        console.run_for(&mut fake, 5);
+        drop(console);
+        drift(&mut fake);
+        let mut other = FakeConsole::open_as(&fake, "eve", role);
+        other.run(&mut fake);
+        let preview = other.engine.preview(&command, fake.now).unwrap();
+        assert_ne!(preview.title, "Emergency brake");
+        assert!(
+            preview.effects.iter().any(|line| line.starts_with("Sets OnDelete again at once")),
+            "{:?}",
+            preview.effects
+        );
+        other.engine.command(command.clone(), fake.now).unwrap();
+        other.run_for(&mut fake, 2);
+        assert_eq!(fake.daemonset.strategy.kind, StrategyKind::OnDelete, "{role:?} {command:?}");
+        let image = fake.daemonset.template.images()[0].to_string();
+        assert_eq!(image, if command == (Command::Undo { to: None }) { "agent:v1" } else { "agent:v3" }, "{role:?}");
+        assert_eq!(other.engine.intent().paused, None, "{role:?} {command:?}");
+    }
+}
