@@ -12,7 +12,7 @@ mod hostile;
 mod warm_pods;
 mod warm_sets;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -57,6 +57,8 @@ pub(crate) struct FakeCluster {
     pub(crate) keeps_warm_pods: bool,
     /// The controller's words about pods that it cannot create, repeated for each pod that goes.
     pub(crate) refuses: Option<Str>,
+    /// Nodes whose kubelet does not take pods up.
+    pub(crate) rejecting: BTreeSet<Str>,
     /// The controller does nothing.
     pub(crate) idle: bool,
     /// Kubelets do not end pods.
@@ -130,6 +132,7 @@ impl FakeCluster {
             slow: false,
             keeps_warm_pods: false,
             refuses: None,
+            rejecting: BTreeSet::new(),
             idle: false,
             hung: false,
             undeletable: BTreeMap::new(),
@@ -299,8 +302,9 @@ impl FakeCluster {
         } else {
             ContainerState::Running { since: Some(self.now) }
         };
-        let ready = !broken && !self.slow;
-        let pod = PodFact {
+        let rejected = self.rejecting.contains(node);
+        let ready = !broken && !self.slow && !rejected;
+        let mut pod = PodFact {
             uid: format!("uid{}", self.serial).into(),
             name: format!("agent-{}", self.serial).into(),
             resource_version: self.version.to_string().into(),
@@ -318,6 +322,10 @@ impl FakeCluster {
             }],
             ..PodFact::default()
         };
+        if rejected {
+            pod.phase = PodPhase::Pending;
+            pod.containers.clear();
+        }
         self.pods.insert(pod.uid.clone(), pod.clone());
         self.log.push(Event::Pod(Box::new(pod)));
     }

@@ -52,6 +52,11 @@ impl Engine {
             WatchHealth::Down { since, .. } | WatchHealth::Lagging { since, .. } => {
                 Some(self.assessment.seen_until(since))
             }
+            // What was seen before that was forbidden is shown on, and gets no older.
+            WatchHealth::Forbidden { .. } if !self.view.is_forbidden(Watched::Pods) => {
+                let heard_at = self.view.watches.heard_at(Watched::Pods);
+                heard_at.map(|heard_at| self.assessment.seen_until(heard_at))
+            }
             WatchHealth::Loading | WatchHealth::Live | WatchHealth::Forbidden { .. } => None,
         };
         let mut before_begin = self.before_begin();

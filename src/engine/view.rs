@@ -39,6 +39,7 @@ mod pods;
 mod pull_policy;
 mod pulls;
 mod readiness;
+mod rejections;
 pub(super) mod restarts;
 mod start_notes;
 mod warm;
@@ -66,6 +67,8 @@ pub(crate) struct NodeEntry {
     /// The newest resource version that was seen, if it is a number; kept when the node is gone.
     version: Option<u64>,
     pub(crate) eligibility: Eligibility,
+    /// When it ceased to be one of the fleet, by our clock, as far as we saw: its Node object was deleted, or its labels or taints do not fit any more.
+    pub(crate) left_at: Option<Timestamp>,
     /// Whether `status.images` confirms every image of the target.
     pub(crate) images_confirmed: bool,
     /// Since when the node's pod is missing and the controller has to create one, by our clock, as far as we saw.
@@ -97,6 +100,7 @@ pub(crate) struct View {
     revision_due_since: Option<Timestamp>,
     /// When the present template was first seen, by our clock.
     pub(crate) template_seen_at: Timestamp,
+    rejections: rejections::Rejections,
     pub(crate) nodes: Vec<NodeEntry>,
     /// Since when nodes are watched.
     pub(crate) nodes_seen_since: Timestamp,
@@ -158,6 +162,7 @@ impl Default for View {
             known_before: None,
             revision_due_since: None,
             template_seen_at: Timestamp::default(),
+            rejections: rejections::Rejections::default(),
             nodes: Vec::new(),
             nodes_seen_since: Timestamp::default(),
             rights: Vec::new(),
@@ -439,7 +444,7 @@ impl View {
             self.leave_current(known.is_some());
             self.template_seen_at = now;
             for entry in &mut self.nodes {
-                entry.eligibility = judge(entry.fact.as_ref(), &fact);
+                entry.is_judged(judge(entry.fact.as_ref(), &fact), now);
             }
         }
         self.gitops_owners = find_gitops_owners(&fact).into();
@@ -464,6 +469,7 @@ impl View {
             fact: None,
             version: None,
             eligibility: Eligibility::default(),
+            left_at: None,
             images_confirmed: false,
             missing_since: None,
             site: Str::default(),
@@ -509,7 +515,7 @@ impl View {
         entry.site = site;
         entry.readiness.node_is(&fact, observed, now);
         entry.fact = Some(fact);
-        entry.eligibility = eligibility;
+        entry.is_judged(eligibility, now);
         entry.images_confirmed = images_confirmed;
         entry.listed = true;
     }
@@ -521,8 +527,19 @@ impl View {
         entry.readiness.node_is_gone(observed);
         self.pulls.forget_node(&entry.name);
         entry.fact = None;
-        entry.eligibility = Eligibility::default();
+        entry.is_judged(Eligibility::default(), now);
         entry.images_confirmed = false;
+    }
+}
+
+impl NodeEntry {
+    fn is_judged(&mut self, eligibility: Eligibility, now: Timestamp) {
+        match (self.eligibility.in_fleet, eligibility.in_fleet) {
+            (_, true) => self.left_at = None,
+            (true, false) => self.left_at = Some(now),
+            (false, false) => {}
+        }
+        self.eligibility = eligibility;
     }
 }
 

@@ -127,6 +127,8 @@ impl Inputs {
             // Judged once all rows are assessed.
             others_down: _,
             marks,
+            // The rollout's target is the parameter.
+            target: _,
             // About the DaemonSet, its controller and the driver, or about deletions.
             adopted: _,
             drifted: _,

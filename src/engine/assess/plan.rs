@@ -165,6 +165,8 @@ pub(crate) struct NodeLookup<'a> {
     pub(crate) site: &'a dyn Fn(&Row) -> Str,
     /// The paces of sites, where limits follow what links bear.
     pub(crate) pace: Option<&'a SitePaces<'a>>,
+    /// Whether it went down again with the new pod, and is judged once it is clear whether others went down with it.
+    pub(crate) pending: &'a dyn Fn(&Row) -> bool,
     /// Pre-warming is cancelled: its pods are deleted, and their unfinished pulls are lost.
     pub(crate) warm_pods_go: bool,
 }
@@ -274,10 +276,12 @@ impl Plan {
         };
         let mut candidates = Vec::new();
         let (mut committed, mut proven, mut trouble, mut crashes, mut not_made) = (0, false, None, None, None);
+        let mut may_be_proven = false;
         for row in assessment.rows() {
             committed += u32::from(row.committed);
             proven |= row.is_settled();
-            if trouble.is_none() && is_in_trouble(row) {
+            may_be_proven |= row.committed && row.state != NodeState::Failed && row.blame != Some(Blame::Suspect);
+            if trouble.is_none() && (is_in_trouble(row) || (nodes.pending)(row)) {
                 trouble = Some(row);
             }
             if crashes.is_none() && crashes_while_down(row) {
@@ -304,7 +308,7 @@ impl Plan {
         };
         let unready = if proven || back {
             Unready::MayGo
-        } else if committed > 0 || candidates.iter().any(|row| row.available && fits(row)) {
+        } else if may_be_proven || candidates.iter().any(|row| row.available && fits(row)) {
             Unready::Waits
         } else {
             Unready::OneMayGo
@@ -531,7 +535,8 @@ impl Capacity {
         if pulls {
             self.sites.take(row, nodes);
         }
-        if may_recover && self.unready == Unready::OneMayGo {
+        // So does one that the rollout took down, or is about to.
+        if !row.available && self.unready == Unready::OneMayGo {
             self.unready = Unready::Waits;
         }
         Hold::Next

@@ -129,6 +129,9 @@ pub(crate) struct Row {
     changes_at: Option<Timestamp>,
 }
 
+/// A node that leaves the fleet while it is updated is waited for so long.
+pub(crate) const LEFT_FOR: Duration = Duration::from_secs(120);
+
 /// All nodes, assessed. Rows are kept from one decision to the next: a node is assessed again only if something happened to it, or if its
 /// time has come.
 #[derive(Clone, Debug, Default)]
@@ -206,7 +209,11 @@ impl Assessment {
         let mut assessor = Assessor {
             view,
             question,
-            nodes_visible: matches!(view.health(Watched::Nodes), WatchHealth::Live | WatchHealth::Down { .. }),
+            nodes_visible: match view.health(Watched::Nodes) {
+                WatchHealth::Live | WatchHealth::Down { .. } | WatchHealth::Lagging { .. } => true,
+                WatchHealth::Forbidden { .. } => !view.is_forbidden(Watched::Nodes),
+                WatchHealth::Loading => false,
+            },
             server_now: view.server_time(question.now),
             template,
             shared_images: HashMap::new(),
@@ -290,8 +297,9 @@ impl<'a> Assessor<'a> {
         let mut warm = self.view.warm.all_on(&entry.name);
         let warm_takes_a_slot = may_pull && warm.any(|warm| self.view.warm_state(warm).takes_a_slot());
         let warm_pulls = (self.question.warming)(&entry.name) || warm_takes_a_slot;
+        let left = !in_fleet && self.left_while_it_was_updated(entry, any_pod.is_some());
         // A node that has left the fleet and goes on pulling is on the same link as the others.
-        if !in_fleet && any_pod.is_none() && !warm_pulls {
+        if !in_fleet && any_pod.is_none() && !warm_pulls && !left {
             return None;
         }
         let down = fact.is_some_and(|fact| fact.ready != ConditionStatus::True);
@@ -317,8 +325,13 @@ impl<'a> Assessor<'a> {
             Some(absence) if absence.failed => NodeState::Failed,
             _ => self.state(in_fleet, down, shown_at_target, shown_available, failed.is_some(), &shown),
         };
-        let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble);
+        let rejected = self.rejected_before(ix, entry, pods.live).filter(|_| in_fleet && !down);
+        let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble) || (rejected.is_some() && replaced);
         let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &shown));
+        let cause = match rejected {
+            Some(rejected) if cause.as_ref().is_none_or(|cause| cause.kind.is_ordinary_at_start()) => Some(rejected),
+            _ => cause,
+        };
         let put_there = self.put_there(at_target, pods.live);
         let never_served = in_fleet && self.never_served(fact, pods.live);
         let is_known = !self.view.is_forbidden(Watched::Pods);
@@ -332,6 +345,7 @@ impl<'a> Assessor<'a> {
                 (false, true) => Blame::Node,
                 (false, false) => Blame::PreExisting,
             });
+        let blame = blame.or_else(|| (left && !available).then_some(Blame::Rollout));
         let restarted = if at_target && !down { self.restarted(pods.live, put_there, clock) } else { None };
         let state = watched_state(state, restarted);
         let looping = pods.live.filter(|_| at_target && !down);
@@ -426,6 +440,31 @@ impl<'a> Assessor<'a> {
             && unavailable.contains(&entry.name)
             && !inputs.acknowledged_failures.contains(&entry.name)
             && live.is_some_and(|pod| self.is_at_target(pod))
+    }
+
+    /// Why the kubelet did not take the pod of the target that was there before, where another one is made for it and has not been taken up. Nobody has
+    /// accepted it.
+    fn rejected_before(&self, ix: NodeIx, entry: &NodeEntry, live: Option<&PodEntry>) -> Option<Cause> {
+        let inputs = self.question.inputs;
+        let target = inputs.target.as_ref();
+        let counts = !inputs.acknowledged_failures.contains(&entry.name)
+            && live.is_none_or(|pod| pod.fact.revision.as_ref() == target);
+        let trouble = self.view.rejected_before(ix, target).filter(|_| counts && target.is_some())?;
+        Some(trouble.cause.clone())
+    }
+
+    /// Whether a node has left the fleet since the rollout took its pod, and has not been well since then: its Node object was deleted, or its labels do not
+    /// fit any more. It keeps its place in the budget while a pod of it is there, and for [`LEFT_FOR`]: kubelets and controllers of clouds register their nodes
+    /// again within seconds, and it is as much down then as before.
+    fn left_while_it_was_updated(&mut self, entry: &NodeEntry, has_pod: bool) -> bool {
+        let inputs = self.question.inputs;
+        if !inputs.in_progress.contains(&entry.name) || inputs.acknowledged_failures.contains(&entry.name) {
+            return false;
+        }
+        let Some(left_at) = entry.left_at.filter(|_| self.nodes_visible) else { return false };
+        let gone_for = self.question.now.since(left_at);
+        self.wake_after(LEFT_FOR, gone_for);
+        has_pod || gone_for < LEFT_FOR
     }
 
     fn is_at_target(&self, pod: &PodEntry) -> bool {

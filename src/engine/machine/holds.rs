@@ -50,6 +50,7 @@ impl Engine {
             outage: &|row| self.outage_of(row),
             site: &|row| self.site(row),
             pace: self.pacing.is_on().then_some(&paced),
+            pending: &|row| self.suspects.judgement().pending.contains(&row.node),
             warm_pods_go: self.warm_pods_go(),
         };
         Plan::of(assessment, limits, budget, intent, &obstacles, self.natural_ranks(), &nodes)

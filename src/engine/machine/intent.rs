@@ -58,6 +58,11 @@ impl Engine {
         self.recorded_intent().is_some()
     }
 
+    /// Whether no rollout is under way by its record: there is none, or it is kept after its end.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.is_recorded() || self.progress.completed.is_some()
+    }
+
     /// The message for where [`Self::is_recorded`] is false.
     pub(crate) fn nothing_recorded(&self) -> NothingRecorded {
         match self.lock.foreign_record() {

@@ -12,7 +12,7 @@ use crate::engine::model::step_ahead::{NoStep, SelectionDone, StepAhead};
 impl Engine {
     /// The next step of the plan, or why there is none.
     pub(crate) fn next_step(&self, intent: &Intent) -> Result<StepAhead, NoStep> {
-        if intent.direction() == Direction::Back {
+        if intent.direction() == Direction::Back && !self.is_over() {
             return Err(NoStep::GoingBack);
         }
         if let Some(why) = self.halted_by(intent) {

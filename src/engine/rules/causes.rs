@@ -229,6 +229,11 @@ impl CauseKind {
         }
     }
 
+    /// Whether a pod that has ended tells it, which its controller deletes and replaces by another one.
+    pub(crate) fn is_told_by_ended_pod(self) -> bool {
+        self.consequences().told_by == ToldBy::EndedPod
+    }
+
     /// Whether the DaemonSet's controller tells it, each time that it tries to create the pod.
     pub(crate) fn is_told_by_controller(self) -> bool {
         self.consequences().told_by == ToldBy::Controller

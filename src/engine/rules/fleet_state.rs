@@ -85,6 +85,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
         adopted,
         in_progress,
         started_at: _,
+        target: _,
         origin: _,
         drifted: _,
         drifts: _,

@@ -123,6 +123,8 @@ pub(crate) struct Judgement {
     pub(crate) comparisons: Vec<Comparison>,
     /// Sites that are down at large.
     pub(crate) outages: Vec<SiteOutage>,
+    /// Nodes that went down again, of which it is not clear yet whether others of their site went down with them.
+    pub(crate) pending: BTreeSet<NodeIx>,
     /// When the passing of time alone would change it.
     pub(crate) changes_at: Option<Timestamp>,
 }
@@ -287,6 +289,7 @@ fn judge_site(
             SuspectView::Stays
         } else if node.falls >= 2 && !node.flaps {
             // It counts as failed once it is known that no other node of its site went down with it, even if it is back by then.
+            judgement.pending.insert(node.node);
             SuspectView::Waits { until: until.min(fell_at + SETTLE) }
         } else if !node.suspect {
             continue;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::engine::assess::rows::LEFT_FOR;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, PodFact};
 use crate::engine::model::quantity::IntOrPercent::Int;
@@ -151,6 +152,8 @@ fn names_of_nodes_that_are_gone_make_room() {
     fake.nodes.remove(&first);
     console.engine.observe(Event::NodeGone(first.clone()), fake.now);
     console.run_for(&mut fake, 3);
+    assert!(saved(&fake).progress.in_progress.contains(&first), "it may be registered again");
+    console.run_for(&mut fake, LEFT_FOR.as_secs());
     assert!(!saved(&fake).progress.in_progress.contains(&first), "{:?}", saved(&fake).progress.in_progress);
 }
 

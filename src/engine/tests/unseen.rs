@@ -20,6 +20,15 @@ fn report(console: &mut FakeConsole, fake: &FakeCluster, health: &WatchHealth) {
 
 #[test]
 fn a_node_does_not_become_updated_while_its_pod_cannot_be_seen() {
+    for down in [
+        |since| WatchHealth::Down { since, why: "cannot connect".into() },
+        |_| WatchHealth::Forbidden { why: "the role was taken away".into() },
+    ] {
+        does_not_become_updated_under(down);
+    }
+}
+
+fn does_not_become_updated_under(down: fn(Timestamp) -> WatchHealth) {
     let mut fake = FakeCluster::rolling(3, 1);
     fake.defaults = Tuning { soak_secs: Some(Secs(10)), ..Tuning::default() };
     let mut console = FakeConsole::open(&fake, "ops");
@@ -28,8 +37,7 @@ fn a_node_does_not_become_updated_while_its_pod_cannot_be_seen() {
     while console.state(&fake, "n1").0 != NodeState::Soaking {
         console.run_for(&mut fake, 1);
     }
-    let why = Str::from("cannot connect");
-    report(&mut console, &fake, &WatchHealth::Down { since: fake.now, why });
+    report(&mut console, &fake, &down(fake.now));
     // Nothing that it sends arrives either, so the lease is not renewed.
     fake.wait(120);
     let unseen = console.snapshot(&fake);
@@ -137,7 +145,9 @@ fn nothing_is_halted_while_pods_cannot_be_seen() {
     console.mute(Watched::Pods);
     console.engine.observe(Event::Watch(Watched::Pods, down), fake.now);
     console.run_for(&mut fake, 900);
-    assert_ne!(console.snapshot(&fake).phase, Phase::Halted);
+    let unseen = console.snapshot(&fake);
+    assert_ne!(unseen.phase, Phase::Halted);
+    assert_eq!((console.state(&fake, "n1").0, unseen.counts.failed), (NodeState::Starting, 0), "it may be up by now");
     console.unmute(&fake, Watched::Pods);
     console.engine.observe(Event::Watch(Watched::Pods, WatchHealth::Live), fake.now);
     console.run_for(&mut fake, 60);

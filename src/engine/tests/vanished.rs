@@ -131,3 +131,40 @@ fn a_rollout_is_not_complete_because_the_nodes_that_its_partition_keeps_have_lef
     console.run_for(&mut fake, 20);
     assert_eq!(fake.daemonset.strategy.kind, StrategyKind::RollingUpdate, "complete, and handed back");
 }
+
+/// Two nodes have not become ready at the new revision when their Node objects are deleted, and are registered again a little later; or their labels do not
+/// fit for a moment. They are as much down as before: no other node gets their places in the budget.
+#[test]
+fn a_node_that_leaves_for_a_moment_while_it_is_updated_keeps_its_place_in_the_budget() {
+    for (after, is_given) in [(20, false), (200, true)] {
+        let mut fake = FakeCluster::rolling(8, 2);
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:v2");
+        fake.slow = true;
+        console.partition(&mut fake, 0);
+        console.run_for(&mut fake, 5);
+        let first = fake.deleted.clone();
+        assert_eq!(first.len(), 2);
+        let nodes: Vec<_> = first.iter().map(|node| fake.nodes[node].clone()).collect();
+        for node in &first {
+            vanish(&fake, &mut console, node);
+            fake.remove_pod(node);
+            fake.nodes.remove(node);
+        }
+        console.run_for(&mut fake, after);
+        let taken = fake.deleted.len() > 2;
+        assert_eq!(taken, is_given, "after {after} s, {:?}", console.snapshot(&fake).budget);
+        if is_given {
+            continue;
+        }
+        let budget = console.snapshot(&fake).budget;
+        assert_eq!((budget.charged, budget.rollout, budget.by_others), (2, 2, 0));
+        for node in nodes {
+            fake.nodes.insert(node.name.clone(), node.clone());
+            console.engine.observe(Event::Node(Box::new(node)), fake.now);
+        }
+        console.run_for(&mut fake, 30);
+        let budget = console.snapshot(&fake).budget;
+        assert_eq!((fake.deleted.len(), budget.charged, budget.by_others), (2, 2, 0), "they are ours, and still down");
+    }
+}

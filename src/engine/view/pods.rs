@@ -270,7 +270,10 @@ impl View {
         }
         let server_now = self.server_time(now);
         let told = Told { start: self.start_note(&fact.uid), failed_pull: self.failed_pull(&fact) };
-        let entry = PodEntry::next(before.as_ref(), fact, node, told, observed, (now, server_now));
+        let mut entry = PodEntry::next(before.as_ref(), fact, node, told, observed, (now, server_now));
+        if entry.fact.owner.is_some() && entry.fact.owner.as_ref() == self.daemonset.as_ref().map(|it| &it.uid) {
+            self.rejections.pod_is(&mut entry);
+        }
         self.pods[ix] = Some(entry);
         if known.is_none() {
             self.pod_index.add(ix, |ix| uid_at(&self.pods, ix));
@@ -322,7 +325,9 @@ impl View {
         let pulls = self.pulls.forget_pod(uid);
         self.start_notes.forget_pod(uid);
         if let Some(ix) = self.pod_index.remove(uid, |ix| uid_at(&self.pods, ix)) {
-            let node = self.pods[ix].take().and_then(|entry| entry.node);
+            let gone = self.pods[ix].take();
+            gone.iter().for_each(|pod| self.rejections.pod_is_gone(pod));
+            let node = gone.and_then(|entry| entry.node);
             self.pulls.note_absent(node.map(|node| &self.nodes[node].name), &pulls);
             self.touch(node);
             self.leave_node(node, ix);

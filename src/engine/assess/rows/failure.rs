@@ -23,8 +23,8 @@ impl Assessor<'_> {
         if let Some(trouble) = &pod.trouble
             && let Some(grace) = trouble.cause.kind.grace()
         {
-            let elapsed = self.question.now.since(self.troubled_since(pod, trouble, clock));
-            self.wake_after(grace, elapsed);
+            let elapsed = self.as_seen(self.question.now.since(self.troubled_since(pod, trouble, clock)));
+            self.wake_while_seen(grace, elapsed);
             if elapsed >= grace || self.question.inputs.has_failed(&entry.name) {
                 return Some(trouble.cause.clone());
             }
@@ -43,8 +43,8 @@ impl Assessor<'_> {
         if available || self.is_available_by_its_kubelet(pod, clock) {
             return None;
         }
-        let elapsed = self.expected_for(pod, entry.back_at(), clock);
-        self.wake_after(deadline, elapsed);
+        let elapsed = self.as_seen(self.expected_for(pod, entry.back_at(), clock));
+        self.wake_while_seen(deadline, elapsed);
         (elapsed >= deadline).then(|| {
             let message = pod.trouble.as_ref().map(|trouble| match &trouble.cause.message {
                 Some(message) => Str::from(format!("{}: {message}", trouble.cause.kind)),
@@ -53,6 +53,13 @@ impl Assessor<'_> {
             let container = pod.trouble.as_ref().and_then(|trouble| trouble.cause.container.clone());
             Cause { kind: CauseKind::Deadline, container, message }
         })
+    }
+
+    /// As [`Self::wake_after`]. While pods are not seen, no time passes for a pod: it may have become available by now.
+    fn wake_while_seen(&mut self, after: Duration, elapsed: Duration) {
+        if self.question.pods_seen_until.is_none() {
+            self.wake_after(after, elapsed);
+        }
     }
 
     /// For how long a pod that is not available has had the chance to become available: since it was created, since it was last

@@ -571,3 +571,21 @@ fn a_node_that_joins_without_getting_a_pod_is_not_charged() {
     console.run_for(&mut fake, 200);
     assert_eq!((fake.at("hash2"), blame(&mut console, &fake)), (6, Some(Blame::Node)));
 }
+
+/// It is back before it is clear that it went down alone: no serving pod is taken in that time.
+#[test]
+fn nothing_is_taken_while_a_second_fall_is_not_judged() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = rollout(&mut fake, 8, 8);
+    for _ in 0..2 {
+        ready(&mut fake, &["n2"], false);
+        console.run_for(&mut fake, 15);
+        ready(&mut fake, &["n2"], true);
+        console.run_for(&mut fake, 5);
+    }
+    let deleted = fake.deleted.len();
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.deleted.len(), deleted);
+    assert!(console.snapshot(&fake).halt.is_some(), "{:?}", console.snapshot(&fake).nodes);
+}
