@@ -364,6 +364,7 @@ fn progress_changes_at(progress: &Progress) -> impl Iterator<Item = Timestamp> {
     let Progress {
         drifts,
         started_at: _,
+        target: _,
         origin: _,
         adopted: _,
         drifted: _,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::assess::inputs::BeforeBegin;
-use crate::engine::assess::rows::Row;
+use crate::engine::assess::rows::{LEFT_FOR, Row};
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::event::{WatchHealth, Watched};
@@ -24,19 +24,22 @@ pub(super) enum Leads {
 impl Engine {
     /// Starts a rollout: earlier halts do not count any more. What was seen of nodes at the target stays known if that target is led to again. The
     /// first rollout under a record also notes which nodes are down before it. A later rollout under the same record keeps that list, and nodes that an
-    /// earlier rollout took down stay blamed on the rollout.
+    /// earlier rollout took down stay blamed on the rollout. After one that is complete nothing is left of it: pods that were there by then are none
+    /// that this one puts on their nodes.
     pub(super) fn begin(&mut self, leads: Leads, now: Timestamp) {
+        let led_to = self.intent().target.clone();
         let Progress {
             // Reset by every rollout.
             acknowledged_failures,
             halt,
             completed,
+            target,
             // Reset by a rollout that leads elsewhere.
             suspects,
             others_down,
             marks,
-            // Set below, and only by the first rollout under the record.
-            started_at: _,
+            // Begins anew after a rollout that is complete. Otherwise it is set below, and only by the first rollout under the record, as the others.
+            started_at,
             origin: _,
             left_out_since: _,
             down_before: _,
@@ -54,7 +57,10 @@ impl Engine {
         } = &mut self.progress;
         acknowledged_failures.clear();
         *halt = None;
-        *completed = None;
+        *target = led_to;
+        if completed.take().is_some() {
+            *started_at = Some(self.view.server_time(now));
+        }
         if leads == Leads::Elsewhere {
             suspects.clear();
             others_down.clear();
@@ -118,6 +124,7 @@ impl Engine {
             in_progress,
             // Fields that end for another reason, or not before the next rollout.
             started_at: _,
+            target: _,
             origin: _,
             adopted: _,
             drifted: _,
@@ -142,9 +149,11 @@ impl Engine {
             self.assessment.rows().filter(|row| row.available && row.at_target).map(|row| self.name(row)).collect();
         let view = &self.view;
         let sees_nodes = self.health(Watched::Nodes) == WatchHealth::Live && !self.catches_up();
+        let now = self.now;
         let exists = |name: &Str| {
+            let left_lately = |ix: NodeIx| view.nodes[ix].left_at.is_some_and(|left_at| now.since(left_at) < LEFT_FOR);
             let ix = view.node(name);
-            ix.is_some_and(|ix| view.nodes[ix].fact.is_some() || view.pods_on(ix).next().is_some())
+            ix.is_some_and(|ix| view.nodes[ix].fact.is_some() || view.pods_on(ix).next().is_some() || left_lately(ix))
         };
         // A node that is gone loses its entry: if a node of the same name joins later, it gets a pod of the present template.
         self.progress.in_progress.retain(|name| !there.contains(name) && (!sees_nodes || exists(name)));

@@ -46,7 +46,29 @@ impl Engine {
         } else if intent.target.is_none() {
             self.edit(None, Edit::Target { target: current, made: None, acknowledged: 0 });
         } else if intent.releasing.is_none() {
-            self.follow_others(intent, &current, now);
+            self.follow_resumed(intent, now);
+            if self.sees_template() {
+                self.follow_others(intent, &current, now);
+            }
+        }
+    }
+
+    /// Whether the template that is seen is the present one, as far as can be told. A process that has just taken over may know from the record what its own
+    /// watch does not show yet: nobody else changed that.
+    fn sees_template(&self) -> bool {
+        self.sees_daemonset() && self.health(Watched::Revisions) == WatchHealth::Live
+    }
+
+    /// Begins a rollout where an operator has resumed with somebody else's template: nothing that was accepted of the revision before, or seen of it, is
+    /// about this one. A record of a version that did not note its target is taken to be about the present one.
+    fn follow_resumed(&mut self, intent: &Intent, now: Timestamp) {
+        if self.progress.started_at.is_none() {
+            return;
+        }
+        match &self.progress.target {
+            Some(known) if Some(known) == intent.target.as_ref() => {}
+            Some(_) => self.begin(Leads::Elsewhere, now),
+            None => self.progress.target.clone_from(&intent.target),
         }
     }
 
@@ -83,7 +105,7 @@ impl Engine {
             self.edit(None, Edit::Target { target: current, made: Some(request), acknowledged: halt });
             self.begin(if same { Leads::ToTheSameTarget } else { Leads::Elsewhere }, now);
         } else if in_force == InForce::Overwritten {
-            if !self.daemonset.is_patching() {
+            if !self.daemonset.is_patching() && self.sees_template() {
                 self.tell_template_changed_by_others(intent, TemplateResponse::Paused);
                 let paused = paused_for_template(&current, self.template_changed_words(), now);
                 self.drop_change(request, paused);

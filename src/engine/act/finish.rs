@@ -39,6 +39,7 @@ impl Engine {
             others_down: _,
             // Set by the first rollout under this record.
             started_at: _,
+            target: _,
             left_out_since: _,
             down_before: _,
             // About the DaemonSet, its controller and the driver, or empty once every node is updated.

@@ -57,8 +57,9 @@ impl Engine {
 
     /// Halts the rollout, and then goes back if `on-failure` says so.
     fn halt(&mut self, reason: HaltReason, intent: &Intent, now: Timestamp) {
-        // A paused rollout does not go back by itself: that waits until an operator resumes.
-        let goes_back = reason.gate.goes_back(&intent.gates) && intent.paused.is_none();
+        // A paused rollout does not go back by itself: that waits until an operator resumes. What was just seen may have paused it.
+        let is_paused = intent.paused.is_some() || self.intent().paused.is_some();
+        let goes_back = reason.gate.goes_back(&intent.gates) && !is_paused;
         let before = self.revision_before(intent).filter(|_| reason.nothing_else_helps.is_none());
         let why = clipped(&reason.why).to_string();
         let stays = match (&before, reason.nothing_else_helps) {

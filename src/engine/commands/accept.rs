@@ -11,7 +11,7 @@ use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, Refusal};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::node::Blame;
 use crate::engine::model::person_of;
-use crate::engine::model::record::{ACCEPTED_LIMIT, Paused, Progress, TunedSince};
+use crate::engine::model::record::{ACCEPTED_LIMIT, Intent, Paused, Progress, TunedSince};
 use crate::engine::model::time::UtcTime;
 use crate::engine::writes::pending::Needs;
 
@@ -39,6 +39,7 @@ impl Engine {
             halt,
             // These stay as they are, even if somebody else's template is rolled out from now on: its steps begin anew, the rollout does not.
             started_at: _,
+            target: _,
             origin: _,
             down_before: _,
             left_out_since: _,
@@ -60,9 +61,7 @@ impl Engine {
             original_strategy: _,
         } = &record.progress;
         let halt = halt.as_ref().map_or(0, |halt| halt.number);
-        let retarget = self.view.current.clone().filter(|current| {
-            record.intent.change.is_none() && record.intent.target.as_ref().is_some_and(|target| target != current)
-        });
+        let retarget = self.resumed_template(&record.intent);
         let halted = halt > record.intent.acknowledged_halt;
         // If nobody has driven since somebody else changed the template, nobody has paused the rollout for it.
         if record.intent.paused.is_none() && !halted && !self.is_template_of_others(&record.intent) {
@@ -73,7 +72,7 @@ impl Engine {
         let brake = self.takes_back(&Command::Resume);
         let tuned = self.tuned_by_others();
         let mut says = if brake { "OnDelete is set again; resumed" } else { "resumed" }.to_owned();
-        if halted {
+        if halted && retarget.is_none() {
             says.push_str(&format!("; accepted: {}", self.accepted_in_a_line()));
         }
         if !tuned.is_empty() {
@@ -83,12 +82,18 @@ impl Engine {
             says.push_str("; the template as changed by somebody else is now rolled out");
             says.push_str(BEFORE_THE_FIRST_STEP);
         }
-        let accepted = if halted { self.failed_since_halt() } else { Vec::new() };
+        let accepted = if halted && retarget.is_none() { self.failed_since_halt() } else { Vec::new() };
         let accepted = accepted.into_iter().take(ACCEPTED_LIMIT).collect();
         let edit = Edit::Resume { acknowledged: halt, accepted, target: retarget };
         let danger = if halted { Danger::Serious } else { Danger::Bounded };
         let needs = if brake { Needs::Braked } else { Needs::Saved };
         Ok(Resolved { brake, ..Resolved::new(vec![edit], needs, says, danger) })
+    }
+
+    /// The revision of somebody else's template, to which a resume leads from now on.
+    fn resumed_template(&self, intent: &Intent) -> Option<Str> {
+        let is_other = |current: &Str| intent.target.as_ref().is_some_and(|target| target != current);
+        self.view.current.clone().filter(|current| intent.change.is_none() && is_other(current))
     }
 
     /// The settings that others have changed since the pause, each as `max unavailable: 2 → 5 (ben, 4m ago)`.
@@ -114,7 +119,7 @@ impl Engine {
     /// The failed nodes that `command` accepts.
     pub(super) fn accepted_by(&self, command: &Command) -> Vec<Str> {
         match command {
-            Command::Resume if self.resumes_past_a_halt() => {
+            Command::Resume if self.resumes_past_a_halt() && self.resumed_template(&self.intent()).is_none() => {
                 let failures = self.failures().into_iter().filter(|(_, cause)| cause != WELL);
                 failures.map(|(node, _)| node).collect()
             }
@@ -126,6 +131,10 @@ impl Engine {
     pub(super) fn accepted_in_words(&self) -> Vec<String> {
         match self.progress.halt.as_ref().filter(|_| self.resumes_past_a_halt()) {
             None => Vec::new(),
+            Some(_) if self.resumed_template(&self.intent()).is_some() => vec![format!(
+                "It goes on past the halt: {}. That was at the revision before, and nothing is accepted of the one that is rolled out now.",
+                self.halt_why()
+            )],
             Some(halt) if halt.gate.names_what_failed() => self.accepted_failures_in_words(),
             Some(halt) => vec![format!(
                 "It goes on past the halt ({}), and accepts {}.",

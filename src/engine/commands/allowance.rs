@@ -70,7 +70,7 @@ impl Engine {
                 Ok(ahead) => updated(ahead.allowed),
                 Err(none) => return Err(Refusal::NotNow(none.to_string())),
             },
-            Step::Back => match intent.steps.totals(fleet).rev().find(|total| *total < allowed) {
+            Step::Back => match intent.steps.totals(fleet).filter(|total| *total < allowed).max() {
                 Some(total) => updated(total),
                 None if allowed > 0 => (IntOrPercent::Percent(100), None),
                 None => {
@@ -132,7 +132,7 @@ impl Engine {
             return Err(Refusal::NotNow(format!("{nothing}, so there is nothing to select for: {how}")));
         }
         let selector = selector.clone().filter(|selector| !selector.is_empty());
-        if selector.is_some() && self.intent().direction() == Direction::Back {
+        if selector.is_some() && self.intent().direction() == Direction::Back && !self.is_over() {
             return Err(Refusal::NotNow(
                 "rolling back ignores the selector; it updates every node, and is over when all are back".into(),
             ));

@@ -97,7 +97,7 @@ impl Engine {
         let number = |hash: &Str| {
             self.view.revision(hash).map_or_else(|| hash.clone(), |revision| revision.number.to_string().into())
         };
-        if let (Some(back_to), None) = (&intent.back_to, &intent.change) {
+        if let (Some(back_to), None, false) = (&intent.back_to, &intent.change, self.is_over()) {
             return Err(NoRollBack::GoesBackAlready { to: number(back_to) });
         }
         // The template may be that of this revision already, if somebody else put it back in the middle of the rollout. The newest
@@ -114,9 +114,8 @@ impl Engine {
                 }
             };
         }
-        let is_over = !self.is_recorded() || self.progress.completed.is_some();
         if let Some(target) = intent.target.as_ref().filter(|target| self.progress.origin.as_ref() == Some(target))
-            && !is_over
+            && !self.is_over()
             && !self.is_template_of_others(&intent)
         {
             return Err(NoRollBack::LeadsToOrigin { to: number(target) });
@@ -146,12 +145,12 @@ impl Engine {
 
     /// Whether all nodes run their revision because `before` was rolled back from: a request for the previous revision does not mean that one. It is so
     /// if their revision was made earlier than `before`, or if by the events that are kept the last rollout went back to their revision: who deletes a
-    /// ControllerRevision and sets its template again has it made anew. Never true if a rollout is recorded, because the record tells where that came from.
+    /// ControllerRevision and sets its template again has it made anew. Never true while a rollout is recorded that is not over, because the record tells where that came from.
     fn came_back_from(&self, before: &RevisionFact) -> bool {
         let Some(current) = self.view.current.as_ref().and_then(|hash| self.view.revision(hash)) else { return false };
         let came_back = before.created_at > current.created_at
             || last_rolled_back_to(self.event_log.kept()) == Some(current.number);
-        came_back && !self.is_recorded() && self.assessment.rows().all(|row| !row.old)
+        came_back && self.is_over() && self.assessment.rows().all(|row| !row.old)
     }
 
     /// The effect of a roll back under `intent` beside that on `nodes`, whose pods are replaced at once: a sentence on the other nodes

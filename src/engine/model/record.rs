@@ -396,6 +396,10 @@ pub struct Progress {
     /// When the rollout began, by the API server's clock as far as the first driver knew it: what other drivers compare it with are times of pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
+    /// Hash of the revision that the rollout leads to, as far as this progress is about it. Where [`Intent::target`] is another one, an operator has
+    /// resumed with somebody else's template since: then a rollout begins, and nothing that was accepted or seen is about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Str>,
     /// Hash of the revision that most nodes had when the rollout began. Pods at another revision were put there by the rollout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Str>,

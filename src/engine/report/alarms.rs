@@ -17,7 +17,7 @@ use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeIx;
-use crate::engine::model::record::{BegunAnew, Intent, RefusedWrite};
+use crate::engine::model::record::{BegunAnew, Direction, Intent, RefusedWrite};
 use crate::engine::model::settings::Finish;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::distance::rounded;
@@ -154,7 +154,7 @@ impl Engine {
             used,
             limit,
             waiting: u32::try_from(waiting).unwrap_or(u32::MAX),
-            failed: self.failed_and_down(),
+            failed: if intent.direction() == Direction::Back { 0 } else { self.failed_and_down() },
         })
     }
 

@@ -525,3 +525,29 @@ fn the_node_that_halted_it_is_named_first() {
         assert_eq!(console.snapshot(&fake).halt.unwrap().named(), [third.clone(), first.clone(), second.clone()]);
     }
 }
+
+/// On the way back two nodes fail again: a larger budget takes the bad revision from further nodes, and `set-image` would begin another rollout.
+#[test]
+fn on_the_way_back_a_larger_budget_is_offered_although_the_nodes_that_use_it_up_have_failed() {
+    let mut fake = FakeCluster::rolling(8, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 120);
+    assert_eq!(fake.at("hash2"), 8);
+    console.set_image(&mut fake, "agent:v3");
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 120);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    while fake.at("hash2") < 2 {
+        console.run_for(&mut fake, 1);
+    }
+    fake.broken.push("agent:v2".into());
+    console.run_for(&mut fake, 900);
+    assert_eq!(fake.at("hash3"), 4, "the others wait");
+    let alarms = console.snapshot(&fake).alarms;
+    let used_up =
+        alarms.iter().find(|alarm| matches!(alarm, Alarm::BudgetUsedUp { .. })).unwrap_or_else(|| panic!("{alarms:?}"));
+    assert_eq!(used_up.remedies(), [Remedy::RaiseBudget { to: 3 }], "{used_up}");
+    assert!(!used_up.to_string().contains("failed at the new revision"), "{used_up}");
+}

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
-use crate::engine::model::command::{Command, Step};
+use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::roll_back::NoRollBack;
 use crate::engine::model::settings::{OnFailure, Tuning};
@@ -171,4 +171,29 @@ fn a_rollout_does_not_go_back_by_itself_to_a_template_that_takes_pods_away() {
     assert_eq!(&*fake.daemonset.template.images()[0], "agent:v2", "as it was");
     let halted = snapshot.alarms.iter().find(|alarm| matches!(alarm, Alarm::Halted { .. })).unwrap().to_string();
     assert!(halted.contains("would delete the pods of 4 nodes at once, without a budget"), "{halted}");
+}
+
+/// Nobody drove while a node failed and somebody changed the template: the next driver pauses for that. It does not tell that it goes back.
+#[test]
+fn a_roll_back_that_a_changed_template_keeps_from_happening_is_not_told() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    fake.broken.push("agent:v2".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    let back = Tuning { on_failure: Some(OnFailure::RollBack), ..Tuning::default() };
+    console.ask(&mut fake, Command::Tune(back)).unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(1)))).unwrap();
+    console.run_for(&mut fake, 5);
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run_for(&mut fake, 5);
+    drop(console);
+    fake.wait(1_800);
+    fake.set_template(template("agent:v3"));
+    fake.reconcile();
+    let mut next = FakeConsole::open(&fake, "eve");
+    next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    next.run_for(&mut fake, 60);
+    let told: Vec<String> = next.snapshot(&fake).timeline.iter().map(ToString::to_string).collect();
+    assert!(told.iter().any(|line| line.contains("template was changed")), "{told:?}");
+    assert!(!told.iter().any(|line| line.contains("rolling back")), "{told:?}");
 }

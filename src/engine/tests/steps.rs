@@ -3,6 +3,8 @@
 use super::*;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
+use crate::engine::model::settings::Steps;
+use crate::engine::model::settings::value::SettingValue;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Snapshot;
@@ -565,5 +567,22 @@ fn the_step_of_the_plan_is_the_one_that_the_rollout_is_on_its_way_to() {
     for (allowed, step) in cases {
         console.partition(&mut fake, 20 - allowed);
         assert_eq!(console.snapshot(&fake).plan.step, step, "{allowed}");
+    }
+}
+
+/// Counts and percentages may be mixed, so that a later step allows fewer nodes: a step back goes to the next smaller total, whatever its place.
+#[test]
+fn a_step_back_goes_to_the_next_smaller_total() {
+    let mut fake = FakeCluster::rolling(8, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let steps = Steps::read("3,25%,100%").unwrap();
+    console.ask(&mut fake, Command::Tune(Tuning { steps: Some(steps), ..Tuning::default() })).unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    console.partition(&mut fake, 0);
+    for total in [3, 2, 0] {
+        console.ask(&mut fake, Command::Step(Step::Back)).unwrap();
+        let intent = console.engine.intent();
+        assert_eq!(8 - intent.kept_of(8), total);
     }
 }

@@ -4,6 +4,7 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::lease::edit::Edit;
 use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::Role;
+use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::template::Template;
 
@@ -400,4 +401,30 @@ fn a_roll_back_from_a_narrower_node_selector_says_that_the_controller_makes_the_
     let snapshot = console.snapshot(&fake);
     let alarm = snapshot.alarms[0].to_string();
     assert!(alarm.contains("; 7 nodes more run it: n4, n5, n6, …"), "{alarm}");
+}
+
+/// A process takes over whose watch of the DaemonSet is behind: what the record tells and its watch does not show yet was changed by no stranger.
+#[test]
+fn who_takes_over_with_a_watch_that_is_behind_takes_nobodys_change_for_one_by_others() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut late = FakeConsole::open(&fake, "late");
+    late.run(&mut fake);
+    late.mute(Watched::DaemonSet);
+    late.engine
+        .observe(Event::Watch(Watched::DaemonSet, WatchHealth::Down { since: fake.now, why: "429".into() }), fake.now);
+    let mut ops = FakeConsole::open(&fake, "ops");
+    ops.set_image(&mut fake, "agent:v2");
+    ops.partition(&mut fake, 3);
+    ops.run_for(&mut fake, 5);
+    ops.ask(&mut fake, Command::StopDriving).unwrap();
+    ops.run_for(&mut fake, 5);
+    drop(late.ask(&mut fake, Command::Drive(Takeover::IfFree)));
+    late.run_for(&mut fake, 30);
+    assert_eq!(late.engine.intent().paused, None);
+    late.unmute(&fake, Watched::DaemonSet);
+    late.engine.observe(Event::Watch(Watched::DaemonSet, WatchHealth::Live), fake.now);
+    late.run_for(&mut fake, 60);
+    assert_eq!((late.engine.intent().paused, fake.at("hash2")), (None, 3));
+    let told = late.snapshot(&fake).timeline;
+    assert!(!told.iter().any(|event| event.to_string().contains("was changed")), "{told:?}");
 }

@@ -74,6 +74,7 @@ impl Progress {
             // These stay, by this estimate.
             started_at: self.started_at,
             origin: self.origin.clone(),
+            target: self.target.clone(),
             adopted: self.adopted,
             drifted: self.drifted,
             drifts: self.drifts.clone(),
@@ -106,6 +107,7 @@ impl Progress {
             others_down,
             // Instants, marks and reasons that are clipped: all of them together are shorter than 8 reasons.
             started_at: _,
+            target: _,
             origin: _,
             adopted: _,
             drifted: _,
@@ -156,6 +158,7 @@ impl Progress {
             // Stay, whatever there is room for.
             in_progress: _,
             started_at: _,
+            target: _,
             origin: _,
             adopted: _,
             drifted: _,
@@ -238,6 +241,7 @@ mod tests {
         Progress {
             started_at: Some(NOW),
             origin: Some("5d4f8c7b9c".into()),
+            target: Some("5d4f8c7b9c".into()),
             adopted: true,
             drifted: true,
             drifts: StrategyDrifts { lately: vec![NOW; 8], by: Some("m".repeat(128).into()) },

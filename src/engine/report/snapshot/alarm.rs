@@ -82,7 +82,8 @@ pub enum Alarm {
         limit: u32,
         /// How many nodes wait for the budget.
         waiting: u32,
-        /// How many of the nodes that are down have failed at the new revision.
+        /// How many of the nodes that are down have failed at the new revision. 0 on the way back, where a larger budget takes that revision away from
+        /// more nodes.
         failed: u32,
     },
     /// The API server refuses to delete the pods of some nodes, which therefore stay at the old revision.
