@@ -1,11 +1,12 @@
 //! The watches of all DaemonSets that the user may see, of their revisions and starting pods, and of rolldeck's Leases.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::http::Http;
+use super::http::{Call, Http, with_query};
 use super::partial::{
     EventWire, FleetRevisionWire, FleetWire, Interner, PartialDaemonSet, PartialRevision, PodWire, lease_fact, text,
 };
@@ -22,6 +23,11 @@ const STARTING: &str = "spec.nodeName!=,status.phase=Pending";
 /// The Events with which kubelets report the beginning of a pull.
 const PULLS: &str = "involvedObject.kind=Pod,reason=Pulling";
 
+/// How often it is asked whether the DaemonSets of all namespaces may be listed by now.
+const ASK_EVERY: Duration = Duration::from_secs(60);
+/// How long the answer to that may take.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
+
 /// A change in a fleet.
 #[derive(Clone, PartialEq, Debug)]
 pub enum FleetEvent {
@@ -37,6 +43,8 @@ pub enum FleetEvent {
     DaemonSetsHealth(WatchHealth),
     /// DaemonSets cannot be seen in all namespaces, so only this one is shown; the second text is the server's message.
     OnlyNamespace(Str, Str),
+    /// The DaemonSets that were listed are those of all namespaces that were asked for.
+    AllNamespaces,
     /// A listing of our Leases begins.
     LeasesListing,
     /// The listing of our Leases is complete.
@@ -124,7 +132,7 @@ pub(super) fn watch(
         },
     };
     let narrow = namespace.is_none().then(|| (fallback.clone(), scope(Some(fallback))));
-    FleetWatches(tokio::spawn(run(http, scope(namespace), narrow, out)))
+    FleetWatches(tokio::spawn(run(http, scope(namespace), narrow, ASK_EVERY, out)))
 }
 
 /// The sources of the watches of a fleet.
@@ -137,40 +145,77 @@ struct FleetContext {
     pulls: WatchSource,
 }
 
-/// Watches `wide`. If that is forbidden, watches `narrow`.
-async fn run(http: Http, wide: FleetContext, narrow: Option<(Str, FleetContext)>, out: mpsc::Sender<FleetEvent>) {
-    let (refused, mut refusals) = mpsc::channel::<Str>(1);
-    let mut tasks = JoinSet::new();
-    let narrowing = narrow.as_ref().map(|_| refused.clone());
-    tasks.spawn(follow(http.clone(), wide.daemonsets, FleetDaemonSets { narrowing }, out.clone()));
-    tasks.spawn(follow(http.clone(), wide.leases, FleetLeases, out.clone()));
-    tasks.spawn(follow(http.clone(), wide.revisions, FleetRevisions, out.clone()));
-    tasks.spawn(follow(http.clone(), wide.starting_pods, FleetStartingPods::default(), out.clone()));
-    tasks.spawn(watch_with_first_page(http.clone(), wide.pulls, FleetPullEvents, out.clone()));
-    let Some((namespace, narrow)) = narrow else {
-        while tasks.join_next().await.is_some() {}
-        return;
-    };
-    tokio::select! {
-        why = refusals.recv() => {
-            let why = why.unwrap_or_default();
-            tasks.shutdown().await;
-            if out.send(FleetEvent::OnlyNamespace(namespace, why)).await.is_ok() {
-                tasks.spawn(follow(http.clone(), narrow.daemonsets, FleetDaemonSets { narrowing: None }, out.clone()));
-                tasks.spawn(follow(http.clone(), narrow.leases, FleetLeases, out.clone()));
-                tasks.spawn(follow(http.clone(), narrow.revisions, FleetRevisions, out.clone()));
-                tasks.spawn(follow(http.clone(), narrow.starting_pods, FleetStartingPods::default(), out.clone()));
-                tasks.spawn(watch_with_first_page(http, narrow.pulls, FleetPullEvents, out));
-                while tasks.join_next().await.is_some() {}
-            }
-        }
-        () = out.closed() => {}
+impl FleetContext {
+    /// Starts the watches of all kinds. `narrowing` receives the refusal if the DaemonSets may not be listed.
+    fn spawn(
+        &self,
+        tasks: &mut JoinSet<()>,
+        http: &Http,
+        narrowing: Option<mpsc::Sender<Str>>,
+        out: &mpsc::Sender<FleetEvent>,
+    ) {
+        let Self { daemonsets, leases, revisions, starting_pods, pulls } = self.clone();
+        let subject = FleetDaemonSets { narrowing, ..FleetDaemonSets::default() };
+        tasks.spawn(follow(http.clone(), daemonsets, subject, out.clone()));
+        tasks.spawn(follow(http.clone(), leases, FleetLeases, out.clone()));
+        tasks.spawn(follow(http.clone(), revisions, FleetRevisions, out.clone()));
+        tasks.spawn(follow(http.clone(), starting_pods, FleetStartingPods::default(), out.clone()));
+        tasks.spawn(watch_with_first_page(http.clone(), pulls, FleetPullEvents, out.clone()));
     }
 }
 
+/// Watches `wide`. If that is forbidden from the beginning, watches `narrow` until `wide` is permitted, which is asked every `ask_every`.
+async fn run(
+    http: Http,
+    wide: FleetContext,
+    narrow: Option<(Str, FleetContext)>,
+    ask_every: Duration,
+    out: mpsc::Sender<FleetEvent>,
+) {
+    let mut tasks = JoinSet::new();
+    let Some((namespace, narrow)) = narrow else {
+        wide.spawn(&mut tasks, &http, None, &out);
+        while tasks.join_next().await.is_some() {}
+        return;
+    };
+    loop {
+        let (refused, mut refusals) = mpsc::channel::<Str>(1);
+        wide.spawn(&mut tasks, &http, Some(refused), &out);
+        let why = tokio::select! {
+            why = refusals.recv() => why.unwrap_or_default(),
+            () = out.closed() => return,
+        };
+        tasks.shutdown().await;
+        if out.send(FleetEvent::OnlyNamespace(namespace.clone(), why)).await.is_err() {
+            return;
+        }
+        narrow.spawn(&mut tasks, &http, None, &out);
+        tokio::select! {
+            () = until_permitted(&http, &wide.daemonsets, ask_every) => {}
+            () = out.closed() => return,
+        }
+        tasks.shutdown().await;
+    }
+}
+
+/// Asks every `ask_every` for one object of `source`, until that is answered.
+async fn until_permitted(http: &Http, source: &WatchSource, ask_every: Duration) {
+    let path = with_query(&source.path, &[("limit", "1")]);
+    loop {
+        tokio::time::sleep(ask_every).await;
+        if http.call(Call::get(&path, ANSWERS_WITHIN)).await.is_ok() {
+            return;
+        }
+    }
+}
+
+#[derive(Default)]
 struct FleetDaemonSets {
     /// Receives the refusal if there is a narrower source to watch.
     narrowing: Option<mpsc::Sender<Str>>,
+    /// The DaemonSets were listed once. A refusal after that is one of an API server that starts, or rights were taken away: the watch tries again
+    /// by itself.
+    was_listed: bool,
 }
 
 impl Subject for FleetDaemonSets {
@@ -195,11 +240,16 @@ impl Subject for FleetDaemonSets {
     }
 
     fn listed(&mut self, _version: Option<u64>) -> Vec<FleetEvent> {
-        vec![FleetEvent::DaemonSetsListed]
+        self.was_listed = true;
+        // While one namespace is watched instead of all, there is nothing narrower.
+        match self.narrowing {
+            Some(_) => vec![FleetEvent::DaemonSetsListed, FleetEvent::AllNamespaces],
+            None => vec![FleetEvent::DaemonSetsListed],
+        }
     }
 
     fn health(&mut self, health: WatchHealth) -> Option<FleetEvent> {
-        if let (Some(narrowing), WatchHealth::Forbidden { why }) = (&self.narrowing, &health) {
+        if let (Some(narrowing), WatchHealth::Forbidden { why }, false) = (&self.narrowing, &health, self.was_listed) {
             // One refusal is enough, so the channel has room for one.
             let _ = narrowing.try_send(why.clone());
             return None;
@@ -345,3 +395,6 @@ fn key(object: &serde_json::Value) -> (Str, Str) {
     let part = |field: &str| Str::from(object["metadata"][field].as_str().unwrap_or_default());
     (part("namespace"), part("name"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,6 +43,12 @@ pub(super) struct ScriptedServer {
 impl ScriptedServer {
     /// Answers each request with the next entry of `script`; after the last entry it gives no more answers.
     pub(super) async fn new(script: Vec<Says>) -> Self {
+        let mut script = script.into_iter();
+        Self::answering(move |_| script.next()).await
+    }
+
+    /// Answers each request as `answer` says; from its first `None` on it gives no more answers.
+    pub(super) async fn answering(answer: impl FnMut(&str) -> Option<Says> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let uri = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
         let mut config = kube::Config::new(uri);
@@ -50,7 +56,7 @@ impl ScriptedServer {
         let transport = super::transport::Transport::plain(config).unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
         let mut server = tokio::task::JoinSet::new();
-        server.spawn(serve(listener, script, requests.clone()));
+        server.spawn(serve(listener, answer, requests.clone()));
         Self { http: Http::new(transport, Clock::start()), requests, _server: server }
     }
 
@@ -65,11 +71,20 @@ impl ScriptedServer {
     }
 }
 
-async fn serve(listener: TcpListener, script: Vec<Says>, requests: Arc<Mutex<Vec<ScriptedRequest>>>) {
+/// `answer` is given the line of each request: `GET /api/v1/pods?limit=500`.
+async fn serve(
+    listener: TcpListener,
+    mut answer: impl FnMut(&str) -> Option<Says>,
+    requests: Arc<Mutex<Vec<ScriptedRequest>>>,
+) {
     let mut open = Vec::new();
-    for says in script {
+    loop {
         let (mut stream, _) = listener.accept().await.unwrap();
         let request = read(&mut stream).await;
+        let Some(says) = answer(&request.line) else {
+            open.push(stream);
+            break;
+        };
         requests.lock().unwrap().push(request);
         let head =
             |status: u16, framing: &str| format!("HTTP/1.1 {status} X\r\nConnection: close\r\n{framing}\r\n\r\n");

@@ -140,6 +140,7 @@ impl KnownFleet {
             FleetEvent::DaemonSetGone(namespace, name) => self.daemonsets.remove(&(namespace, name)),
             FleetEvent::DaemonSetsHealth(health) => self.health = health,
             FleetEvent::OnlyNamespace(namespace, why) => self.only = Some((namespace, why)),
+            FleetEvent::AllNamespaces => self.only = None,
             FleetEvent::LeasesListing => self.leases.listing(),
             FleetEvent::LeasesListed => {
                 let before = self.leases.iter().filter(|(_, lease)| lease.has_record_that_ends());
@@ -565,10 +566,12 @@ mod tests {
     }
 
     #[test]
-    fn one_namespace_instead_of_all_is_said() {
+    fn one_namespace_instead_of_all_is_said_until_all_are_listed() {
         let mut known = KnownFleet { health: WatchHealth::Live, ..KnownFleet::default() };
+        let health = |known: &KnownFleet| known.view(Timestamp::default(), &Identity::for_tests("ada@host/1")).health;
         known.observe(FleetEvent::OnlyNamespace("edge".into(), "cannot list".into()), Timestamp::default());
-        let view = known.view(Timestamp::default(), &Identity::for_tests("ada@host/1"));
-        assert!(matches!(view.health, WatchHealth::Forbidden { why } if why.contains("only namespace edge")));
+        assert!(matches!(health(&known), WatchHealth::Forbidden { why } if why.contains("only namespace edge")));
+        known.observe(FleetEvent::AllNamespaces, Timestamp::default());
+        assert_eq!(health(&known), WatchHealth::Live);
     }
 }
