@@ -294,12 +294,13 @@ impl KnownFleet {
 }
 
 fn brief(daemonset: &PartialDaemonSet) -> Brief {
-    let PartialDaemonSet { counters, strategy, adopted, observed, .. } = daemonset;
+    let PartialDaemonSet { counters, strategy, adopted, observed, deleting, .. } = daemonset;
     Brief {
         counters: *counters,
         strategy: *strategy,
         adopted: *adopted,
         observed: *observed,
+        deleting: *deleting,
         record_is_missing: false,
         record_is_unreadable: false,
         failed_pulls: 0,

@@ -359,6 +359,8 @@ impl FleetRow {
             // As the page of the rollout says it.
             FleetState::Rolling if self.driven_by == DrivenBy::Controller => Phase::Native.to_string(),
             FleetState::Undriven if self.template_of_others => format!("{BY_OTHERS}, nobody drives"),
+            // No rollout goes on, whatever the template is.
+            FleetState::BeingDeleted => self.state.to_string(),
             state if self.template_of_others => format!("{state}, {BY_OTHERS}"),
             state => state.to_string(),
         }
@@ -394,6 +396,8 @@ impl FleetRow {
         let unavailable = Some(down).filter(|down| *down > failing_nodes).map(|down| format!("{down} unavailable"));
         let state = Some(self.doing());
         let parts = match &self.state {
+            // Its pods go with it, so that they fail or are pulled no more says nothing.
+            FleetState::BeingDeleted => vec![state, unavailable],
             FleetState::Held | FleetState::RecordMissing | FleetState::RecordUnreadable => {
                 vec![state, failing, failed, unavailable, last, prewarm, pulls]
             }

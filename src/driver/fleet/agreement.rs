@@ -14,7 +14,7 @@ use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::record::{Direction, ORIGINAL_STRATEGY};
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::template::TaintEffect;
-use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
 use crate::engine::report::trouble::TroubleKind;
 use crate::engine::rules::eligibility::eligibility;
 
@@ -46,7 +46,7 @@ fn daemonset_of(fake: &FakeCluster) -> PartialDaemonSet {
         max_surge: strategy.max_surge,
         adopted: fake.daemonset.annotations.get(ORIGINAL_STRATEGY).is_some(),
         observed: fake.daemonset.observed_generation >= fake.daemonset.generation,
-        deleting: false,
+        deleting: fake.daemonset.deleting,
         counters,
         images: Vec::new(),
     }
@@ -80,6 +80,7 @@ fn agree(what: &str, fake: &FakeCluster, console: &mut FakeConsole) -> Snapshot 
         }
         (Phase::Running | Phase::Preparing, FleetState::RollingBack) => snapshot.direction == Direction::Back,
         (Phase::Held, FleetState::Held) => true,
+        (Phase::Held, FleetState::BeingDeleted) => snapshot.alarms.contains(&Alarm::BeingDeleted),
         (Phase::Held | Phase::Preparing | Phase::Releasing(_), FleetState::Undriven) => snapshot.driver.is_nobody(),
         // The remaining pods are on nodes that are down, which the controller does not count.
         (Phase::Held, FleetState::Misscheduled(pods)) => *pods == counts.nodes - counts.updated + counts.misscheduled,
@@ -392,6 +393,39 @@ fn its_own_controller_rolls() {
     }
     let snapshot = agree("all are updated", &fake, &mut console);
     assert_eq!((snapshot.doing().to_string(), snapshot.budget.suspect), ("idle, 1 node down".into(), 0));
+}
+
+/// Whatever the rollout would do otherwise, and whether there is one.
+#[test]
+fn a_daemonset_that_is_being_deleted() {
+    for (recorded, driven, paused) in
+        [(false, false, false), (true, true, false), (true, false, false), (true, true, true), (true, false, true)]
+    {
+        let mut fake = FakeCluster::rolling(10, 2);
+        let mut console = FakeConsole::open(&fake, "ops");
+        if recorded {
+            console.set_image(&mut fake, "agent:v2");
+            console.partition(&mut fake, 8);
+            console.run_for(&mut fake, 20);
+        }
+        if paused {
+            console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+        }
+        if recorded && !driven {
+            console.ask(&mut fake, Command::StopDriving).unwrap();
+        }
+        console.run_for(&mut fake, 4);
+        let before = listed_row(&fake);
+        assert_ne!(before.state, FleetState::BeingDeleted);
+        fake.begin_deletion();
+        let story = format!("recorded: {recorded}, driven: {driven}, paused: {paused}");
+        let snapshot = agree(&story, &fake, &mut console);
+        assert_eq!((snapshot.doing().to_string().as_str(), snapshot.phase), ("held", Phase::Held), "{story}");
+        let row = listed_row(&fake);
+        assert_eq!(row.state, FleetState::BeingDeleted, "{story}");
+        assert_eq!(row.standing(), "held, being deleted", "{story}");
+        assert!(row.state.rank() < FleetState::RecordMissing.rank(), "it is among the first of the list");
+    }
 }
 
 /// An observation of the driver on one page or list is known to the next one.

@@ -9,6 +9,8 @@ pub enum FleetState {
     Halted(String),
     /// Adopted, and somebody set the strategy back: its own controller replaces pods, outside the plan.
     StrategyDrifted,
+    /// It is being deleted: its controller makes no more pods, and none is replaced.
+    BeingDeleted,
     /// Adopted, and no record is left that says for which rollout and with which limits.
     RecordMissing,
     /// Its record cannot be read, so that nothing is started.
@@ -40,17 +42,18 @@ impl FleetState {
         match self {
             Self::Halted(_) => 0,
             Self::StrategyDrifted => 1,
-            Self::RecordMissing => 2,
-            Self::RecordUnreadable => 3,
-            Self::Degraded(_) => 4,
-            Self::Misscheduled(_) => 5,
-            Self::Undriven => 6,
-            Self::Paused(_) => 7,
-            Self::RollingBack => 8,
-            Self::Rolling => 9,
-            Self::Held => 10,
-            Self::Adopted => 11,
-            Self::UpToDate => 12,
+            Self::BeingDeleted => 2,
+            Self::RecordMissing => 3,
+            Self::RecordUnreadable => 4,
+            Self::Degraded(_) => 5,
+            Self::Misscheduled(_) => 6,
+            Self::Undriven => 7,
+            Self::Paused(_) => 8,
+            Self::RollingBack => 9,
+            Self::Rolling => 10,
+            Self::Held => 11,
+            Self::Adopted => 12,
+            Self::UpToDate => 13,
         }
     }
 }
@@ -60,6 +63,7 @@ impl fmt::Display for FleetState {
         match self {
             Self::Halted(why) => write!(f, "halted: {why}"),
             Self::StrategyDrifted => f.write_str("strategy set back: its controller rolls"),
+            Self::BeingDeleted => f.write_str("held, being deleted"),
             Self::RecordMissing => f.write_str("no record is left"),
             Self::RecordUnreadable => f.write_str("its record cannot be read"),
             Self::Degraded(unavailable) => write!(f, "{unavailable} unavailable"),

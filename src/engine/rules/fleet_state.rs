@@ -18,6 +18,8 @@ pub struct Brief {
     pub adopted: bool,
     /// Its controller has observed its present generation.
     pub observed: bool,
+    /// It is being deleted.
+    pub deleting: bool,
     /// It is known that no record is left of the rollout for which it was adopted, by the same rule as in `Engine::record_is_missing`.
     pub record_is_missing: bool,
     /// Its Lease has a record that cannot be read.
@@ -33,6 +35,10 @@ pub struct Brief {
 ///
 /// `driven`: somebody alive holds its Lease.
 pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> FleetState {
+    // As on the page, this comes before everything that is recorded.
+    if daemonset.deleting {
+        return FleetState::BeingDeleted;
+    }
     let DaemonSetCounters { desired, current, updated, available, misscheduled, .. } = daemonset.counters;
     let unavailable = desired.saturating_sub(available);
     // `updated` does not count nodes without a pod, which are missing, not outdated.
@@ -154,6 +160,7 @@ pub fn recorded_since(state: &FleetState, record: Option<&Record>, report: Optio
         // The record tells when the rollout began, and not whether it was held or paused since.
         FleetState::Rolling | FleetState::RollingBack => report.and_then(|report| report.runs_since),
         FleetState::StrategyDrifted
+        | FleetState::BeingDeleted
         | FleetState::RecordMissing
         | FleetState::RecordUnreadable
         | FleetState::Degraded(_)

@@ -241,6 +241,7 @@ pub(crate) fn sort_rows(sort: FleetSort, shown: &mut [usize], rows: &[FleetRow])
 pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
     match &row.state {
         FleetState::Halted(_) | FleetState::StrategyDrifted => (Glyph::Failed, ThemeRole::Bad),
+        FleetState::BeingDeleted => (Glyph::Down, ThemeRole::Warn),
         _ if fails(row) => (Glyph::Failed, ThemeRole::Bad),
         _ if has_accepted_failures(row) => (Glyph::Failed, ThemeRole::Warn),
         FleetState::Degraded(_) | FleetState::Misscheduled(_) => (Glyph::Down, ThemeRole::Warn),
@@ -256,8 +257,12 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
 /// Whether the DaemonSet has failures that nobody accepted.
 ///
 /// If a driver reports failing nodes, only its report counts. Otherwise, if the pulls are known: images cannot be pulled and no driver judges the
-/// rollout (a driver's gates would halt it), or no Pod is available and none pulls or starts. If neither is known, `false`.
+/// rollout (a driver's gates would halt it), or no Pod is available and none pulls or starts. If neither is known, `false`. The Pods of a
+/// DaemonSet that is being deleted go with it.
 fn fails(row: &FleetRow) -> bool {
+    if row.state == FleetState::BeingDeleted {
+        return false;
+    }
     if let Some(failing) = &row.failing {
         return failing.unaccepted() > 0;
     }

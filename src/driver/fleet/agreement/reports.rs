@@ -2,7 +2,6 @@
 //! that is gone.
 
 use super::*;
-use crate::engine::report::snapshot::Alarm;
 
 /// The ten nodes of `fake` are rolled out: two have the new pod, and crash.
 fn two_crash() -> (FakeCluster, FakeConsole) {
@@ -177,7 +176,7 @@ fn that_no_record_is_left_is_told_as_on_the_page() {
     assert_eq!(state(&list), FleetState::RecordMissing);
     let going = PartialDaemonSet { deleting: true, ..daemonset_of(&fake) };
     list.daemonsets.insert(("edge".into(), "agent".into()), going);
-    assert_eq!(state(&list), FleetState::Held, "its Lease goes with it");
+    assert_eq!(state(&list), FleetState::BeingDeleted, "its Lease goes with it");
 }
 
 /// A release drops the record, and the news that it has restored the strategy may come later.
