@@ -6,6 +6,7 @@ mod change;
 mod leases;
 mod listed;
 mod pulls;
+mod sight;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,10 +17,11 @@ use tokio::time::{Instant, sleep_until};
 
 use self::ages::StateAges;
 use self::change::ListedChange;
-use self::leases::{DroppedRecords, ObservedLease};
+use self::leases::{DroppedRecords, ObservedLease, driven_by};
 use self::listed::Listed;
 use self::pulls::StartingPods;
-use super::handle::{DrivenBy, Fleet, FleetPulls, FleetRow};
+use self::sight::Sight;
+use super::handle::{Fleet, FleetPulls, FleetRow};
 use super::identity::Identity;
 use super::seen_holders::SeenHolders;
 use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet, PartialRevision};
@@ -31,7 +33,7 @@ use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::lease_name;
 use crate::engine::model::time::Timestamp;
-use crate::engine::rules::fleet_state::{Brief, fleet_state, recorded_since};
+use crate::engine::rules::fleet_state::{Brief, DriverPresence, fleet_state, recorded_since};
 use crate::engine::rules::holder::{HolderLiveness, SeenHolder};
 
 /// How many events may wait.
@@ -88,7 +90,7 @@ async fn run(
         if due && Instant::now() >= next_view_at {
             let now = clock.now();
             let mut view = known.view(now, &us);
-            ages.date(&mut view.rows, known.is_settled(), now);
+            ages.date(&mut view.rows, known.is_settled(now), now);
             publish(views, view);
             due = false;
             next_view_at = Instant::now() + GAP;
@@ -115,15 +117,13 @@ type ObjectKey = (Str, Str);
 #[derive(Default, Debug)]
 struct KnownFleet {
     health: WatchHealth,
-    leases_health: WatchHealth,
+    leases_sight: Sight,
     /// Set if only one namespace can be seen: its name, and the server's message.
     only: Option<(Str, Str)>,
-    revisions_health: WatchHealth,
+    revisions_sight: Sight,
     daemonsets: Listed<ObjectKey, PartialDaemonSet>,
     revisions: Listed<ObjectKey, PartialRevision>,
     leases: Listed<ObjectKey, ObservedLease>,
-    /// Whether the Leases were listed once.
-    leases_listed: bool,
     dropped_records: DroppedRecords,
     seen_holders: SeenHolders,
     starting: StartingPods,
@@ -148,7 +148,6 @@ impl KnownFleet {
                 self.leases.listed();
                 let gone = before.into_iter().filter(|key| self.leases.get(key).is_none());
                 gone.for_each(|key| self.dropped_records.dropped(key, now));
-                self.leases_listed = true;
             }
             FleetEvent::Lease(namespace, name, fact) => self.lease((namespace, name), *fact, now),
             FleetEvent::LeaseGone(namespace, name) => {
@@ -156,12 +155,12 @@ impl KnownFleet {
                 self.dropped_records.follow(&key, self.leases.get(&key), None, now);
                 self.leases.remove(&key);
             }
-            FleetEvent::LeasesHealth(health) => self.leases_health = health,
+            FleetEvent::LeasesHealth(health) => self.leases_sight.observe(health, now),
             FleetEvent::RevisionsListing => self.revisions.listing(),
             FleetEvent::RevisionsListed => self.revisions.listed(),
             FleetEvent::Revision(namespace, name, what) => self.revisions.insert((namespace, name), *what),
             FleetEvent::RevisionGone(namespace, name) => self.revisions.remove(&(namespace, name)),
-            FleetEvent::RevisionsHealth(health) => self.revisions_health = health,
+            FleetEvent::RevisionsHealth(health) => self.revisions_sight.observe(health, now),
             FleetEvent::StartingPodsListing => self.starting.pods.listing(),
             FleetEvent::StartingPodsListed => self.starting.pods.listed(),
             FleetEvent::StartingPod(pod) => self.starting.insert(*pod),
@@ -178,7 +177,7 @@ impl KnownFleet {
             None => {
                 let seen = self.seen_holders.last(&key).and_then(|seen| seen.liveness(&fact));
                 // The Lease appeared after all Leases were listed, so it was created just now.
-                seen.unwrap_or_else(|| HolderLiveness::first(now, self.leases_health == WatchHealth::Live))
+                seen.unwrap_or_else(|| HolderLiveness::first(now, self.leases_sight.is_current(now)))
             }
         };
         self.seen_holders.note(&key, SeenHolder::new(&fact, holder_liveness));
@@ -189,8 +188,10 @@ impl KnownFleet {
     fn next_expiry(&self, now: Timestamp) -> Option<Timestamp> {
         let held = self.leases.iter().filter(|(_, lease)| lease.fact.holder.is_some());
         let changes = held.flat_map(|(_, lease)| [Some(lease.runs_out_at()), lease.silent_from()]).flatten();
-        let words = self.leases.iter().filter_map(|(_, lease)| lease.last_report_changes_at(now));
-        changes.chain(words).chain(self.dropped_records.missed_at()).filter(|at| *at > now).min()
+        let seen_at = self.leases_sight.seen_at(now);
+        let words = self.leases.iter().filter_map(|(_, lease)| lease.last_report_changes_at(seen_at, now));
+        let sights = [&self.leases_sight, &self.revisions_sight].into_iter().filter_map(Sight::changes_at);
+        changes.chain(words).chain(sights).chain(self.dropped_records.missed_at()).filter(|at| *at > now).min()
     }
 
     fn view(&self, now: Timestamp, us: &Identity) -> Fleet {
@@ -211,14 +212,14 @@ impl KnownFleet {
             }
             (_, health) => health.clone(),
         };
-        let (leases, revisions) = (self.leases_health.clone(), self.revisions_health.clone());
+        let (leases, revisions) = (self.leases_sight.health().clone(), self.revisions_sight.health().clone());
         Fleet { health, leases, revisions, starting_pods: self.starting.health.clone(), at: now, rows }
     }
 
     /// Whether all facts from which states follow are known as of now. If so, a state that differs from the one before has just begun.
-    fn is_settled(&self) -> bool {
-        let leases = matches!(self.leases_health, WatchHealth::Live | WatchHealth::Forbidden { .. });
-        self.health == WatchHealth::Live && leases
+    fn is_settled(&self, now: Timestamp) -> bool {
+        let is_forbidden = matches!(self.leases_sight.health(), WatchHealth::Forbidden { .. });
+        self.health == WatchHealth::Live && (is_forbidden || self.leases_sight.is_current(now))
     }
 
     fn row(
@@ -231,26 +232,39 @@ impl KnownFleet {
     ) -> FleetRow {
         let key = (daemonset.namespace.clone(), Str::from(lease_name(&daemonset.name)));
         let lease = self.leases.get(&key);
-        let driven = lease.is_some_and(|lease| lease.driver(now).is_some());
+        let (sees_leases, seen_at) = (self.leases_sight.is_current(now), self.leases_sight.seen_at(now));
+        let driver = match lease.and_then(|lease| lease.driver(seen_at)) {
+            Some(_) => DriverPresence::Present,
+            None if sees_leases => DriverPresence::Absent,
+            None => DriverPresence::Unknown,
+        };
         let record = lease.and_then(|lease| lease.record_of(daemonset));
         let failed_pulls = pulls.map_or(0, |pulls| pulls.failed);
         let record_is_missing = self.record_is_missing(daemonset, &key, now);
         // What was reported of another target says nothing of this one.
         let of_target = |report: &FailingNodes| record.is_some_and(|it| report.is_about(it.intent.target.as_ref()));
-        let report = lease.and_then(|lease| lease.failing(now)).cloned().filter(of_target);
+        let report = lease.and_then(|lease| lease.failing(seen_at)).cloned().filter(of_target);
         let lacks_images = report.as_ref().is_some_and(|report| report.lacks_images);
         let record_is_unreadable = lease.is_some_and(|lease| lease.fact.record.is_err());
-        let known = Brief { failed_pulls, record_is_missing, record_is_unreadable, lacks_images, ..brief(daemonset) };
-        let state = fleet_state(&known, record, driven);
-        let ListedChange { to, from, template_of_others } = ListedChange::of(daemonset, revisions, record);
-        let state = match state {
-            // The controller counts pods at another revision than the target of the rollout, and a driver pauses the rollout first.
-            FleetState::Held | FleetState::Adopted | FleetState::UpToDate if template_of_others && !driven => {
-                FleetState::Undriven
-            }
-            state => state,
+        let known = Brief {
+            failed_pulls,
+            record_is_missing,
+            record_is_unreadable,
+            record_is_unseen: record.is_none() && !sees_leases,
+            lacks_images,
+            ..brief(daemonset)
         };
-        let last = lease.filter(|_| report.is_none()).and_then(|lease| lease.report_of_absent_driver(now));
+        let state = fleet_state(&known, record, driver);
+        // A change of the template is that of somebody else only if neither its revision nor its record can be an old one.
+        let sees_change = sees_leases && self.revisions_sight.is_current(now);
+        let ListedChange { to, from, template_of_others } = ListedChange::of(daemonset, revisions, record, sees_change);
+        let rests = matches!(state, FleetState::Held | FleetState::Adopted | FleetState::UpToDate);
+        let state = match driver {
+            // The controller counts pods at another revision than the target of the rollout, and a driver pauses the rollout first.
+            DriverPresence::Absent if rests && template_of_others => FleetState::Undriven,
+            DriverPresence::Absent | DriverPresence::Present | DriverPresence::Unknown => state,
+        };
+        let last = lease.filter(|_| report.is_none()).and_then(|lease| lease.report_of_absent_driver(seen_at));
         let last_failing = last.filter(|report| report.revision.is_some() && of_target(report)).cloned();
         let last_failing = last_failing.and_then(|report| LastFailing::new(report, now));
         let unavailable = daemonset.counters.desired.saturating_sub(daemonset.counters.available);
@@ -267,29 +281,21 @@ impl KnownFleet {
             pulls,
             last_failing: last_failing.filter(|last| last.report.nodes > 0 && unavailable > 0),
             failing: report.map(|report| FailingNodes { at: None, ..report }),
-            prewarm: lease.and_then(|lease| lease.prewarm_of(daemonset, driven)),
-            silent_since: lease.and_then(|lease| lease.silent_since(now)).filter(|_| driven),
-            driven_by: self.driven_by(daemonset, lease.filter(|lease| lease.driver(now).is_some()), us),
+            prewarm: lease.and_then(|lease| lease.prewarm_of(daemonset, driver)),
+            silent_since: lease
+                .filter(|_| driver == DriverPresence::Present)
+                .and_then(|lease| lease.silent_since(seen_at)),
+            driven_by: driven_by(daemonset, lease, driver, us),
         }
     }
 
     /// Whether no record is left of the rollout for which rolldeck set `OnDelete`: the same rule as in `Engine::record_is_missing`.
     fn record_is_missing(&self, daemonset: &PartialDaemonSet, key: &ObjectKey, now: Timestamp) -> bool {
-        let shows_none =
-            self.leases_listed && self.leases.get(key).is_none_or(|lease| matches!(lease.fact.record, Ok(None)));
+        // While Leases are not seen, somebody may have recorded it.
+        let shows_none = self.leases_sight.is_current(now)
+            && self.leases.get(key).is_none_or(|lease| matches!(lease.fact.record, Ok(None)));
         let adopted = daemonset.adopted && daemonset.strategy == StrategyKind::OnDelete;
         adopted && !daemonset.deleting && shows_none && !self.dropped_records.is_young(key, now)
-    }
-
-    fn driven_by(&self, daemonset: &PartialDaemonSet, lease: Option<&ObservedLease>, us: &Identity) -> DrivenBy {
-        match lease.and_then(|lease| Some((lease.fact.holder.as_ref()?, lease.holder_liveness.alive))) {
-            Some((driver, _)) if us.is_us(driver) => DrivenBy::You,
-            Some((driver, true)) => DrivenBy::Other(driver.clone()),
-            Some((driver, false)) => DrivenBy::Unconfirmed(driver.clone()),
-            None if daemonset.strategy == StrategyKind::RollingUpdate => DrivenBy::Controller,
-            None if self.leases_health == WatchHealth::Live => DrivenBy::Nobody,
-            None => DrivenBy::Unknown,
-        }
     }
 }
 
@@ -301,6 +307,7 @@ fn brief(daemonset: &PartialDaemonSet) -> Brief {
         adopted: *adopted,
         observed: *observed,
         deleting: *deleting,
+        record_is_unseen: false,
         record_is_missing: false,
         record_is_unreadable: false,
         failed_pulls: 0,
@@ -323,7 +330,7 @@ fn strategy_words(daemonset: &PartialDaemonSet) -> String {
 mod agreement;
 #[cfg(test)]
 mod tests {
-    use super::super::handle::FleetPrewarm;
+    use super::super::handle::{DrivenBy, FleetPrewarm};
     use super::*;
     use crate::engine::model::facts::DaemonSetCounters;
     use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
@@ -386,7 +393,7 @@ mod tests {
         };
         let shown = |uid| {
             let (lease, daemonset) = (paused(uid), daemonset(5, 20));
-            fleet_state(&brief(&daemonset), lease.record_of(&daemonset), true).to_string()
+            fleet_state(&brief(&daemonset), lease.record_of(&daemonset), DriverPresence::Present).to_string()
         };
         assert_eq!((shown(Some("uid")), shown(None)), ("paused by ada".to_owned(), "paused by ada".to_owned()));
         assert!(!shown(Some("earlier")).starts_with("paused"));
@@ -411,20 +418,22 @@ mod tests {
             by: by(),
             write_ids: Vec::new(),
         };
-        let state = |prewarm: Prewarm, driven: bool| {
+        let state = |prewarm: Prewarm, driver: DriverPresence| {
             let fact = LeaseFact { prewarm: Ok(Some(prewarm)), ..lease(None, 0) };
             let observed = ObservedLease { fact, holder_liveness: HolderLiveness::first(Timestamp::default(), false) };
-            observed.prewarm_of(&daemonset(5, 20), driven)
+            observed.prewarm_of(&daemonset(5, 20), driver)
         };
-        assert_eq!(state(request.clone(), true), Some(FleetPrewarm::Requested));
-        assert_eq!(state(request.clone(), false), Some(FleetPrewarm::NobodyDrives));
+        let (driven, undriven) = (DriverPresence::Present, DriverPresence::Absent);
+        assert_eq!(state(request.clone(), driven), Some(FleetPrewarm::Requested));
+        assert_eq!(state(request.clone(), undriven), Some(FleetPrewarm::NobodyDrives));
+        assert_eq!(state(request.clone(), DriverPresence::Unknown), Some(FleetPrewarm::DriverUnknown));
         let by_sets = Prewarm { method: PrewarmMethod::StatefulSet, ..request.clone() };
-        assert_eq!(state(by_sets, false), Some(FleetPrewarm::Requested));
-        assert_eq!(state(Prewarm { paused: Some(by()), ..request.clone() }, true), Some(FleetPrewarm::Paused));
-        assert_eq!(state(Prewarm { cancelled: Some(by()), ..request.clone() }, true), Some(FleetPrewarm::Cancelled));
+        assert_eq!(state(by_sets, undriven), Some(FleetPrewarm::Requested));
+        assert_eq!(state(Prewarm { paused: Some(by()), ..request.clone() }, driven), Some(FleetPrewarm::Paused));
+        assert_eq!(state(Prewarm { cancelled: Some(by()), ..request.clone() }, driven), Some(FleetPrewarm::Cancelled));
         let complete = Prewarm { cancelled: Some(by()), complete: Some(3), ..request.clone() };
-        assert_eq!(state(complete, true), Some(FleetPrewarm::Done), "nobody cancelled it");
-        assert_eq!(state(Prewarm { daemonset_uid: "earlier".into(), ..request }, true), None);
+        assert_eq!(state(complete, driven), Some(FleetPrewarm::Done), "nobody cancelled it");
+        assert_eq!(state(Prewarm { daemonset_uid: "earlier".into(), ..request }, driven), None);
     }
 
     #[test]
@@ -453,6 +462,7 @@ mod tests {
             record.intent.target = Some("rev-1".into());
             record.intent.back_to = Some("rev-1".into());
         });
+        let (driven, undriven) = (DriverPresence::Present, DriverPresence::Absent);
         for (story, daemonset, record, want) in [
             ("native, idle", native(20, 20), None, "idle"),
             ("native, rolling", native(5, 19), None, "running"),
@@ -470,28 +480,35 @@ mod tests {
             ("set back by somebody", native(3, 20), Some(&drifted), "strategy set back: its controller rolls"),
             ("handed back by us", native(20, 20), Some(&releasing), "adopted"),
         ] {
-            assert_eq!(fleet_state(&brief(&daemonset), record, true).to_string(), want, "{story}");
+            assert_eq!(fleet_state(&brief(&daemonset), record, driven).to_string(), want, "{story}");
         }
-        let nobody = |available: u32| fleet_state(&brief(&daemonset(2, available)), Some(&moving), false).to_string();
+        let nobody =
+            |available: u32| fleet_state(&brief(&daemonset(2, available)), Some(&moving), undriven).to_string();
         assert_eq!((nobody(19), nobody(20)), ("running".to_owned(), "held".to_owned()), "nobody drives any more");
         let failing = Brief { failed_pulls: 1, ..brief(&daemonset(2, 19)) };
-        let state = |driven| fleet_state(&failing, Some(&moving), driven).to_string();
-        assert_eq!((state(true), state(false)), ("running".to_owned(), "held".to_owned()), "its image is not there");
+        let state = |driver| fleet_state(&failing, Some(&moving), driver).to_string();
+        assert_eq!(
+            (state(driven), state(undriven)),
+            ("running".to_owned(), "held".to_owned()),
+            "its image is not there"
+        );
         let lacks = Brief { lacks_images: true, ..brief(&daemonset(1, 20)) };
-        let state = |driven| fleet_state(&lacks, Some(&stepped), driven).to_string();
-        let runs = fleet_state(&brief(&daemonset(1, 20)), Some(&stepped), true).to_string();
-        assert_eq!((state(true), runs), ("held".to_owned(), "running".to_owned()), "its driver reports that");
+        let state = |driver| fleet_state(&lacks, Some(&stepped), driver).to_string();
+        let runs = fleet_state(&brief(&daemonset(1, 20)), Some(&stepped), driven).to_string();
+        assert_eq!((state(driven), runs), ("held".to_owned(), "running".to_owned()), "its driver reports that");
     }
 
     /// The controller would report all pods of this DaemonSet as up to date.
     #[test]
     fn a_template_that_others_changed_under_a_rollout_is_told() {
-        let mut known = KnownFleet { leases_health: WatchHealth::Live, ..KnownFleet::default() };
+        let (leases_sight, revisions_sight) = (Sight::live(), Sight::live());
+        let mut known = KnownFleet { leases_sight, revisions_sight, ..KnownFleet::default() };
         let now = Timestamp::default();
         known.observe(FleetEvent::DaemonSet(Box::new(daemonset(20, 20))), now);
         for (hash, number) in [("old", 3), ("new", 2)] {
             let (daemonset_uid, hash) = ("uid".into(), Str::from(hash));
-            let revision = PartialRevision { daemonset_uid, hash: hash.clone(), number, images: Vec::new() };
+            let images = daemonset(20, 20).images;
+            let revision = PartialRevision { daemonset_uid, hash: hash.clone(), number, images };
             known.observe(FleetEvent::Revision("edge".into(), hash, Box::new(revision)), now);
         }
         let mut fact = lease(None, 0);
@@ -513,7 +530,7 @@ mod tests {
                 daemonset_uid: uid.into(),
                 hash: format!("h{number}").into(),
                 number,
-                images: Vec::new(),
+                images: daemonset(3, 20).images,
             };
             known.observe(FleetEvent::Revision("edge".into(), format!("r{number}").into(), Box::new(revision)), now);
         }
@@ -528,15 +545,14 @@ mod tests {
     fn a_driver_that_stops_renewing_is_nobody_after_its_lease() {
         let us = Identity::for_tests("ada@host/1");
         let at = |secs: u64| Timestamp::default() + Duration::from_secs(secs);
-        let mut known = KnownFleet { leases_health: WatchHealth::Live, ..KnownFleet::default() };
+        let mut known = KnownFleet::default();
         known.observe(FleetEvent::DaemonSet(Box::new(daemonset(2, 20))), at(0));
         let tell = |known: &mut KnownFleet, lease: LeaseFact, now: Timestamp| {
             known.observe(FleetEvent::Lease("edge".into(), "rolldeck-agent".into(), Box::new(lease)), now);
         };
         let driver = |known: &KnownFleet, now: Timestamp| known.view(now, &us).rows[0].driven_by.clone();
-        known.leases_health = WatchHealth::Loading;
         tell(&mut known, lease(Some("eve@there/9"), 1), at(0));
-        known.leases_health = WatchHealth::Live;
+        known.observe(FleetEvent::LeasesHealth(WatchHealth::Live), at(0));
         assert_eq!(driver(&known, at(14)), DrivenBy::Unconfirmed("eve@there/9".into()), "not seen alive yet");
         assert_eq!(driver(&known, at(14)).to_string(), "eve@there?");
         assert_eq!(known.next_expiry(at(14)), Some(at(15)));
@@ -546,7 +562,7 @@ mod tests {
         assert_eq!(driver(&known, at(29)), DrivenBy::Nobody, "an edit of the record is no renewal");
         tell(&mut known, lease(Some("ada@host/1.2"), 3), at(30));
         assert_eq!(driver(&known, at(31)), DrivenBy::You);
-        known.leases_health = WatchHealth::Forbidden { why: "no".into() };
+        known.observe(FleetEvent::LeasesHealth(WatchHealth::Forbidden { why: "no".into() }), at(32));
         known.observe(FleetEvent::LeaseGone("edge".into(), "rolldeck-agent".into()), at(32));
         assert_eq!(driver(&known, at(33)), DrivenBy::Unknown);
     }

@@ -326,6 +326,8 @@ pub enum FleetPrewarm {
     Requested,
     /// Pre-warming is requested, but nobody drives, so no pod is made for it.
     NobodyDrives,
+    /// Pre-warming is requested. Whether somebody drives, so that pods are made for it, is not known, because Leases cannot be seen now.
+    DriverUnknown,
     /// All nodes have the images. The list does not count nodes: only an open rollout knows them.
     Done,
     /// Somebody paused pre-warming.
@@ -339,6 +341,7 @@ impl fmt::Display for FleetPrewarm {
         f.write_str(match self {
             Self::Requested => "pre-warm",
             Self::NobodyDrives => "pre-warm, nobody drives",
+            Self::DriverUnknown => "pre-warm, driver unknown",
             Self::Done => "pre-warmed",
             Self::Paused => "pre-warm paused",
             Self::Cancelled => "pre-warm cancelled",
@@ -396,9 +399,9 @@ impl FleetRow {
         let unavailable = Some(down).filter(|down| *down > failing_nodes).map(|down| format!("{down} unavailable"));
         let state = Some(self.doing());
         let parts = match &self.state {
-            // Its pods go with it, so that they fail or are pulled no more says nothing.
+            // Its pods go with it: which of them fail or wait for images says nothing any more.
             FleetState::BeingDeleted => vec![state, unavailable],
-            FleetState::Held | FleetState::RecordMissing | FleetState::RecordUnreadable => {
+            FleetState::Held | FleetState::Unseen | FleetState::RecordMissing | FleetState::RecordUnreadable => {
                 vec![state, failing, failed, unavailable, last, prewarm, pulls]
             }
             FleetState::Undriven | FleetState::Paused(_) => {
@@ -440,7 +443,7 @@ impl FleetRow {
 pub enum DrivenBy {
     /// Its own controller.
     Controller,
-    /// Nobody: the strategy is `OnDelete` and no Lease is alive.
+    /// Nobody: the strategy is `OnDelete` and no Lease is alive. It is said only while Leases are seen.
     Nobody,
     /// This process.
     You,
@@ -448,7 +451,7 @@ pub enum DrivenBy {
     Other(Str),
     /// The holder that the lease names, who has not been seen renewing it yet.
     Unconfirmed(Str),
-    /// Not known: Leases cannot be seen.
+    /// Not known: Leases cannot be seen now, and nobody was seen to hold this one last.
     Unknown,
 }
 

@@ -41,4 +41,5 @@ mod rows;
 mod screens;
 mod small;
 mod unrecorded;
+mod unseen_list;
 mod unsent;

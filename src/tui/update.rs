@@ -182,7 +182,9 @@ fn complete_list(model: &mut Model) {
             view.error.is_none() && counts.nodes > 0 && counts.present == counts.nodes
         });
         let prewarm = match row.prewarm {
-            Some(FleetPrewarm::Requested | FleetPrewarm::NobodyDrives) if is_done => Some(FleetPrewarm::Done),
+            Some(FleetPrewarm::Requested | FleetPrewarm::NobodyDrives | FleetPrewarm::DriverUnknown) if is_done => {
+                Some(FleetPrewarm::Done)
+            }
             known => known,
         };
         if (&state, since, prewarm) != (&row.state, row.since, row.prewarm) {
@@ -197,9 +199,9 @@ fn complete_list(model: &mut Model) {
 /// named as in progress still moves, or has failed and holds the others.
 fn state_on_its_page(listed: &FleetState, snapshot: &Snapshot) -> FleetState {
     match (listed, &snapshot.phase, snapshot.direction) {
-        (FleetState::Rolling | FleetState::RollingBack, Phase::Held, _) => FleetState::Held,
-        (FleetState::Held, Phase::Running, Direction::Forward) => FleetState::Rolling,
-        (FleetState::Held, Phase::Running, Direction::Back) => FleetState::RollingBack,
+        (FleetState::Rolling | FleetState::RollingBack | FleetState::Unseen, Phase::Held, _) => FleetState::Held,
+        (FleetState::Held | FleetState::Unseen, Phase::Running, Direction::Forward) => FleetState::Rolling,
+        (FleetState::Held | FleetState::Unseen, Phase::Running, Direction::Back) => FleetState::RollingBack,
         (listed, _, _) => listed.clone(),
     }
 }

@@ -2,8 +2,10 @@
 //! counters and the record, the rollout from every node.
 
 mod reports;
+mod unseen;
 
 use super::*;
+use crate::driver::handle::DrivenBy;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::{Command, Early, Takeover};
 use crate::engine::model::config::Role;
@@ -57,8 +59,11 @@ fn listed(fake: &FakeCluster) -> FleetState {
     let daemonset = daemonset_of(fake);
     let lease = fake.lease.as_ref();
     let record = lease.and_then(|lease| lease.record.as_ref().ok()?.as_ref());
-    let driven = lease.is_some_and(|lease| lease.holder.is_some());
-    fleet_state(&brief(&daemonset), record, driven)
+    let driver = match lease.and_then(|lease| lease.holder.as_ref()) {
+        Some(_) => DriverPresence::Present,
+        None => DriverPresence::Absent,
+    };
+    fleet_state(&brief(&daemonset), record, driver)
 }
 
 fn agree(what: &str, fake: &FakeCluster, console: &mut FakeConsole) -> Snapshot {
@@ -122,8 +127,8 @@ fn failing_on_its_page(snapshot: &Snapshot) -> u32 {
     snapshot.nodes.iter().filter(|node| node.state != NodeState::Outdated && fails(node)).count() as u32
 }
 
-/// The row of the list in a session that has just begun to watch.
-fn listed_row(fake: &FakeCluster) -> FleetRow {
+/// The list in a session that has just begun to watch.
+fn list_of(fake: &FakeCluster) -> KnownFleet {
     let mut list = KnownFleet::default();
     let daemonset = daemonset_of(fake);
     let key = (daemonset.namespace.clone(), Str::from(lease_name(&daemonset.name)));
@@ -131,8 +136,18 @@ fn listed_row(fake: &FakeCluster) -> FleetRow {
     if let Some(lease) = fake.lease.clone() {
         list.lease(key, lease, fake.now);
     }
-    (list.leases_health, list.leases_listed) = (WatchHealth::Live, true);
-    list.view(fake.now, &Identity::for_tests("eve@host/1")).rows.remove(0)
+    (list.leases_sight, list.revisions_sight) = (Sight::live(), Sight::live());
+    list
+}
+
+/// The row of the list.
+fn row_of(list: &KnownFleet, now: Timestamp) -> FleetRow {
+    list.view(now, &Identity::for_tests("eve@host/1")).rows.remove(0)
+}
+
+/// The row of the list in a session that has just begun to watch.
+fn listed_row(fake: &FakeCluster) -> FleetRow {
+    row_of(&list_of(fake), fake.now)
 }
 
 /// Two of ten nodes are updated. The rollout is held, and halts only at five failures.
@@ -335,7 +350,7 @@ fn what_is_asked_for_after_a_halt_is_what_nobody_carries_out() {
         );
         let daemonset = daemonset_of(&fake);
         let record = fake.lease.as_ref().and_then(|lease| lease.record.as_ref().ok()?.as_ref());
-        let listed = fleet_state(&brief(&daemonset), record, false);
+        let listed = fleet_state(&brief(&daemonset), record, DriverPresence::Absent);
         let page = kim.snapshot(&fake);
         assert!(matches!(page.driver, DriverView::Lost { .. }), "{:?}", page.driver);
         assert_eq!(listed, FleetState::Undriven, "{asked:?}: the page says {}", page.doing());
@@ -454,7 +469,7 @@ fn who_drives_is_known_wherever_the_session_has_seen_it() {
         let mut list = KnownFleet { seen_holders: seen_holders.clone(), ..KnownFleet::default() };
         list.daemonsets.insert((daemonset().namespace, daemonset().name), daemonset());
         list.lease(key(), fact, now);
-        list.leases_health = WatchHealth::Live;
+        list.leases_sight = Sight::live();
         list
     };
     let says = |list: &KnownFleet, now| list.view(now, &us).rows[0].driven_by.clone();
@@ -486,7 +501,7 @@ fn a_driver_that_was_killed_is_silent_in_the_list_as_on_the_page() {
     let key = (daemonset.namespace.clone(), Str::from(lease_name(&daemonset.name)));
     list.daemonsets.insert((daemonset.namespace.clone(), daemonset.name.clone()), daemonset);
     list.lease(key, fake.lease.clone().unwrap(), fake.now);
-    list.leases_health = WatchHealth::Live;
+    list.leases_sight = Sight::live();
     let first = list.view(fake.now, &us).rows.remove(0);
     let page = eve.snapshot(&fake);
     assert!(page.doing().to_string().ends_with(", its driver is silent"), "{}", page.doing());
@@ -506,6 +521,6 @@ fn a_driver_that_was_killed_is_silent_in_the_list_as_on_the_page() {
     let key = (daemonset.namespace.clone(), Str::from(lease_name(&daemonset.name)));
     list.daemonsets.insert((daemonset.namespace.clone(), daemonset.name.clone()), daemonset);
     list.lease(key, alive, fake.now);
-    list.leases_health = WatchHealth::Live;
+    list.leases_sight = Sight::live();
     assert_eq!(list.view(fake.now, &us).rows[0].silent_since, None);
 }

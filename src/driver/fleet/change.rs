@@ -17,14 +17,22 @@ pub(super) struct ListedChange {
 }
 
 impl ListedChange {
-    pub(super) fn of(daemonset: &PartialDaemonSet, revisions: &[&PartialRevision], record: Option<&Record>) -> Self {
+    /// `sees_change`: revisions and record are known as of now.
+    pub(super) fn of(
+        daemonset: &PartialDaemonSet,
+        revisions: &[&PartialRevision],
+        record: Option<&Record>,
+        sees_change: bool,
+    ) -> Self {
         let last = revisions.iter().max_by_key(|revision| revision.number);
-        // Until the controller has observed the template, its last revision belongs to the previous template, unless the images are the same.
-        let current = last.filter(|last| daemonset.observed || last.images == daemonset.images);
-        // The same rule as in `Engine::is_template_of_others`.
+        // The last revision that was seen has other images than the template if it belongs to the previous template: the controller has not
+        // observed the present one yet, or the revision that it made of it has not arrived here.
+        let current = last.filter(|last| last.images == daemonset.images);
+        // The same rule as in `Engine::is_template_of_others`, as far as revisions without their templates allow.
         let target =
             record.filter(|record| record.intent.change.is_none()).and_then(|record| record.intent.target.as_ref());
-        let other = target.filter(|target| daemonset.observed && current.is_some_and(|it| it.hash != **target));
+        let is_judged = sees_change && daemonset.observed;
+        let other = target.filter(|target| is_judged && current.is_some_and(|it| it.hash != **target));
         let is_target = |revision: &&&PartialRevision| match other {
             Some(target) => revision.hash == *target,
             None => current.is_some_and(|current| revision.hash == current.hash),
@@ -73,7 +81,7 @@ mod tests {
     fn from_which_revision_to_which() {
         let (old, older, new) = (revision("b", 14, "v1"), revision("a", 13, "v0"), revision("c", 15, "v2"));
         let told = |daemonset: PartialDaemonSet, revisions: &[&PartialRevision], record: Option<&Record>| {
-            let ListedChange { to, from, .. } = ListedChange::of(&daemonset, revisions, record);
+            let ListedChange { to, from, .. } = ListedChange::of(&daemonset, revisions, record, true);
             (from.map(|from| from.number), to.number)
         };
         let all = [&old, &new, &older];
@@ -93,18 +101,21 @@ mod tests {
         let unseen = PartialDaemonSet { observed: false, ..daemonset(20, 20) };
         assert_eq!(told(unseen.clone(), &[&old, &older], None), (Some(Some(14)), None), "its revision is not made yet");
         assert_eq!(told(unseen, &all, None), (Some(Some(14)), Some(15)), "something else than the template changed");
+        let behind = [&old, &older];
+        assert_eq!(told(daemonset(3, 20), &behind, None), (Some(Some(14)), None), "its revision has not arrived");
     }
 
     #[test]
     fn where_others_changed_the_template_the_target_is_that_of_the_record() {
         // The template was set back from `c` to `b`, whose number is the highest since.
-        let (back, target) = (revision("b", 16, "v1"), revision("c", 15, "v2"));
+        let (back, target) = (revision("b", 16, "v2"), revision("c", 15, "v3"));
         let record = record(|record| {
             record.intent.target = Some("c".into());
             record.progress.origin = Some("b".into());
         });
         let numbers = |daemonset: PartialDaemonSet, revisions: &[&PartialRevision]| {
-            let ListedChange { to, from, template_of_others } = ListedChange::of(&daemonset, revisions, Some(&record));
+            let ListedChange { to, from, template_of_others } =
+                ListedChange::of(&daemonset, revisions, Some(&record), true);
             (from.and_then(|from| from.number), to.number, to.images.len(), template_of_others)
         };
         assert_eq!(numbers(daemonset(19, 20), &[&back, &target]), (Some(16), Some(15), 1, true));
@@ -113,7 +124,35 @@ mod tests {
         assert_eq!(numbers(daemonset(20, 20), &[]), (None, None, 1, false), "revisions cannot be seen");
         let unseen = PartialDaemonSet { observed: false, ..daemonset(19, 20) };
         assert!(!numbers(unseen, &[&back, &target]).3, "its controller has not seen the template yet");
-        let again = revision("c", 17, "v2");
-        assert_eq!(numbers(daemonset(1, 20), &[&back, &again]), (Some(16), Some(17), 1, false), "it was set again");
+        let images = vec![("agent".into(), "registry.example/agent:v3".into())];
+        let set_again = PartialDaemonSet { images, ..daemonset(1, 20) };
+        let again = revision("c", 17, "v3");
+        assert_eq!(numbers(set_again, &[&back, &again]), (Some(16), Some(17), 1, false), "it was set again");
+    }
+
+    /// The rollout goes from `b` (14) to `c` (15), and the template is that of `c`.
+    #[test]
+    fn a_revision_that_has_not_arrived_is_no_change_by_others() {
+        let (from, target) = (revision("b", 14, "v1"), revision("c", 15, "v2"));
+        // Only the environment differs, so that images do not tell the revisions apart.
+        let (same_from, same_target) = (revision("b", 14, "v2"), revision("c", 15, "v2"));
+        let later = revision("d", 16, "v2");
+        let record = record(|record| {
+            record.intent.target = Some("c".into());
+            record.progress.origin = Some("b".into());
+        });
+        for (revisions, sees_change, (number, others), why) in [
+            (&[&from, &target][..], true, (Some(15), false), "it is the last one"),
+            (&[&from], true, (None, false), "the last one that arrived has other images"),
+            (&[&from], false, (None, false), "the watch of revisions is down since before it was made"),
+            (&[&same_from], false, (Some(14), false), "the watch is down, and the images are the same"),
+            (&[&same_from, &same_target], true, (Some(15), false), "it has arrived"),
+            (&[&same_from, &same_target, &later], true, (Some(15), true), "another one was made since"),
+            (&[&same_from, &same_target, &later], false, (Some(16), false), "the record may be an old one"),
+        ] {
+            let ListedChange { to, template_of_others, .. } =
+                ListedChange::of(&daemonset(3, 20), revisions, Some(&record), sees_change);
+            assert_eq!((to.number, template_of_others), (number, others), "{why}");
+        }
     }
 }

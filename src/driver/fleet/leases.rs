@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use super::ObjectKey;
 use crate::cluster::PartialDaemonSet;
-use crate::driver::handle::FleetPrewarm;
+use crate::driver::handle::{DrivenBy, FleetPrewarm};
+use crate::driver::identity::Identity;
 use crate::engine::model::Str;
 use crate::engine::model::config::LEASE;
-use crate::engine::model::facts::LeaseFact;
+use crate::engine::model::facts::{LeaseFact, StrategyKind};
 use crate::engine::model::failing_nodes::{FailingNodes, LastFailing};
 use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::record::Record;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::fleet_state::DriverPresence;
 use crate::engine::rules::holder::{HolderLiveness, silent_from};
 use crate::engine::rules::missing_record::{ends, missed_at};
 
@@ -54,9 +56,9 @@ impl ObservedLease {
         self.fact.failing.as_ref().filter(|_| !is_driven)
     }
 
-    /// When the age of the last report changes in words.
-    pub(super) fn last_report_changes_at(&self, now: Timestamp) -> Option<Timestamp> {
-        let report = self.report_of_absent_driver(now).filter(|report| report.nodes > 0)?;
+    /// When the age of the last report changes in words; `seen_at` is the time as of which the Lease is known.
+    pub(super) fn last_report_changes_at(&self, seen_at: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        let report = self.report_of_absent_driver(seen_at).filter(|report| report.nodes > 0)?;
         Some(LastFailing::next_change(report.at?, now))
     }
 
@@ -72,17 +74,37 @@ impl ObservedLease {
     }
 
     /// The pre-warming that the Lease asks for; `None` if it belongs to an earlier DaemonSet of the same name.
-    pub(super) fn prewarm_of(&self, daemonset: &PartialDaemonSet, driven: bool) -> Option<FleetPrewarm> {
+    pub(super) fn prewarm_of(&self, daemonset: &PartialDaemonSet, driver: DriverPresence) -> Option<FleetPrewarm> {
         let prewarm = self.fact.prewarm.as_ref().ok()?.as_ref()?;
         let prewarm = Some(prewarm).filter(|prewarm| prewarm.daemonset_uid == daemonset.uid)?;
-        Some(match (&prewarm.cancelled, &prewarm.paused) {
-            (Some(_), _) if prewarm.complete.is_some() => FleetPrewarm::Done,
-            (Some(_), _) => FleetPrewarm::Cancelled,
-            (None, Some(_)) => FleetPrewarm::Paused,
+        Some(match (&prewarm.cancelled, &prewarm.paused, driver) {
+            (Some(_), _, _) if prewarm.complete.is_some() => FleetPrewarm::Done,
+            (Some(_), _, _) => FleetPrewarm::Cancelled,
+            (None, Some(_), _) => FleetPrewarm::Paused,
             // A StatefulSet continues without a driver.
-            (None, None) if driven || prewarm.method == PrewarmMethod::StatefulSet => FleetPrewarm::Requested,
-            (None, None) => FleetPrewarm::NobodyDrives,
+            (None, None, _) if prewarm.method == PrewarmMethod::StatefulSet => FleetPrewarm::Requested,
+            (None, None, DriverPresence::Present) => FleetPrewarm::Requested,
+            (None, None, DriverPresence::Absent) => FleetPrewarm::NobodyDrives,
+            (None, None, DriverPresence::Unknown) => FleetPrewarm::DriverUnknown,
         })
+    }
+}
+
+/// Who replaces the pods of a DaemonSet; `driver` says whether the holder of its Lease drives.
+pub(super) fn driven_by(
+    daemonset: &PartialDaemonSet,
+    lease: Option<&ObservedLease>,
+    driver: DriverPresence,
+    us: &Identity,
+) -> DrivenBy {
+    let lease = lease.filter(|_| driver == DriverPresence::Present);
+    match lease.and_then(|lease| Some((lease.fact.holder.as_ref()?, lease.holder_liveness.alive))) {
+        Some((driver, _)) if us.is_us(driver) => DrivenBy::You,
+        Some((driver, true)) => DrivenBy::Other(driver.clone()),
+        Some((driver, false)) => DrivenBy::Unconfirmed(driver.clone()),
+        None if daemonset.strategy == StrategyKind::RollingUpdate => DrivenBy::Controller,
+        None if driver == DriverPresence::Absent => DrivenBy::Nobody,
+        None => DrivenBy::Unknown,
     }
 }
 

@@ -22,6 +22,8 @@ pub enum FleetState {
     Misscheduled(u32),
     /// Its partition lets nodes go, or another template or a release was asked for, but nobody drives, so that nothing moves.
     Undriven,
+    /// What its rollout does depends on its record or on who drives, and neither is known, because Leases cannot be seen now.
+    Unseen,
     /// Its rollout is paused; the words say by whom.
     Paused(String),
     /// Its rollout goes back to an earlier revision.
@@ -48,12 +50,13 @@ impl FleetState {
             Self::Degraded(_) => 5,
             Self::Misscheduled(_) => 6,
             Self::Undriven => 7,
-            Self::Paused(_) => 8,
-            Self::RollingBack => 9,
-            Self::Rolling => 10,
-            Self::Held => 11,
-            Self::Adopted => 12,
-            Self::UpToDate => 13,
+            Self::Unseen => 8,
+            Self::Paused(_) => 9,
+            Self::RollingBack => 10,
+            Self::Rolling => 11,
+            Self::Held => 12,
+            Self::Adopted => 13,
+            Self::UpToDate => 14,
         }
     }
 }
@@ -69,6 +72,7 @@ impl fmt::Display for FleetState {
             Self::Degraded(unavailable) => write!(f, "{unavailable} unavailable"),
             Self::Misscheduled(pods) => write!(f, "{pods} misscheduled"),
             Self::Undriven => f.write_str("held, nobody drives"),
+            Self::Unseen => f.write_str("not known: leases not seen"),
             Self::Paused(by) => write!(f, "paused {by}"),
             Self::RollingBack => f.write_str("rolling back"),
             Self::Rolling => f.write_str("running"),

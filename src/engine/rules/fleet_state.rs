@@ -20,6 +20,8 @@ pub struct Brief {
     pub observed: bool,
     /// It is being deleted.
     pub deleting: bool,
+    /// It has no record as far as is known, and its Lease cannot be seen now.
+    pub record_is_unseen: bool,
     /// It is known that no record is left of the rollout for which it was adopted, by the same rule as in `Engine::record_is_missing`.
     pub record_is_missing: bool,
     /// Its Lease has a record that cannot be read.
@@ -30,15 +32,36 @@ pub struct Brief {
     pub lacks_images: bool,
 }
 
+/// Whether somebody alive holds the Lease of a DaemonSet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DriverPresence {
+    /// Somebody does; if Leases cannot be seen now, somebody did when they were seen last.
+    Present,
+    /// Nobody does. This is known only while Leases are seen.
+    Absent,
+    /// Leases cannot be seen now, and nobody held this one when they were seen last.
+    Unknown,
+}
+
 /// A DaemonSet's state, from its controller's counters and its record. It agrees with the rollout's own view as far as
 /// counters allow (tested in `driver/fleet/agreement.rs`): in neither does a pod that is missing or not available count as outdated.
-///
-/// `driven`: somebody alive holds its Lease.
-pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> FleetState {
+pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driver: DriverPresence) -> FleetState {
     // As on the page, this comes before everything that is recorded.
     if daemonset.deleting {
         return FleetState::BeingDeleted;
     }
+    let state = |driven: bool| state_if(daemonset, record, driven);
+    match driver {
+        DriverPresence::Present => state(true),
+        DriverPresence::Absent => state(false),
+        DriverPresence::Unknown => {
+            Some(state(true)).filter(|known| *known == state(false)).unwrap_or(FleetState::Unseen)
+        }
+    }
+}
+
+/// The state of a DaemonSet that is not being deleted, if somebody alive holds its Lease (`driven`) or nobody does.
+fn state_if(daemonset: &Brief, record: Option<&Record>, driven: bool) -> FleetState {
     let DaemonSetCounters { desired, current, updated, available, misscheduled, .. } = daemonset.counters;
     let unavailable = desired.saturating_sub(available);
     // `updated` does not count nodes without a pod, which are missing, not outdated.
@@ -53,6 +76,7 @@ pub fn fleet_state(daemonset: &Brief, record: Option<&Record>, driven: bool) -> 
             _ if daemonset.record_is_unreadable => FleetState::RecordUnreadable,
             (StrategyKind::RollingUpdate, _) if outdated > 0 || !daemonset.observed => FleetState::Rolling,
             (StrategyKind::OnDelete, true) if daemonset.record_is_missing => FleetState::RecordMissing,
+            (StrategyKind::OnDelete, true) if daemonset.record_is_unseen && outdated > 0 => FleetState::Unseen,
             (StrategyKind::OnDelete, _) if outdated > 0 => FleetState::Held,
             (StrategyKind::OnDelete, true) => at_rest(FleetState::Adopted),
             _ => at_rest(FleetState::UpToDate),
@@ -166,6 +190,7 @@ pub fn recorded_since(state: &FleetState, record: Option<&Record>, report: Optio
         | FleetState::Degraded(_)
         | FleetState::Misscheduled(_)
         | FleetState::Undriven
+        | FleetState::Unseen
         | FleetState::Held
         | FleetState::Adopted
         | FleetState::UpToDate => None,

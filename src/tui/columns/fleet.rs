@@ -245,7 +245,9 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
         _ if fails(row) => (Glyph::Failed, ThemeRole::Bad),
         _ if has_accepted_failures(row) => (Glyph::Failed, ThemeRole::Warn),
         FleetState::Degraded(_) | FleetState::Misscheduled(_) => (Glyph::Down, ThemeRole::Warn),
-        FleetState::RecordMissing | FleetState::RecordUnreadable => (Glyph::Outdated, ThemeRole::Warn),
+        FleetState::RecordMissing | FleetState::RecordUnreadable | FleetState::Unseen => {
+            (Glyph::Outdated, ThemeRole::Warn)
+        }
         FleetState::Undriven | FleetState::Paused(_) => (Glyph::Paused, ThemeRole::Warn),
         FleetState::Rolling | FleetState::RollingBack => (Glyph::Moving, ThemeRole::Busy),
         FleetState::Held if unavailable(row) > 0 => (Glyph::Down, ThemeRole::Warn),

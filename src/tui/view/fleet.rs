@@ -14,7 +14,7 @@ use ratatui::text::{Line, Span};
 
 use super::table::{Table, select};
 use super::{RenderContext, ScreenParts, header, put, put_lines, put_rule};
-use crate::driver::FleetRow;
+use crate::driver::{Fleet, FleetRow};
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::quantity::counted;
 use crate::engine::model::time::ShortDuration;
@@ -94,15 +94,44 @@ pub(super) fn header(ctx: &RenderContext<'_>, cells: u16) -> Vec<Line<'static>> 
         let text = format!(" you drive {}, not listed here (:ds {}/{})", names.join(", "), first.namespace, first.name);
         lines.push(Line::from(ctx.span(fit(&text, cells), ThemeRole::Live)));
     }
-    if let WatchHealth::Forbidden { why } = &page.fleet.leases {
-        let text = format!(" leases: n/a (forbidden), so who drives is not known: {why}");
-        lines.push(Line::from(ctx.span(fit(&text, cells), ThemeRole::Warn)));
-    }
-    if let WatchHealth::Forbidden { why } = &page.fleet.starting_pods {
-        let text = format!(" pods: n/a (forbidden), so pulls of images are not known: {why}");
-        lines.push(Line::from(ctx.span(fit(&text, cells), ThemeRole::Warn)));
-    }
+    let missing = missing(&page.fleet);
+    lines.extend(missing.map(|text| Line::from(ctx.span(fit(&text, cells), ThemeRole::Warn))));
     lines
+}
+
+/// What cannot be seen besides the DaemonSets themselves, and what is not known because of that.
+fn missing(fleet: &Fleet) -> impl Iterator<Item = String> {
+    let leases = match &fleet.leases {
+        WatchHealth::Forbidden { why } => Some(format!("n/a (forbidden), so who drives is not known: {why}")),
+        health => not_seen(fleet, health, "states and drivers are as last seen"),
+    };
+    let revisions = match &fleet.revisions {
+        // Their numbers are shown as `?`.
+        WatchHealth::Forbidden { .. } => None,
+        health => not_seen(fleet, health, "REVISION is as last seen"),
+    };
+    let pods = match &fleet.starting_pods {
+        WatchHealth::Forbidden { why } => Some(format!("n/a (forbidden), so pulls of images are not known: {why}")),
+        WatchHealth::Loading | WatchHealth::Live | WatchHealth::Down { .. } | WatchHealth::Lagging { .. } => None,
+    };
+    let all = [("leases", leases), ("revisions", revisions), ("pods", pods)];
+    all.into_iter().filter_map(|(kind, words)| Some(format!(" {kind}: {}", words?)))
+}
+
+/// That a kind with this health is not seen now, and the consequence. `None` if it is seen, and while DaemonSets are not seen either, which is
+/// said already.
+fn not_seen(fleet: &Fleet, health: &WatchHealth, consequence: &str) -> Option<String> {
+    let is_broken = |health: &WatchHealth| matches!(health, WatchHealth::Down { .. } | WatchHealth::Lagging { .. });
+    match health {
+        WatchHealth::Down { why, .. } | WatchHealth::Lagging { why, .. } if !is_broken(&fleet.health) => {
+            Some(format!("not seen, trying again, so {consequence}: {why}"))
+        }
+        WatchHealth::Loading
+        | WatchHealth::Live
+        | WatchHealth::Down { .. }
+        | WatchHealth::Lagging { .. }
+        | WatchHealth::Forbidden { .. } => None,
+    }
 }
 
 /// Draws header and list.

@@ -170,9 +170,10 @@ fn that_no_record_is_left_is_told_as_on_the_page() {
     let mut list = KnownFleet::default();
     list.daemonsets.insert(("edge".into(), "agent".into()), daemonset_of(&fake));
     let state = |list: &KnownFleet| list.view(fake.now, &Identity::for_tests("eve@host/1")).rows.remove(0).state;
-    assert_eq!(state(&list), FleetState::Held);
+    assert_eq!(state(&list), FleetState::Unseen);
     list.observe(FleetEvent::LeasesListing, fake.now);
     list.observe(FleetEvent::LeasesListed, fake.now);
+    list.observe(FleetEvent::LeasesHealth(WatchHealth::Live), fake.now);
     assert_eq!(state(&list), FleetState::RecordMissing);
     let going = PartialDaemonSet { deleting: true, ..daemonset_of(&fake) };
     list.daemonsets.insert(("edge".into(), "agent".into()), going);
@@ -188,7 +189,7 @@ fn a_record_that_a_release_dropped_is_missed_only_after_a_while() {
     let (at, daemonset) = (fake.now, daemonset_of(&fake));
     let key = (daemonset.namespace.clone(), Str::from(lease_name(&daemonset.name)));
     for how in 0..3 {
-        let mut list = KnownFleet { leases_listed: true, ..KnownFleet::default() };
+        let mut list = KnownFleet { leases_sight: Sight::live(), ..KnownFleet::default() };
         list.daemonsets.insert((daemonset.namespace.clone(), daemonset.name.clone()), daemonset.clone());
         let mut fact = LeaseFact { holder: None, ..fake.lease.clone().unwrap() };
         let record = fact.record.as_mut().unwrap().as_mut().unwrap();
