@@ -76,7 +76,7 @@ pub(crate) async fn rollout(
     }
 }
 
-/// Waits at most `patience` until all DaemonSets and, if possible, the Leases that name drivers are listed.
+/// Waits at most `patience` until all DaemonSets and, if possible, the Leases that name drivers, the revisions and the starting pods are listed.
 pub(crate) async fn fleet(
     fleet: &mut watch::Receiver<Arc<Fleet>>,
     place: LoadPlace<'_>,
@@ -87,7 +87,7 @@ pub(crate) async fn fleet(
     loop {
         let now = fleet.borrow_and_update().clone();
         match &now.health {
-            WatchHealth::Live if [&now.leases, &now.starting_pods].contains(&&WatchHealth::Loading) => {
+            WatchHealth::Live if [&now.leases, &now.revisions, &now.starting_pods].contains(&&WatchHealth::Loading) => {
                 silent.heard(None);
             }
             WatchHealth::Live => return Ok(now),

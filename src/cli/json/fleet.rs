@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::TypeMetaJson;
 use super::driver::FleetDriverJson;
+use super::watch::FleetWatchJson;
 use crate::driver::{Fleet, FleetPrewarm, FleetPulls, FleetRow};
 use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::failing_nodes::{FailingCause, FailingNodes};
@@ -16,12 +17,21 @@ pub(crate) struct FleetJson<'a> {
     #[serde(flatten)]
     meta: TypeMetaJson,
     context: &'a str,
+    /// How well the kinds can be seen from which the items come.
+    watches: [FleetWatchJson<'a>; 4],
     items: Vec<FleetRowJson<'a>>,
 }
 
 impl<'a> FleetJson<'a> {
     pub(crate) fn new(context: &'a str, fleet: &'a Fleet) -> Self {
-        Self { meta: TypeMetaJson::new("Fleet"), context, items: fleet.rows.iter().map(FleetRowJson::new).collect() }
+        let Fleet { health, leases, revisions, starting_pods, at: _, rows } = fleet;
+        let kinds = [("daemonsets", health), ("leases", leases), ("revisions", revisions), ("pods", starting_pods)];
+        Self {
+            meta: TypeMetaJson::new("Fleet"),
+            context,
+            watches: kinds.map(|(watched, health)| FleetWatchJson::new(watched, health)),
+            items: rows.iter().map(FleetRowJson::new).collect(),
+        }
     }
 }
 
@@ -50,7 +60,7 @@ struct FleetRowJson<'a> {
     /// otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_failing: Option<FailingJson<'a>>,
-    /// `requested`, `nobodyDrives`, `paused` or `cancelled`; absent if nothing is pre-warmed.
+    /// `requested`, `nobodyDrives`, `driverUnknown`, `done`, `paused` or `cancelled`; absent if nothing is pre-warmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     prewarm: Option<FleetPrewarm>,
     driver: FleetDriverJson<'a>,

@@ -432,6 +432,7 @@ impl Session for Script {
         watch::channel(Arc::new(Fleet {
             health: WatchHealth::Live,
             leases: WatchHealth::Live,
+            revisions: WatchHealth::Live,
             starting_pods: WatchHealth::Live,
             rows,
             ..Fleet::default()
