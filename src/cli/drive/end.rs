@@ -27,7 +27,8 @@ const GOES_WITHIN: Duration = Duration::from_secs(10);
 /// write; a driver that stood still meanwhile sees that afterwards, and continues.
 pub(in crate::cli) const HELD_FOR: Duration = Duration::from_secs(2);
 
-/// How long the API server must refuse to have the Lease renewed, after it ran out, until the drive ends: a policy may be put right meanwhile.
+/// How long the API server must refuse to have the Lease renewed, after it ran out, until the drive ends: a policy may be put right meanwhile. So long, too,
+/// it must refuse to delete what is left of a step that is waited for.
 pub(in crate::cli) const REFUSED_FOR: Duration = Duration::from_secs(60);
 
 /// Judges from each snapshot whether the drive is over.
@@ -47,6 +48,8 @@ pub(in crate::cli) struct DriveEnd {
     held_by_other: Option<Instant>,
     /// The time since when this process cannot drive, because the API server refuses to have its Lease renewed.
     renewal_refused: Option<Instant>,
+    /// The time since when the API server refuses to delete all pods that are left.
+    deletions_refused: Option<Instant>,
     /// The leftover of pre-warming that the end waits for, and since when it has this size.
     cleaning: Option<(PrewarmLeftover, Instant)>,
 }
@@ -61,6 +64,7 @@ impl DriveEnd {
             record_gone: None,
             held_by_other: None,
             renewal_refused: None,
+            deletions_refused: None,
             cleaning: None,
         }
     }
@@ -109,6 +113,15 @@ impl DriveEnd {
             }
             None => self.renewal_refused = None,
         }
+        match deletions_refused(snapshot).filter(|_| self.drove && self.until == DriveUntil::Held) {
+            Some(why) => {
+                let since = *self.deletions_refused.get_or_insert(now);
+                if since + REFUSED_FOR <= now {
+                    return Some(Err(cannot_delete(why)));
+                }
+            }
+            None => self.deletions_refused = None,
+        }
         if self.drove && snapshot.started_at.is_some() {
             if self.course.is_none() {
                 self.began_at = snapshot.at;
@@ -144,7 +157,8 @@ impl DriveEnd {
     pub(in crate::cli) fn looks_again_at(&self) -> Option<Instant> {
         let is_gone = self.record_gone.map(|since| since + GOES_WITHIN);
         let is_held = self.held_by_other.map(|since| since + HELD_FOR);
-        let is_refused = self.renewal_refused.map(|since| since + REFUSED_FOR);
+        let refused = [self.renewal_refused, self.deletions_refused].into_iter().flatten();
+        let is_refused = refused.map(|since| since + REFUSED_FOR);
         is_gone.into_iter().chain(is_held).chain(is_refused).min().or_else(|| self.gives_up_at())
     }
 
@@ -204,6 +218,24 @@ pub(super) fn has_leftovers(snapshot: &Snapshot) -> bool {
 /// Whether somebody changed the update strategy back under the rollout.
 fn is_set_back(snapshot: &Snapshot) -> bool {
     snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StrategyDrifted { .. }))
+}
+
+/// Why the API server refuses to delete each pod that is left, without which a step does not come to its end.
+fn deletions_refused(snapshot: &Snapshot) -> Option<&str> {
+    snapshot.alarms.iter().find_map(|alarm| match alarm {
+        Alarm::DeletionRefused { why, others: false, .. } if at_rest(snapshot) => Some(&**why),
+        _ => None,
+    })
+}
+
+fn cannot_delete(why: &str) -> CliError {
+    let error = CliError::new(
+        CliErrorKind::Refused,
+        format!("driving ends, as the API server refuses to delete the pods that are left: {why}"),
+    );
+    error.hinted(
+        "once it permits that, the same command carries on; `rolldeck undo` and `rolldeck release` are the other ways",
+    )
 }
 
 /// Whether no node is on its way.

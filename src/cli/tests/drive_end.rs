@@ -1,5 +1,7 @@
 //! When `drive` ends because of other processes, and how it says why it ends.
 
+use std::time::Duration;
+
 use insta::assert_snapshot;
 use tokio::time::Instant;
 
@@ -16,7 +18,7 @@ use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::model::record::{By, Direction, Halt, HaltingGate};
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
-use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, NodeView, NodeViews, Phase, Snapshot};
 
 fn event(kind: RolloutEventKind) -> RolloutEvent {
     RolloutEvent {
@@ -268,4 +270,27 @@ async fn the_record_says_why_a_drive_ended() {
         let gives_up = Command::EndDriving { why: why.to_owned() };
         assert_eq!(script.requests().last(), Some(&gives_up));
     }
+}
+
+/// A policy keeps the pods that are left of a step. A script that waits for the step is told so after a minute, in which the policy may be put right.
+#[tokio::test(start_paused = true)]
+async fn a_step_whose_last_pods_may_not_be_deleted_is_waited_for_for_a_minute() {
+    let refused = |others| {
+        let why = "admission webhook says no".into();
+        let alarm = Alarm::DeletionRefused { node: "ipc-017".into(), count: 2, why, others };
+        let mut snapshot = Snapshot { alarms: vec![alarm], ..script::driving() };
+        snapshot.nodes = NodeViews::default();
+        snapshot
+    };
+    let (held, complete) = (|| DriveEnd::new(DriveUntil::Held), || DriveEnd::new(DriveUntil::Complete));
+    let after = |mut end: DriveEnd, snapshot: &Snapshot, secs: u64| {
+        let begin = Instant::now();
+        assert!(end.end(snapshot, begin).is_none());
+        end.end(snapshot, begin + Duration::from_secs(secs)).map(|end| end.unwrap_err().to_string())
+    };
+    assert_eq!(after(held(), &refused(false), 59), None);
+    let why = "driving ends, as the API server refuses to delete the pods that are left: admission webhook says no";
+    assert_eq!(after(held(), &refused(false), 60).as_deref(), Some(why));
+    assert_eq!(after(held(), &refused(true), 600), None, "others go on");
+    assert_eq!(after(complete(), &refused(false), 600), None, "it is tried again by itself");
 }

@@ -149,14 +149,19 @@ impl Engine {
             self.assessment.rows().filter(|row| row.available && row.at_target).map(|row| self.name(row)).collect();
         let view = &self.view;
         let sees_nodes = self.health(Watched::Nodes) == WatchHealth::Live && !self.catches_up();
-        let now = self.now;
         let exists = |name: &Str| {
-            let left_lately = |ix: NodeIx| view.nodes[ix].left_at.is_some_and(|left_at| now.since(left_at) < LEFT_FOR);
             let ix = view.node(name);
-            ix.is_some_and(|ix| view.nodes[ix].fact.is_some() || view.pods_on(ix).next().is_some() || left_lately(ix))
+            ix.is_some_and(|ix| view.nodes[ix].fact.is_some() || view.pods_on(ix).next().is_some())
+        };
+        let now = self.now;
+        let may_be_back = |name: &Str| {
+            let left_at = view.node(name).and_then(|ix| view.nodes[ix].left_at);
+            left_at.is_some_and(|left_at| now.since(left_at) < LEFT_FOR)
         };
         // A node that is gone loses its entry: if a node of the same name joins later, it gets a pod of the present template.
-        self.progress.in_progress.retain(|name| !there.contains(name) && (!sees_nodes || exists(name)));
+        self.progress
+            .in_progress
+            .retain(|name| !there.contains(name) && (!sees_nodes || exists(name) || may_be_back(name)));
         let well: std::collections::BTreeSet<Str> =
             self.assessment.rows().filter(|row| row.available).map(|row| self.name(row)).collect();
         self.progress.down_before.retain(|name, _| !well.contains(name) && (!sees_nodes || exists(name)));

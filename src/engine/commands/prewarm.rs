@@ -23,7 +23,7 @@ use crate::engine::model::prewarm::{
     PrewarmWait,
 };
 use crate::engine::model::pull::{ImagePull, PullState};
-use crate::engine::model::quantity::{Rounding, counted};
+use crate::engine::model::quantity::{IntOrPercent, Rounding, counted};
 use crate::engine::model::record::By;
 use crate::engine::model::settings::{Limit, Pace};
 use crate::engine::model::site::SiteLabel;
@@ -62,6 +62,7 @@ impl Engine {
                 let template = self.template_to_prewarm(source).map_err(|why| Refusal::Invalid(why.to_string()))?;
                 self.check_prewarm_nodes(nodes)?;
                 self.check_site_label(limits)?;
+                check_pulls(limits)?;
                 self.check_prewarm_method(*method, nodes, limits)?;
                 let daemonset =
                     self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
@@ -591,5 +592,19 @@ fn sets_to_make(at_once: u32, nodes: usize) -> Option<String> {
             let nodes = counted(nodes, "node");
             Some(format!("POST {sets} StatefulSets for {nodes}; DELETE them once every node has the images"))
         }
+    }
+}
+
+/// Refuses limits under which nothing is ever pulled.
+fn check_pulls(limits: &PrewarmLimits) -> Result<(), Refusal> {
+    let is_none = |limit: Limit| matches!(limit, Limit::At(IntOrPercent::Int(0) | IntOrPercent::Percent(0)));
+    match () {
+        () if is_none(limits.max_pulling) => {
+            Err(Refusal::Invalid("with 0 pulls at a time nothing is pulled: give 1 or more, or pause it".into()))
+        }
+        () if is_none(limits.max_pulling_per_site) => {
+            Err(Refusal::Invalid("with 0 pulls in each site nothing is pulled: give 1 or more, or pause it".into()))
+        }
+        () => Ok(()),
     }
 }

@@ -3,6 +3,7 @@
 use crate::driver::DrivenBy;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::dialog::form::{NO_OTHER_REVISION, Undo};
@@ -107,6 +108,16 @@ pub(super) fn no_timeline(model: &Model) -> Result<(), String> {
         Some(RolloutScreen::Revisions(_)) => Err("these are the revisions: v goes back to the nodes".to_owned()),
         // Pre-warming is refused above.
         None | Some(RolloutScreen::Nodes | RolloutScreen::Prewarm(_)) => Ok(()),
+    }
+}
+
+/// For actions that tell of the DaemonSet.
+pub(super) fn not_absent(model: &Model) -> Result<(), String> {
+    match model.rollout().and_then(|page| page.snapshot()) {
+        Some(snapshot) if snapshot.daemonset == Presence::Absent => {
+            Err(format!("there is no DaemonSet {}/{}", snapshot.namespace, snapshot.name))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -207,7 +207,11 @@ impl Action {
         // The condition is judged before the arming, so that nobody arms for an action that is refused afterwards.
         (self.when)(model)?;
         if matches!(self.guard, Guard::Write(_)) && model.armed_for().is_none() {
-            return Err(format!("read-only: A arms for 10 minutes, then {} {}", self.key(), self.label_on(page)));
+            let then = match self.keys.first() {
+                Some(key) => format!("{key} {}", self.label_on(page)),
+                None => self.called(),
+            };
+            return Err(format!("read-only: A arms for 10 minutes, then {then}"));
         }
         let Guard::Write(rights) = self.guard else { return Ok(()) };
         let denied = |right: &&Right| {

@@ -11,7 +11,7 @@ use super::arguments::{
     contexts, copyable_names, daemonsets, glyph_names, namespaces, node_labels, nothing, revisions, sort_names,
     theme_names,
 };
-use super::condition::{always, filtered, listing_revisions, no_timeline};
+use super::condition::{always, filtered, listing_revisions, no_timeline, not_absent};
 use super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
 use crate::tui::key::Key;
 
@@ -88,6 +88,7 @@ const OTHERS: &[Action] = &[
         help: "what is wrong, cause by cause: on which nodes, what the cluster says of it, what to do",
         scope: ActionScope::Rollout,
         footer: Some(20),
+        when: not_absent,
         ..look(ActionId::Diagnose)
     },
     Action {

@@ -107,10 +107,7 @@ fn about_rollout(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> Vec<Line<
             return lines;
         }
         Presence::Absent => {
-            let text = format!(
-                " There is no DaemonSet {}/{} (any more). esc: all DaemonSets",
-                snapshot.namespace, snapshot.name
-            );
+            let text = format!(" There is no DaemonSet {}/{}. esc: all DaemonSets", snapshot.namespace, snapshot.name);
             lines.push(Line::from(ctx.span(text, ThemeRole::Bad)));
             return lines;
         }

@@ -14,6 +14,9 @@
 //!  · ipc-020                 waiting: 2 of 2 nodes pull
 //! ```
 
+use std::cmp::Reverse;
+use std::time::Duration;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -171,7 +174,8 @@ fn number(shown: &ShownSnapshot, hash: &str) -> String {
     revision.and_then(|revision| revision.number).map_or_else(|| hash.to_owned(), |number| number.to_string())
 }
 
-/// A line per site, and one for all. If there are more sites than lines, sites that are done are left out first.
+/// A line per site, and one for all. If there are more sites than lines, sites that are done are left out first, then those that take
+/// least long: the others decide when all have the images.
 fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'static>> {
     let cells = usize::from(area.width);
     let columns = SiteColumns::of(view, cells);
@@ -189,7 +193,8 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
     let all_fit = view.sites.len() <= room;
     let mut left = if all_fit { room } else { room.saturating_sub(1) };
     let mut shown: Vec<usize> = (0..view.sites.len()).collect();
-    shown.sort_by_key(|index| is_done(&view.sites[*index].counts));
+    let takes = |site: &PrewarmSite| site.estimate.map_or(Duration::MAX, |range| range.most);
+    shown.sort_by_key(|index| (is_done(&view.sites[*index].counts), Reverse(takes(&view.sites[*index]))));
     shown.truncate(left);
     // Ordered by name, with the nodes without a site last.
     shown.sort_by_key(|index| (view.sites[*index].name.is_empty(), *index));

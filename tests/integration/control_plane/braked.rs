@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::fixture::DS;
-use super::played::{PlayedNodes, V2};
+use super::played::{PlayedNodes, V1, V2};
 use crate::support::control_plane::eventually;
 
 const V3: &str = "registry.test/agent:v3";
@@ -78,4 +78,33 @@ fn what_its_controller_took_down_is_charged_after_the_brake_and_mended_before_an
     assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
     println!("{}", driver.seen());
     assert_eq!(least.get(), 2, "no fewer served than when it was braked");
+}
+
+/// Somebody sets the strategy back while nobody drives, and the controller goes on with the new revision. Who rolls back then stops it first: what was seen
+/// only now does not pause the roll back away.
+#[test]
+fn a_roll_back_after_the_strategy_was_set_back_stops_the_controller_first() {
+    let Some(fixture) = PlayedNodes::new("set-back", 6) else { return };
+    let live = || fixture.sandbox.admin().get(&fixture.sandbox.path("daemonsets.apps", "agent")).ok();
+    let image = format!("agent={V2}");
+    fixture.operator.ok(&["set-image", DS, &image, "--max-unavailable", "1", "--soak", "0s", "--yes"]);
+    fixture.operator.ok(&["step", DS, "--to", "1", "--yes"]);
+    fixture.operator.ok(&["drive", DS, "--until", "held", "--yes"]);
+    let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}});
+    fixture.patch(&json!({"spec": {"updateStrategy": rolling}}));
+    let said = fixture.operator.ok(&["undo", DS, "--yes"]);
+    println!("{said}");
+    let live = live();
+    assert_eq!(live["spec"]["updateStrategy"]["type"], "OnDelete", "{live:#}");
+    assert_eq!(live["spec"]["template"]["spec"]["containers"][0]["image"], V1);
+    let at_v2 = fixture.kubelet.count(V2);
+    std::thread::sleep(QUIET);
+    assert!(
+        fixture.kubelet.count(V2) <= at_v2 && at_v2 <= 2,
+        "its controller was stopped: {at_v2} at the new revision"
+    );
+    let mut driver = fixture.drive();
+    fixture
+        .until("every node is back", |fixture| fixture.kubelet.count(V2) == 0 && fixture.kubelet.running().len() == 6);
+    assert_eq!(driver.end().code(), Some(0), "{}", driver.seen());
 }
