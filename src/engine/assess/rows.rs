@@ -458,13 +458,15 @@ impl<'a> Assessor<'a> {
     /// again within seconds, and it is as much down then as before.
     fn left_while_it_was_updated(&mut self, entry: &NodeEntry, has_pod: bool) -> bool {
         let inputs = self.question.inputs;
-        if !inputs.in_progress.contains(&entry.name) || inputs.acknowledged_failures.contains(&entry.name) {
-            return false;
+        let is_named = inputs.in_progress.contains(&entry.name) && !inputs.acknowledged_failures.contains(&entry.name);
+        if !is_named || !self.nodes_visible || has_pod {
+            return is_named && self.nodes_visible;
         }
-        let Some(left_at) = entry.left_at.filter(|_| self.nodes_visible) else { return false };
+        // Who did not see it leave does not know of it any more.
+        let Some(left_at) = entry.left_at else { return false };
         let gone_for = self.question.now.since(left_at);
         self.wake_after(LEFT_FOR, gone_for);
-        has_pod || gone_for < LEFT_FOR
+        gone_for < LEFT_FOR
     }
 
     fn is_at_target(&self, pod: &PodEntry) -> bool {
