@@ -233,9 +233,7 @@ fn cannot_delete(why: &str) -> CliError {
         CliErrorKind::Refused,
         format!("driving ends, as the API server refuses to delete the pods that are left: {why}"),
     );
-    error.hinted(
-        "once it permits that, the same command carries on; `rolldeck undo` and `rolldeck release` are the other ways",
-    )
+    error.hinted("once it permits that, the same command carries on; `undo` goes back, `release` hands back")
 }
 
 /// Whether no node is on its way.

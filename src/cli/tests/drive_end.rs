@@ -286,10 +286,12 @@ async fn a_step_whose_last_pods_may_not_be_deleted_is_waited_for_for_a_minute() 
     let after = |mut end: DriveEnd, snapshot: &Snapshot, secs: u64| {
         let begin = Instant::now();
         assert!(end.end(snapshot, begin).is_none());
-        end.end(snapshot, begin + Duration::from_secs(secs)).map(|end| end.unwrap_err().to_string())
+        end.end(snapshot, begin + Duration::from_secs(secs))
+            .map(|end| end.unwrap_err().to_string().lines().next().unwrap_or_default().to_owned())
     };
     assert_eq!(after(held(), &refused(false), 59), None);
-    let why = "driving ends, as the API server refuses to delete the pods that are left: admission webhook says no";
+    let why =
+        "Error: driving ends, as the API server refuses to delete the pods that are left: admission webhook says no";
     assert_eq!(after(held(), &refused(false), 60).as_deref(), Some(why));
     assert_eq!(after(held(), &refused(true), 600), None, "others go on");
     assert_eq!(after(complete(), &refused(false), 600), None, "it is tried again by itself");

@@ -27,7 +27,7 @@ impl Engine {
     /// earlier rollout took down stay blamed on the rollout. After one that is complete nothing is left of it: pods that were there by then are none
     /// that this one puts on their nodes.
     pub(super) fn begin(&mut self, leads: Leads, now: Timestamp) {
-        let led_to = self.intent().target.clone();
+        let led_to = self.intent().target;
         let Progress {
             // Reset by every rollout.
             acknowledged_failures,
