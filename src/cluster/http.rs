@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, DATE, RETRY_AFTER};
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, DATE, RETRY_AFTER, USER_AGENT};
 use http::{Extensions, HeaderMap, Method, Request, Response};
 use http_body_util::{BodyDataStream, BodyExt};
 use kube::client::Body;
@@ -35,6 +35,8 @@ use super::server_news::ServerNews;
 use super::transport::{Issued, Transport};
 use crate::engine::model::time::Timestamp;
 
+/// By this name an audit log of the cluster tells rolldeck from other clients of the same account.
+const AGENT: &str = concat!("rolldeck/", env!("CARGO_PKG_VERSION"));
 /// The most bytes that are read of a refusal's body.
 const REFUSAL_LIMIT: usize = 64 * 1024;
 /// The most bytes that are read of any other answer, unless its [`Call`] says otherwise; compressed or not.
@@ -299,6 +301,7 @@ impl Http {
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(call.path)
+            .header(USER_AGENT, AGENT)
             .header(ACCEPT, call.accept)
             .header(ACCEPT_ENCODING, encoding);
         if !call.body.is_empty() {

@@ -1,5 +1,6 @@
 //! Halts the rollout, or goes back, when a gate has a reason to (`machine/halting.rs`).
 
+use crate::engine::assess::rows::Row;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::machine::halting::HaltReason;
@@ -65,9 +66,9 @@ impl Engine {
         let stays = match (&before, reason.nothing_else_helps) {
             (None, Some(nothing)) => Some(nothing.in_words().to_owned()),
             (None, None) => Some("it leads to where it came from, so that there is nothing to roll back to".to_owned()),
-            (Some(before), _) => {
-                self.view.revision(before).and_then(|before| self.moves_pods_at_once(&before.template))
-            }
+            (Some(before), _) => self
+                .most_run_another(before, intent)
+                .or_else(|| self.view.revision(before).and_then(|before| self.moves_pods_at_once(&before.template))),
         };
         let before = before.filter(|_| stays.is_none());
         let why = stays.filter(|_| goes_back).map_or(why.clone(), |stays| format!("{why}; {stays}"));
@@ -80,6 +81,27 @@ impl Engine {
             let id = self.new_change_id(self.edits.next_serial(), now);
             self.edit(None, Edit::GoBack { to: from, failed: intent.target.clone(), id });
         }
+    }
+
+    /// Why the rollout does not go back to the revision that it came from by itself: more nodes run another one, to which it had led before its target was
+    /// changed. Going back would take from them what works. An operator who asks for it says where to.
+    fn most_run_another(&self, before: &Str, intent: &Intent) -> Option<String> {
+        let most = self.majority_revision(intent.target.as_ref()).filter(|most| most != before)?;
+        let at = |hash: &Str| {
+            let pod_of = |row: &Row| row.pod.and_then(|pod| self.view.pod(pod));
+            let is_at = |row: &Row| pod_of(row).is_some_and(|pod| pod.fact.revision.as_ref() == Some(hash));
+            self.count_rows(is_at) as usize
+        };
+        let number = |hash: &Str| self.view.revision(hash).map_or_else(|| hash.to_string(), |it| it.number.to_string());
+        let (run, left) = (at(&most), at(before));
+        (run > left).then(|| {
+            format!(
+                "it does not go back by itself to revision {}, where it came from: revision {} is on {}, and that one on {left}",
+                number(before),
+                number(&most),
+                counted(run, "node")
+            )
+        })
     }
 
     /// Why the rollout does not go back to this template by itself: its placement is another one, which the controller applies to all nodes at once, without

@@ -197,3 +197,27 @@ fn a_roll_back_that_a_changed_template_keeps_from_happening_is_not_told() {
     assert!(told.iter().any(|line| line.contains("template was changed")), "{told:?}");
     assert!(!told.iter().any(|line| line.contains("rolling back")), "{told:?}");
 }
+
+/// One node is off for weeks, so that the rollout of v2 never ended. The canary of v3 fails at night: to go back to where the record began would replace v2 on all
+/// the others by an image that was left weeks ago.
+#[test]
+fn it_does_not_go_back_by_itself_to_what_fewer_nodes_run_than_another_revision() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    fake.broken.push("agent:v3".into());
+    fake.set_node_ready("n6", false);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let back = Tuning { on_failure: Some(OnFailure::RollBack), ..Tuning::default() };
+    console.ask(&mut fake, Command::Tune(back)).unwrap();
+    roll_out_to(&mut console, &mut fake, "agent:v2", 6);
+    assert_eq!(fake.at("hash2"), 5);
+    roll_out_to(&mut console, &mut fake, "agent:v3", 1);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((snapshot.phase, fake.at("hash2")), (Phase::Halted, 4));
+    let why =
+        "it does not go back by itself to revision 1, where it came from: revision 2 is on 4 nodes, and that one on 1";
+    assert!(snapshot.halt.unwrap().why.contains(why));
+    // An operator says where to.
+    console.ask(&mut fake, Command::Undo { to: Some(2) }).unwrap();
+    console.run_for(&mut fake, 200);
+    assert_eq!(fake.at("hash2"), 5);
+}
