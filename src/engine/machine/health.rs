@@ -20,7 +20,7 @@ impl Engine {
         let lagging = |watched: &Watched| matches!(self.health(*watched), WatchHealth::Lagging { .. });
         let lagged = event.watched().filter(lagging);
         self.view.watches.hear(event, now);
-        if let Some(watched) = lagged {
+        if let Some(watched) = lagged.filter(|watched| !self.view.watches.is_fresh(*watched)) {
             self.view.watches.is_back(watched, now);
         }
     }

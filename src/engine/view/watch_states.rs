@@ -75,6 +75,10 @@ struct WatchState {
     pub(crate) shown: Option<Str>,
     /// A list of it has begun and has not come to its end: as of when it was right before that.
     pub(crate) lists_since: Option<Timestamp>,
+    /// When its last list began.
+    listing_at: Option<Timestamp>,
+    /// Its last list came to its end within [`CATCHES_UP`], so that nothing of what was missed before it is outstanding.
+    is_fresh: bool,
     /// Objects that could not be read and were skipped since its list began.
     pub(crate) skipped: Option<SkippedObjects>,
     /// Versions that writes of ours were answered with and that it has not shown, and when, oldest first.
@@ -112,9 +116,10 @@ impl WatchStates {
     pub(crate) fn report(&mut self, watched: Watched, health: WatchHealth, now: Timestamp) -> bool {
         let state = &mut self.0[watched as usize];
         let news = state.reported != health;
-        if matches!((&state.reported, &health), (WatchHealth::Down { .. }, WatchHealth::Live)) {
+        if matches!((&state.reported, &health), (WatchHealth::Down { .. }, WatchHealth::Live)) && !state.is_fresh {
             state.back_at = Some(now);
         }
+        state.is_fresh = false;
         state.was_listed |= health == WatchHealth::Live;
         state.reported = health;
         news
@@ -131,6 +136,8 @@ impl WatchStates {
         self.1.hear(watched, event, now);
         let state = &mut self.0[watched as usize];
         let heard_before = state.heard_at;
+        // The report that follows a list is about that list; whatever else comes is not.
+        state.is_fresh &= matches!(event, Event::Watch(..));
         state.heard_at = Some(state.heard_at.map_or(now, |known| known.max(now)));
         match event {
             Event::Heard(..) => (state.sends_bookmarks, state.was_listed) = (true, true),
@@ -140,6 +147,7 @@ impl WatchStates {
                 state.seen_since_list = false;
                 state.skipped = None;
                 state.lists_since = state.lists_since.or(heard_before).or(Some(now));
+                (state.listing_at, state.is_fresh) = (Some(now), false);
             }
             Event::Skipped(_, why) => {
                 let none = SkippedObjects { count: 0, first: why.clone() };
@@ -149,6 +157,7 @@ impl WatchStates {
             // A list shows everything that was written before it.
             Event::Listed(_, version) => {
                 (state.was_listed, state.lists_since) = (true, None);
+                state.is_fresh = state.listing_at.take().is_some_and(|began| now.since(began) < CATCHES_UP);
                 version.iter().for_each(|version| state.catch_up(&version.to_string().into()));
             }
             // The object is gone: no write to it can be shown any more.
@@ -168,6 +177,11 @@ impl WatchStates {
             | Event::Skew(_)
             | Event::RoundTrip(_) => {}
         }
+    }
+
+    /// Whether everything of it was listed just now, so that nothing of what it missed is outstanding.
+    pub(crate) fn is_fresh(&self, watched: Watched) -> bool {
+        self.state(watched).is_fresh
     }
 
     /// Whether a watch has named the one object that it is about since its list began.

@@ -446,3 +446,23 @@ fn nothing_is_started_while_nodes_or_pods_are_listed_anew() {
         assert_eq!(fake.deleted.len(), 6, "{watched:?}: it goes on");
     }
 }
+
+/// What was missed while a watch was down arrives one by one once it is open again, and is waited for. A list that is made anew at once leaves nothing to wait for;
+/// one that takes long is followed by what came meanwhile.
+#[test]
+fn after_a_quick_list_nothing_more_is_waited_for() {
+    for (list_takes, waits) in [(None, true), (Some(0), false), (Some(5), true)] {
+        let mut fake = FakeCluster::rolling(4, 1);
+        let mut console = driving(&mut fake);
+        let down = WatchHealth::Down { since: fake.now, why: "410".into() };
+        console.engine.observe(Event::Watch(Watched::Nodes, down), fake.now);
+        if let Some(secs) = list_takes {
+            console.engine.observe(Event::Listing(Watched::Nodes), fake.now);
+            fake.nodes.values().for_each(|node| console.engine.observe(Event::Node(Box::new(node.clone())), fake.now));
+            fake.wait(secs);
+            console.engine.observe(Event::Listed(Watched::Nodes, None), fake.now);
+        }
+        console.engine.observe(Event::Watch(Watched::Nodes, WatchHealth::Live), fake.now);
+        assert_eq!(console.engine.catches_up(), waits, "{list_takes:?}");
+    }
+}
