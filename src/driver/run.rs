@@ -271,8 +271,8 @@ impl<H: EffectExecutor> Driver<H> {
                 None => self.leave(),
             },
             () = timer => {
-                // The passing of time alone may have changed the decision.
-                if self.engine.wake_at().is_some_and(|at| at <= self.clock.now()) {
+                // The passing of time alone may have changed the decision. A snapshot alone would move the engine past the instant that it waits for.
+                if self.is_due() {
                     self.decide.wanted(Urgency::InTurn);
                     self.publish.wanted(Urgency::InTurn);
                 }
@@ -416,6 +416,12 @@ impl<H: EffectExecutor> Driver<H> {
             let at_rest = self.engine.is_at_rest() && self.effects.is_empty() && !self.decide.due;
             at_rest || Instant::now() >= deadline
         })
+    }
+
+    /// Whether there is something to do by now, or in its turn; else the timer was only for a look at the clock.
+    fn is_due(&self) -> bool {
+        let has_turns = self.decide.at().is_some() || self.publish.at().is_some() || self.leaving.is_some();
+        has_turns || self.engine.wake_at().is_some_and(|at| at <= self.clock.now())
     }
 
     /// The time at which there is something to do even if nothing happens.
