@@ -16,6 +16,7 @@
 //! complete and names every object; then changes follow. A broken watch continues from its last version, so that nothing is
 //! listed again unless the server has forgotten the changes since.
 
+mod lists;
 mod parse;
 mod replay;
 mod restored;
@@ -32,31 +33,18 @@ use tokio::sync::mpsc;
 
 pub(super) use unreadable::OnUnreadable;
 
-use parse::{UnreadableObject, WatchLine};
+use parse::WatchLine;
 use replay::Replay;
 use telling::tell;
 use unreadable::UnreadableObjects;
 
 use super::backoff::{Backoff, LONGEST};
 use super::failure::Failure;
-use super::http::{Call, Http, Lines, with_query};
+use super::http::{Http, Lines, with_query};
 use crate::engine::model::Str;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::time::Timestamp;
 
-/// The number of objects on the first page.
-const PAGE: usize = 500;
-/// Later pages have more objects, up to this number, if they stay about [`PAGE_BYTES`] long. Every page costs a round trip:
-/// 20,000 Events in pages of 500 cost forty. Pages of several watches are held in memory at once: at 5,000 nodes pages of 4 MiB
-/// took 9 MB more than these, and saved 0.3 s at 50 ms a round trip.
-const LARGEST_PAGE: usize = 5_000;
-const PAGE_BYTES: usize = 1024 * 1024;
-/// A page that is too long is requested again with this many times fewer objects, down to one.
-const PAGE_SHRINKS_BY: usize = 5;
-/// The most bytes of a list in one piece: 5,000 nodes, the most that Kubernetes supports, of 50 KiB each.
-const WHOLE_LIMIT: usize = 256 * 1024 * 1024;
-/// How long a page may take.
-const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a watch may take to be answered.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// A watch that is opened again and not answered within this, plus the round trips that a new connection takes, is reported as
@@ -69,8 +57,6 @@ const WATCH_FOR: Duration = Duration::from_secs(300);
 const SILENCE: Duration = Duration::from_secs(75);
 /// Bookmarks, and changes that mean nothing to the listener, are reported as `heard` no more often than this.
 const HEARD_EVERY: Duration = Duration::from_secs(10);
-/// A streaming list that is silent for this long will never begin: a proxy in between does not support it.
-const LIST_SILENCE: Duration = Duration::from_secs(20);
 /// When the server answers after a silence, a watch that was silent for this long may be connected to another server that does not answer.
 const IN_DOUBT: Duration = Duration::from_secs(3);
 /// The wait before a forbidden request is sent again.
@@ -218,7 +204,7 @@ async fn watch_by<S: Subject>(
     let health = WatchHealth::Loading;
     let (backoff, never) = (Backoff::new(), None);
     let (heard_at, reported_at) = (never, never);
-    let (unreadable, page) = (UnreadableObjects::default(), PAGE);
+    let (unreadable, page) = (UnreadableObjects::default(), lists::PAGE);
     let (version, incomplete, reached) = (None, None, None);
     let (was_away, missed, sends_bookmarks) = (false, false, false);
     let watch = Watch {
@@ -386,38 +372,6 @@ impl<S: Subject> Watch<S> {
         }
     }
 
-    /// A watch that begins with all existing objects.
-    async fn stream(&mut self) -> Result<Infallible, WatchEnd> {
-        let timeout = self.timeout();
-        let path = self.path(&[
-            ("watch", "true"),
-            ("sendInitialEvents", "true"),
-            ("resourceVersionMatch", "NotOlderThan"),
-            ("allowWatchBookmarks", "true"),
-            ("timeoutSeconds", &timeout),
-        ]);
-        let lines = match self.http.lines(&path, OPEN_TIMEOUT).await {
-            Ok(lines) => lines,
-            Err(failure) => match failure.code() {
-                Some(400 | 405 | 422) => {
-                    self.http.gave_up_streaming_lists();
-                    return Err(WatchEnd::NotStreamed);
-                }
-                // Watching may be forbidden where listing is permitted: try a paged list.
-                Some(403) => return Err(WatchEnd::NotStreamed),
-                _ => return Err(failure.into()),
-            },
-        };
-        self.begin().await?;
-        let Err(end) = self.read(lines, LIST_SILENCE, Replay::Over).await;
-        let listed = self.version.is_some() || self.incomplete.is_some();
-        Err(match end {
-            WatchEnd::Failed(Failure::Timeout(_)) if !listed => WatchEnd::NotStreamed,
-            end if listed => end.of_open(),
-            end => end,
-        })
-    }
-
     /// A watch that continues from `version`, and begins with `replay`.
     async fn follow(&mut self, version: &str, mut replay: Replay) -> Result<Infallible, WatchEnd> {
         let timeout = self.timeout();
@@ -444,75 +398,6 @@ impl<S: Subject> Watch<S> {
             }
         };
         self.read(lines, SILENCE, replay).await.map_err(WatchEnd::of_open)
-    }
-
-    /// Reads a list page by page, or only its first page, then watches.
-    async fn pages(&mut self) -> Result<Infallible, WatchEnd> {
-        let mut more = String::new();
-        loop {
-            let first = more.is_empty();
-            let limit = self.page.to_string();
-            let limit = ("limit", &*limit);
-            let path = if first { self.path(&[limit]) } else { self.path(&[limit, ("continue", &more)]) };
-            let body = match self.http.call(Call::get(&path, PAGE_TIMEOUT)).await {
-                Err(Failure::TooLong { .. }) if self.page > 1 => {
-                    self.page = (self.page / PAGE_SHRINKS_BY).max(1);
-                    continue;
-                }
-                body => body?,
-            };
-            if first {
-                self.begin().await?;
-            }
-            let (page, objects) = self.page(&body).await?;
-            self.page = self.page.max((objects * PAGE_BYTES / body.len().max(1)).min(LARGEST_PAGE));
-            if page.next.is_empty() || self.listing == Some(Listing::FirstPage) {
-                self.listed(page.version.clone()).await?;
-                return self.follow(&page.version, Replay::Over).await;
-            }
-            more = page.next;
-        }
-    }
-
-    /// Reads a list in one piece, then watches.
-    async fn whole(&mut self) -> Result<Infallible, WatchEnd> {
-        let path = self.path(&[("resourceVersion", "0")]);
-        let body = match self.http.call(Call { limit: WHOLE_LIMIT, ..Call::get(&path, PAGE_TIMEOUT) }).await {
-            Err(failure @ Failure::TooLong { .. }) => {
-                self.listing = Some(Listing::Paged);
-                return Err(failure.into());
-            }
-            body => body?,
-        };
-        self.begin().await?;
-        let (page, _) = self.page(&body).await?;
-        self.listed(page.version.clone()).await?;
-        self.follow(&page.version, Replay::Over).await
-    }
-
-    /// Takes in a page. Returns how the list continues after it, and the number of its objects.
-    async fn page(&mut self, body: &[u8]) -> Result<(parse::PageEnd, usize), WatchEnd> {
-        let page = parse::page(body)?;
-        let objects = page.objects.len();
-        for object in page.objects {
-            let applied = match parse::object::<S::Wire<'_>>(object) {
-                Ok(wire) => {
-                    self.check_object(&wire)?;
-                    Ok(self.subject.applied(wire))
-                }
-                Err(unreadable) => Err(unreadable),
-            };
-            let news = match applied {
-                Ok(Ok(news)) => news,
-                Ok(Err(NotUnderstood { key, why })) | Err(UnreadableObject { key, why, .. }) => {
-                    self.cannot_read(key, why)?
-                }
-            };
-            if let Some(news) = news {
-                tell(&self.out, news).await?;
-            }
-        }
-        Ok((page.end, objects))
     }
 
     /// Reads a watch, which begins with `replay`, to its end.

@@ -23,6 +23,7 @@ use self::pulls::StartingPods;
 use self::sight::Sight;
 use super::handle::{Fleet, FleetPulls, FleetRow};
 use super::identity::Identity;
+use super::run::LOOKS_AT_CLOCK;
 use super::seen_holders::SeenHolders;
 use crate::cluster::{Clock, Cluster, FleetEvent, PartialDaemonSet, PartialRevision};
 use crate::engine::model::Str;
@@ -71,7 +72,8 @@ async fn run(
     let mut next_view_at = Instant::now();
     let mut due = false;
     loop {
-        let until_expiry = known.next_expiry(clock.now()).map(|at| Instant::now() + at.since(clock.now()));
+        let expiry = known.next_expiry(clock.now()).map(|at| at.since(clock.now()).min(LOOKS_AT_CLOCK));
+        let until_expiry = expiry.map(|wait| Instant::now() + wait);
         let view_at = due.then_some(next_view_at);
         let timer = [view_at, until_expiry].into_iter().flatten().min();
         tokio::select! {
@@ -399,11 +401,10 @@ mod tests {
         assert!(!shown(Some("earlier")).starts_with("paused"));
     }
 
-    #[test]
-    fn what_is_pre_warmed_is_told_by_the_lease_alone() {
-        let by = || By { by: "ada".into(), at: Timestamp::default() };
-        let request = Prewarm {
-            daemonset_uid: "uid".into(),
+    /// A request to pre-warm the images of the template on all nodes, by single pods.
+    pub(super) fn prewarm_of(daemonset_uid: &str) -> Prewarm {
+        Prewarm {
+            daemonset_uid: daemonset_uid.into(),
             source: PrewarmSource::Template,
             nodes: PrewarmNodes::All,
             limits: PrewarmLimits::default(),
@@ -415,9 +416,15 @@ mod tests {
             retried: None,
             handover: None,
             failures: std::collections::BTreeMap::new(),
-            by: by(),
+            by: By { by: "ada".into(), at: Timestamp::default() },
             write_ids: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn what_is_pre_warmed_is_told_by_the_lease_alone() {
+        let request = prewarm_of("uid");
+        let by = || request.by.clone();
         let state = |prewarm: Prewarm, driver: DriverPresence| {
             let fact = LeaseFact { prewarm: Ok(Some(prewarm)), ..lease(None, 0) };
             let observed = ObservedLease { fact, holder_liveness: HolderLiveness::first(Timestamp::default(), false) };

@@ -52,8 +52,8 @@ const PUBLISH_GAP: Duration = Duration::from_millis(100);
 const SHARE: u32 = 4;
 /// How long a driver without front ends waits for its last answers and for the release of the Lease.
 const LEAVING: Duration = Duration::from_secs(8);
-/// The clock of the engine goes on while the machine sleeps, and timers do not: what the engine waits for is looked at this often.
-const LOOKS_AT_CLOCK: Duration = Duration::from_secs(5);
+/// The clock goes on while the machine sleeps, and timers do not: whether it has come to what is waited for is looked at this often.
+pub(super) const LOOKS_AT_CLOCK: Duration = Duration::from_secs(5);
 /// No timer is set further away than this.
 const FAR: Duration = Duration::from_secs(3_600);
 

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use pull_policy::AdmittedPolicy;
 use pulls::PullLedger;
@@ -68,7 +69,7 @@ pub(crate) struct NodeEntry {
     version: Option<u64>,
     pub(crate) eligibility: Eligibility,
     /// When it ceased to be one of the fleet, by our clock, as far as we saw: its Node object was deleted, or its labels or taints do not fit any more.
-    pub(crate) left_at: Option<Timestamp>,
+    left_at: Option<Timestamp>,
     /// Whether `status.images` confirms every image of the target.
     pub(crate) images_confirmed: bool,
     /// Since when the node's pod is missing and the controller has to create one, by our clock, as far as we saw.
@@ -80,6 +81,9 @@ pub(crate) struct NodeEntry {
     listed: bool,
     touched: bool,
 }
+
+/// A node that leaves the fleet while it is updated is waited for so long.
+pub(crate) const LEFT_FOR: Duration = Duration::from_secs(120);
 
 /// Everything observed.
 #[derive(Debug)]
@@ -293,6 +297,11 @@ impl View {
     /// A node's index by name.
     pub(crate) fn node(&self, name: &str) -> Option<NodeIx> {
         self.node_index.find(name, |ix| &self.nodes[ix].name)
+    }
+
+    /// The name of the revision with this hash: its number, or the hash where that is not known.
+    pub(crate) fn number_of(&self, hash: &Str) -> Str {
+        self.revision(hash).map_or_else(|| hash.clone(), |revision| revision.number.to_string().into())
     }
 
     /// The revision with this hash that belongs to the DaemonSet.
@@ -533,6 +542,12 @@ impl View {
 }
 
 impl NodeEntry {
+    /// Until when a node that has left the fleet is expected to be back: kubelets and controllers of clouds register nodes again within seconds. `None`: it is
+    /// in the fleet, or nobody saw it leave.
+    pub(crate) fn may_be_back_until(&self) -> Option<Timestamp> {
+        self.left_at.map(|left_at| left_at + LEFT_FOR)
+    }
+
     fn is_judged(&mut self, eligibility: Eligibility, now: Timestamp) {
         match (self.eligibility.in_fleet, eligibility.in_fleet) {
             (_, true) => self.left_at = None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::assess::inputs::BeforeBegin;
-use crate::engine::assess::rows::{LEFT_FOR, Row};
+use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::event::{WatchHealth, Watched};
@@ -155,8 +155,8 @@ impl Engine {
         };
         let now = self.now;
         let may_be_back = |name: &Str| {
-            let left_at = view.node(name).and_then(|ix| view.nodes[ix].left_at);
-            left_at.is_some_and(|left_at| now.since(left_at) < LEFT_FOR)
+            let until = view.node(name).and_then(|ix| view.nodes[ix].may_be_back_until());
+            until.is_some_and(|until| now < until)
         };
         // A node that is gone loses its entry: if a node of the same name joins later, it gets a pod of the present template.
         self.progress

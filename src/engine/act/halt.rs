@@ -1,6 +1,5 @@
 //! Halts the rollout, or goes back, when a gate has a reason to (`machine/halting.rs`).
 
-use crate::engine::assess::rows::Row;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::machine::halting::HaltReason;
@@ -76,7 +75,7 @@ impl Engine {
         self.tell_halted(number, &why, &reason.nodes);
         self.progress.halt = Some(Halt::new(number, reason.gate, now, why.into()).on(reason.nodes));
         if let Some(from) = before.filter(|_| goes_back) {
-            let to = self.view.revision(&from).map_or_else(|| from.clone(), |known| known.number.to_string().into());
+            let to = self.view.number_of(&from);
             self.happened(RolloutEventKind::RollingBack { to }, Visibility::Cluster);
             let id = self.new_change_id(self.edits.next_serial(), now);
             self.edit(None, Edit::GoBack { to: from, failed: intent.target.clone(), id });
@@ -87,19 +86,13 @@ impl Engine {
     /// changed. Going back would take from them what works. An operator who asks for it says where to.
     fn most_run_another(&self, before: &Str, intent: &Intent) -> Option<String> {
         let most = self.majority_revision(intent.target.as_ref()).filter(|most| most != before)?;
-        let at = |hash: &Str| {
-            let pod_of = |row: &Row| row.pod.and_then(|pod| self.view.pod(pod));
-            let is_at = |row: &Row| pod_of(row).is_some_and(|pod| pod.fact.revision.as_ref() == Some(hash));
-            self.count_rows(is_at) as usize
-        };
-        let number = |hash: &Str| self.view.revision(hash).map_or_else(|| hash.to_string(), |it| it.number.to_string());
-        let (run, left) = (at(&most), at(before));
+        let (run, left) = (self.at_revision(&most), self.at_revision(before));
         (run > left).then(|| {
             format!(
                 "it does not go back by itself to revision {}, where it came from: revision {} is on {}, and that one on {left}",
-                number(before),
-                number(&most),
-                counted(run, "node")
+                self.view.number_of(before),
+                self.view.number_of(&most),
+                counted(run as usize, "node")
             )
         })
     }

@@ -535,7 +535,7 @@ impl Capacity {
         if pulls {
             self.sites.take(row, nodes);
         }
-        // So does one that the rollout took down, or is about to.
+        // Only one goes, and it is that one, also where it is a node that the rollout took down or is about to take down.
         if !row.available && self.unready == Unready::OneMayGo {
             self.unready = Unready::Waits;
         }

@@ -129,9 +129,6 @@ pub(crate) struct Row {
     changes_at: Option<Timestamp>,
 }
 
-/// A node that leaves the fleet while it is updated is waited for so long.
-pub(crate) const LEFT_FOR: Duration = Duration::from_secs(120);
-
 /// All nodes, assessed. Rows are kept from one decision to the next: a node is assessed again only if something happened to it, or if its
 /// time has come.
 #[derive(Clone, Debug, Default)]
@@ -454,8 +451,7 @@ impl<'a> Assessor<'a> {
     }
 
     /// Whether a node has left the fleet since the rollout took its pod, and has not been well since then: its Node object was deleted, or its labels do not
-    /// fit any more. It keeps its place in the budget while a pod of it is there, and for [`LEFT_FOR`]: kubelets and controllers of clouds register their nodes
-    /// again within seconds, and it is as much down then as before.
+    /// fit any more. It keeps its place in the budget while a pod of it is there, and as long as it may be back: it is as much down then as before.
     fn left_while_it_was_updated(&mut self, entry: &NodeEntry, has_pod: bool) -> bool {
         let inputs = self.question.inputs;
         let is_named = inputs.in_progress.contains(&entry.name) && !inputs.acknowledged_failures.contains(&entry.name);
@@ -463,10 +459,9 @@ impl<'a> Assessor<'a> {
             return is_named && self.nodes_visible;
         }
         // Who did not see it leave does not know of it any more.
-        let Some(left_at) = entry.left_at else { return false };
-        let gone_for = self.question.now.since(left_at);
-        self.wake_after(LEFT_FOR, gone_for);
-        gone_for < LEFT_FOR
+        let left = entry.may_be_back_until().map_or(Duration::ZERO, |until| until.since(self.question.now));
+        self.wake_after(left, Duration::ZERO);
+        left > Duration::ZERO
     }
 
     fn is_at_target(&self, pod: &PodEntry) -> bool {

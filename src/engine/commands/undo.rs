@@ -94,11 +94,8 @@ impl Engine {
         let intent = self.intent();
         // The revision before is the one that the rollout goes back from: a second `undo` would lead to the revision that was given
         // up.
-        let number = |hash: &Str| {
-            self.view.revision(hash).map_or_else(|| hash.clone(), |revision| revision.number.to_string().into())
-        };
         if let (Some(back_to), None, false) = (&intent.back_to, &intent.change, self.is_over()) {
-            return Err(NoRollBack::GoesBackAlready { to: number(back_to) });
+            return Err(NoRollBack::GoesBackAlready { to: self.view.number_of(back_to) });
         }
         // The template may be that of this revision already, if somebody else put it back in the middle of the rollout. The newest
         // other revision is then the one that is given up.
@@ -118,7 +115,7 @@ impl Engine {
             && !self.is_over()
             && !self.is_template_of_others(&intent)
         {
-            return Err(NoRollBack::LeadsToOrigin { to: number(target) });
+            return Err(NoRollBack::LeadsToOrigin { to: self.view.number_of(target) });
         }
         let newest = *others.first().ok_or(NoRollBack::NoneKept)?;
         if self.came_back_from(newest) {
@@ -135,12 +132,6 @@ impl Engine {
     /// The revision that the recorded rollout came from.
     pub(super) fn came_from(&self, intent: &Intent) -> Option<Str> {
         self.revision_before(intent).filter(|_| self.is_recorded())
-    }
-
-    /// The number of nodes of the fleet whose pods are at this revision.
-    fn at_revision(&self, hash: &Str) -> u32 {
-        let pods = self.assessment.rows().filter(|row| row.in_fleet).filter_map(|row| self.view.pod(row.pod?));
-        u32::try_from(pods.filter(|pod| pod.fact.revision.as_ref() == Some(hash)).count()).unwrap_or(u32::MAX)
     }
 
     /// Whether all nodes run their revision because `before` was rolled back from: a request for the previous revision does not mean that one. It is so

@@ -84,6 +84,12 @@ impl Engine {
         counts.into_iter().max_by_key(|(_, count)| *count).map(|(revision, _)| revision.clone())
     }
 
+    /// The number of nodes of the fleet whose pods are at this revision.
+    pub(crate) fn at_revision(&self, hash: &Str) -> u32 {
+        let pod_of = |row: &Row| row.pod.and_then(|pod| self.view.pod(pod));
+        self.count_rows(|row| pod_of(row).is_some_and(|pod| pod.fact.revision.as_ref() == Some(hash)))
+    }
+
     /// Whether a rollout that began has every node of the fleet at the target and available.
     pub(crate) fn is_complete(&self, intent: &Intent) -> bool {
         self.progress.started_at.is_some()

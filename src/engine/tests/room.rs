@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::*;
-use crate::engine::assess::rows::LEFT_FOR;
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, PodFact};
 use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::record::{EXCEPTIONS_LIMIT, RECORD_LIMIT, Record};
 use crate::engine::model::settings::{Limit, Tuning};
+use crate::engine::view::LEFT_FOR;
 
 fn saved(fake: &FakeCluster) -> Record {
     fake.lease.as_ref().and_then(|lease| lease.record.clone().unwrap()).unwrap()

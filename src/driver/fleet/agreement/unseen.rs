@@ -1,9 +1,8 @@
 //! What the list tells while one of its watches is down: nothing that it would have to see for that.
 
 use super::*;
+use crate::driver::fleet::tests::prewarm_of;
 use crate::driver::handle::FleetPrewarm;
-use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
-use crate::engine::model::record::By;
 
 /// The watch of Leases was heard last at `since`.
 fn lose_leases(list: &mut KnownFleet, since: Timestamp) {
@@ -112,22 +111,7 @@ fn whether_pre_warming_goes_on_is_not_known_without_its_lease() {
     console.ask(&mut fake, Command::Adopt).unwrap();
     console.ask(&mut fake, Command::StopDriving).unwrap();
     console.run_for(&mut fake, 4);
-    fake.lease.as_mut().unwrap().prewarm = Ok(Some(Prewarm {
-        daemonset_uid: fake.daemonset.uid.clone(),
-        source: PrewarmSource::Template,
-        nodes: PrewarmNodes::All,
-        limits: PrewarmLimits::default(),
-        method: PrewarmMethod::Pods,
-        stateful_sets: false,
-        paused: None,
-        cancelled: None,
-        complete: None,
-        retried: None,
-        handover: None,
-        failures: std::collections::BTreeMap::new(),
-        by: By { by: "ada".into(), at: fake.now },
-        write_ids: Vec::new(),
-    }));
+    fake.lease.as_mut().unwrap().prewarm = Ok(Some(prewarm_of(&fake.daemonset.uid)));
     let mut list = list_of(&fake);
     assert_eq!(row_of(&list, fake.now).prewarm, Some(FleetPrewarm::NobodyDrives));
     lose_leases(&mut list, fake.now);
