@@ -29,7 +29,11 @@ fn nothing_is_taken_while_the_pod_of_a_kubelet_that_rejects_it_is_made_anew() {
     first[1..].iter().for_each(|node| fake.set_ready(node, true));
     let mut halted_after = None;
     for second in 1..60 {
-        // The controller deletes the pod that has ended, and makes another one, which has no status yet for a moment.
+        // The controller deletes the pod that has ended, which is seen to be going, and makes another one, which has no status yet for a moment.
+        let now = fake.now;
+        fake.change_pod(&first[0], |pod| (pod.deletion_at, pod.deletion_grace_secs) = (Some(now), Some(0)));
+        console.run(&mut fake);
+        assert_eq!(fake.deleted.len(), 3, "after {second} s, while it goes");
         fake.remove_pod(&first[0]);
         console.run(&mut fake);
         fake.kubelets();

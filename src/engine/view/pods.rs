@@ -272,7 +272,7 @@ impl View {
         let told = Told { start: self.start_note(&fact.uid), failed_pull: self.failed_pull(&fact) };
         let mut entry = PodEntry::next(before.as_ref(), fact, node, told, observed, (now, server_now));
         if entry.fact.owner.is_some() && entry.fact.owner.as_ref() == self.daemonset.as_ref().map(|it| &it.uid) {
-            self.rejections.pod_is(&mut entry);
+            self.rejections.pod_is(before.as_ref(), &mut entry);
         }
         self.pods[ix] = Some(entry);
         if known.is_none() {

@@ -27,8 +27,12 @@ impl Rejections {
         }
     }
 
-    /// Takes in a pod of a node as it is now. If its kubelet does not take it either, that is so since it did not take the first one.
-    pub(super) fn pod_is(&mut self, pod: &mut PodEntry) {
+    /// Takes in a pod of a node as it is now, and as it was before. If its kubelet does not take it either, that is so since it did not take the first one.
+    pub(super) fn pod_is(&mut self, before: Option<&PodEntry>, pod: &mut PodEntry) {
+        // A pod that is going shows its trouble no more.
+        if let Some(before) = before.filter(|_| pod.fact.deletion_at.is_some()) {
+            self.pod_is_gone(before);
+        }
         let Some(node) = pod.node else { return };
         let Some(known) = self.0.get(&node) else { return };
         if known.revision != pod.fact.revision || !pod.fact.containers.is_empty() {
