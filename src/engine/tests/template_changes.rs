@@ -407,24 +407,29 @@ fn a_roll_back_from_a_narrower_node_selector_says_that_the_controller_makes_the_
 #[test]
 fn who_takes_over_with_a_watch_that_is_behind_takes_nobodys_change_for_one_by_others() {
     let mut fake = FakeCluster::rolling(6, 2);
-    let mut late = FakeConsole::open(&fake, "late");
-    late.run(&mut fake);
-    late.mute(Watched::DaemonSet);
-    late.engine
-        .observe(Event::Watch(Watched::DaemonSet, WatchHealth::Down { since: fake.now, why: "429".into() }), fake.now);
     let mut ops = FakeConsole::open(&fake, "ops");
     ops.set_image(&mut fake, "agent:v2");
-    ops.partition(&mut fake, 3);
-    ops.run_for(&mut fake, 5);
     ops.ask(&mut fake, Command::StopDriving).unwrap();
     ops.run_for(&mut fake, 5);
-    drop(late.ask(&mut fake, Command::Drive(Takeover::IfFree)));
+    drop(ops);
+    // It waits for the lease, which a command takes first; and its watch of the DaemonSet is down.
+    let mut late = FakeConsole::open(&fake, "late");
+    late.engine.command(Command::Drive(Takeover::IfFree), fake.now).unwrap();
+    late.mute(Watched::DaemonSet);
+    let down = WatchHealth::Down { since: fake.now, why: "429".into() };
+    late.engine.observe(Event::Watch(Watched::DaemonSet, down), fake.now);
+    let mut ci = FakeConsole::open_as(&fake, "ci", Role::OneShot);
+    ci.set_image(&mut fake, "agent:v3");
+    ci.run_for(&mut fake, 5);
+    drop(ci);
     late.run_for(&mut fake, 30);
+    assert!(late.engine.lock.holds(), "{:?}", late.snapshot(&fake).driver);
     assert_eq!(late.engine.intent().paused, None);
     late.unmute(&fake, Watched::DaemonSet);
     late.engine.observe(Event::Watch(Watched::DaemonSet, WatchHealth::Live), fake.now);
+    late.partition(&mut fake, 3);
     late.run_for(&mut fake, 60);
-    assert_eq!((late.engine.intent().paused, fake.at("hash2")), (None, 3));
+    assert_eq!((late.engine.intent().paused, fake.at("hash3")), (None, 3));
     let told = late.snapshot(&fake).timeline;
     assert!(!told.iter().any(|event| event.to_string().contains("was changed")), "{told:?}");
 }
