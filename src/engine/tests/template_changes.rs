@@ -433,3 +433,31 @@ fn who_takes_over_with_a_watch_that_is_behind_takes_nobodys_change_for_one_by_ot
     let told = late.snapshot(&fake).timeline;
     assert!(!told.iter().any(|event| event.to_string().contains("was changed")), "{told:?}");
 }
+
+#[test]
+fn who_takes_over_with_a_watch_that_is_behind_takes_no_adoption_for_a_drift() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut late = FakeConsole::open(&fake, "late");
+    late.run(&mut fake);
+    late.mute(Watched::DaemonSet);
+    let mut ops = FakeConsole::open(&fake, "ops");
+    ops.set_image(&mut fake, "agent:v2");
+    ops.partition(&mut fake, 6);
+    ops.run_for(&mut fake, 5);
+    ops.ask(&mut fake, Command::StopDriving).unwrap();
+    ops.run_for(&mut fake, 5);
+    drop(ops);
+    // What it saw last of the DaemonSet is from before the adoption.
+    late.run(&mut fake);
+    late.engine.command(Command::Drive(Takeover::IfFree), fake.now).unwrap();
+    let down = WatchHealth::Down { since: fake.now, why: "429".into() };
+    late.engine.observe(Event::Watch(Watched::DaemonSet, down), fake.now);
+    late.run_for(&mut fake, 30);
+    assert!(late.engine.lock.holds(), "{:?}", late.snapshot(&fake).driver);
+    assert_eq!(late.engine.intent().paused, None);
+    late.unmute(&fake, Watched::DaemonSet);
+    late.engine.observe(Event::Watch(Watched::DaemonSet, WatchHealth::Live), fake.now);
+    late.partition(&mut fake, 3);
+    late.run_for(&mut fake, 60);
+    assert_eq!((late.engine.intent().paused, fake.at("hash2")), (None, 3));
+}
