@@ -39,20 +39,66 @@ impl HaltReason {
 }
 
 /// What a gate is asked. It reads the settings of the intent that it is handed, and of clocks [`Engine::now`] and its own in `GateMarks`.
+///
+/// To be decided first: **does it count waits and pauses?** A gate on time that does is excepted in `no_gate_halts_a_healthy_rollout_that_waits`
+/// (`engine/tests/gates.rs`). One that does not keeps a sum, and needs [`Self::driver_changes`]. After a resume it begins anew: one that accepts for good
+/// fails in `past_the_halt_of_any_gate_…` (`engine/tests/halts.rs`).
+///
+/// **Who is judged?** Rows are the nodes that have a pod or are in the fleet. All nodes of the cluster are those of `view.nodes` with a fact.
+/// `Row::restarted` counts restarts of pods at the target that the rollout put there, or that were created after it began; only those after the pod was
+/// ready (of a pod that had restarted before we saw it, each); only as long as the last of them is younger than ten minutes, or than the soak time where
+/// that is longer.
+///
+/// **Where is what it remembers?** In `GateMarks`. A mark that names nodes, that ends with what is seen of them, or that rows read, is a field of
+/// `Progress` instead; patterns in eight files ask for it there.
+///
+/// **What does an older version do?** It reads a gate that it does not know as `FailureThreshold`, and keeps what it read: under it the nodes that the
+/// halt names count as failed.
 trait HaltingRule {
     /// Why the gate halts the rollout now, if it does. Where its halt stands, it goes on to name what it halts for now. It has no reason any more for
-    /// what an operator resumed past, also before a driver has accepted that.
+    /// what an operator resumed past, also before a driver has accepted that: none while a halt is acknowledged and its mark has not that number.
+    ///
+    /// It is asked by the driver while it acts, with what it saw last: also while the rollout is paused, held, between two steps or halted. It is not
+    /// asked while the rollout is released or deleted, on the way back, without a target, or with a change still to be made ([`Engine::may_halt`]); where
+    /// every node is updated as its row in `HaltingGate::consequences` says. Where nobody drives, nothing halts: consoles ask only to say what a driver
+    /// would do ([`Engine::halt_without_driver`]). A gate that is to rest while paused says so here.
+    ///
+    /// [`Engine::now`] judges. What goes into the record is by `View::server_time`, because the next driver has another clock. A rollout is as old as
+    /// `GateMarks::began` says, which is of the present target; `started_at` is of the first rollout under the record.
+    ///
+    /// A halt that names no node leaves `nodes` empty. Two tests `a_halt_without_nodes_…` (`tui/tests/halts.rs`, `cli/tests/halts.rs`) fail where a front
+    /// end leaves a place open for them.
     fn reason(&self, engine: &Engine, intent: &Intent) -> Option<HaltReason>;
 
     /// Accepts what it halted for, after an operator resumed past a halt of this or another gate. It is called with every decision of the driver
     /// from then on, until the next halt, so a second call must change nothing.
+    ///
+    /// A halt that is not of failures is accepted by a mark of its own, or its clock is cleared when it halts. A mark carries the halt that it belongs to
+    /// (`Halt::number`): one that is set again at each call would accept whatever comes later, too. A mark that copies what rows say is set only once
+    /// pods are seen ([`Engine::health`] of `Watched::Pods`). A clock that was cleared is started again here alone; its halt keeps the words of the
+    /// instant at which it halted. The two tests `past_the_halt_of_any_gate_…` fail where a resume acknowledges nodes that did not fail, where the gate
+    /// halts again by itself, where nothing makes it halt once more, and where who drives next differs. `commands/ends.rs` says of every gate that a
+    /// resume accepts what failed: other words have to be written there.
     fn accept(&self, engine: &mut Engine, intent: &Intent, now: Timestamp);
 
     /// Starts and stops the gate's clock in `GateMarks`. It is called with every decision of the driver, before the gates are asked: also while none is
-    /// asked, because [`Engine::may_halt`] denies it or the gate is off.
+    /// asked, because [`Engine::may_halt`] denies it or the gate is off. A later `tune` that sets the gate thus finds how long it has been already.
+    ///
+    /// The clock of a step belongs to it by `intent.partition`, not by `Limits::allowed`, which changes when the fleet grows. Tests play it for 150 s
+    /// under its stricter value, and `no_gate_halts_a_healthy_rollout_that_waits` fails where one runs between two steps or in a pause.
+    ///
+    /// When it strikes, `GateMarks::strikes_at` says by the server's clock, and leaves it out once that is past; without a mark `changes_at` of the part
+    /// from which the instant follows says it. Otherwise the gate strikes only when something else happens: consoles in unit tests fail
+    /// (`FakeConsole::run_for`) where time alone changes anything that `wake_at` did not tell.
     fn keep_time(&self, engine: &mut Engine, intent: &Intent, now: Timestamp);
 
-    /// Begins anew what the gate counts by process. It is called where this process drives and the record still names another one, or none.
+    /// Begins anew what the gate counts by process. It is called where this process drives and the record still names another one, or none: before
+    /// `Progress::driver` is overwritten, and before [`Self::keep_time`] and [`Self::reason`].
+    ///
+    /// Time without a driver is left out by nothing that is there, as an instant runs on. A gate that leaves it out keeps a sum, and the instant since
+    /// when its driver counts, which is set anew here; `GateMarks` holds no name. Nobody knows until when a driver that was killed drove, so what it had
+    /// not added to the sum is lost. The sum is added to where driving stops and where `steer` turns back early (released, deleted), and not with each
+    /// call, since a mark that changed is a write of the Lease. [`Self::reason`] leaves out the open interval while nobody drives.
     fn driver_changes(&self, engine: &mut Engine, now: Timestamp);
 
     /// The line of a preview that changes the gate's setting and leaves it on: whether it halts the rollout at once under the intent `after`, which
