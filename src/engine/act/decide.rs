@@ -160,7 +160,7 @@ impl Engine {
         }
         if self.config().role == Role::Driver && intent.releasing.is_none() {
             self.keep_exceptions();
-            self.halt_on_failure(&intent, now);
+            self.halt_at_a_gate(&intent, now);
             self.finish(&intent, now);
         }
     }

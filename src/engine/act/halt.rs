@@ -14,7 +14,7 @@ use crate::engine::model::time::Timestamp;
 
 impl Engine {
     /// Halts the rollout, or goes back, if a gate has a reason to.
-    pub(super) fn halt_on_failure(&mut self, intent: &Intent, now: Timestamp) {
+    pub(super) fn halt_at_a_gate(&mut self, intent: &Intent, now: Timestamp) {
         self.go_on_past_halt(intent, now);
         self.keep_time_of_gates(intent, now);
         // What was seen last may be over: a pod became ready, a node came back. While not all is seen nothing is started either.
