@@ -23,15 +23,16 @@ impl Engine {
                 lines.extend(self.roll_back_that_ends(&before));
                 lines.extend(self.rollout_that_ends(&before));
             }
-            Command::Pause { .. } if halted => lines.push(format!(
-                "It is halted already ({}): no node was going to be updated. A resume ends both, and accepts what failed.",
-                self.halt_why()
-            )),
+            Command::Pause { .. } => lines.extend(self.halting_gate(&before).map(|gate| {
+                let (why, accepted) = (self.halt_why(), gate.accepted_in_words());
+                format!(
+                    "It is halted already ({why}): no node was going to be updated. A resume ends both, and accepts {accepted}."
+                )
+            })),
             Command::Adopt
             | Command::Prewarm(_)
             | Command::Step(_)
             | Command::Select(_)
-            | Command::Pause { .. }
             | Command::Resume
             | Command::Undo { .. }
             | Command::Release(_)

@@ -77,8 +77,7 @@ trait HaltingRule {
     /// (`Halt::number`): one that is set again at each call would accept whatever comes later, too. A mark that copies what rows say is set only once
     /// pods are seen ([`Engine::health`] of `Watched::Pods`). A clock that was cleared is started again here alone; its halt keeps the words of the
     /// instant at which it halted. The two tests `past_the_halt_of_any_gate_…` fail where a resume acknowledges nodes that did not fail, where the gate
-    /// halts again by itself, where nothing makes it halt once more, and where who drives next differs. `commands/ends.rs` says of every gate that a
-    /// resume accepts what failed: other words have to be written there.
+    /// halts again by itself, where nothing makes it halt once more, and where who drives next differs.
     fn accept(&self, engine: &mut Engine, intent: &Intent, now: Timestamp);
 
     /// Starts and stops the gate's clock in `GateMarks`. It is called with every decision of the driver, before the gates are asked: also while none is
