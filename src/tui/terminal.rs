@@ -1,8 +1,8 @@
 //! The terminal: its modes are set once and always restored; each frame is one write.
 //!
 //! Every end of the process, a panic included, goes through [`restore`]. Ctrl-Z leaves the terminal, stops, and enters it
-//! again. A frame is encoded into one buffer, wrapped in a synchronized update (DEC 2026) if the terminal says that it knows
-//! them, and handed over in one piece; an unchanged frame is not written at all.
+//! again. A frame is encoded into one buffer and handed over in one piece; an unchanged frame is not written at all. One that may reach the
+//! terminal in several parts is wrapped in a synchronized update (DEC 2026) if the terminal says that it knows them.
 //!
 //! A separate thread writes, so that a terminal that takes no bytes blocks nothing else. At most one frame is being written;
 //! the next is drawn from the newest model once that one is written.
@@ -27,6 +27,9 @@ use crate::process::printable::Printable;
 
 /// The private mode of synchronized updates.
 pub(crate) const SYNCHRONIZED: u16 = 2026;
+/// A frame of at most this many bytes crosses a network in one packet, and the terminal reads it at once: there is no part of it that could be drawn alone,
+/// so that the 16 bytes of a synchronized update are left out.
+const IN_ONE_PART: usize = 512;
 const ASK_SYNCHRONIZED: &[u8] = b"\x1b[?2026$p";
 /// OSC 11: asks for the colour of the background. Terminals that do not know it ignore it.
 const ASK_BACKGROUND: &[u8] = b"\x1b]11;?\x1b\\";
@@ -193,7 +196,7 @@ impl<S: Sink> Screen<S> {
         if self.bytes.is_empty() && self.beside.is_empty() {
             return Ok(0);
         }
-        if self.synchronized && !self.bytes.is_empty() {
+        if self.synchronized && self.bytes.len() > IN_ONE_PART {
             self.bytes.splice(0..0, *b"\x1b[?2026h");
             self.bytes.extend_from_slice(b"\x1b[?2026l");
         }
@@ -361,14 +364,18 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_synchronized_once_the_terminal_says_that_it_can() {
+    fn large_frames_are_synchronized_once_the_terminal_says_that_it_can() {
+        let is_synchronized = |written: &[u8]| written.windows(5).any(|bytes| bytes == b"?2026");
+        let large = |letter: &str| frame(&letter.repeat(IN_ONE_PART));
         let mut screen = Screen::new(Vec::new());
-        screen.show(frame("one"), None).unwrap();
-        assert!(!screen.take_written().windows(5).any(|bytes| bytes == b"?2026"));
+        screen.show(large("a"), None).unwrap();
+        assert!(!is_synchronized(&screen.take_written()));
         screen.set_synchronized(2);
-        screen.show(frame("two"), None).unwrap();
+        screen.show(large("b"), None).unwrap();
         let written = screen.take_written();
         assert!(written.starts_with(b"\x1b[?2026h") && written.ends_with(b"\x1b[?2026l"));
+        screen.show(frame(&format!("c{}", "b".repeat(IN_ONE_PART - 1))), None).unwrap();
+        assert!(!is_synchronized(&screen.take_written()));
     }
 
     #[test]
