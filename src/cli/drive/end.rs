@@ -223,7 +223,9 @@ fn is_set_back(snapshot: &Snapshot) -> bool {
 /// Why the API server refuses to delete each pod that is left, without which a step does not come to its end.
 fn deletions_refused(snapshot: &Snapshot) -> Option<&str> {
     snapshot.alarms.iter().find_map(|alarm| match alarm {
-        Alarm::DeletionRefused { why, others: false, .. } if at_rest(snapshot) => Some(&**why),
+        Alarm::DeletionRefused { why, others: false, .. } | Alarm::DeletionsRefused { why } if at_rest(snapshot) => {
+            Some(&**why)
+        }
         _ => None,
     })
 }

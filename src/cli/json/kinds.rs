@@ -20,6 +20,7 @@ pub(super) fn alarm(alarm: &Alarm) -> &'static str {
         Alarm::TargetUncertain { .. } => "targetUncertain",
         Alarm::BudgetUsedUp { .. } => "budgetUsedUp",
         Alarm::DeletionRefused { .. } => "deletionRefused",
+        Alarm::DeletionsRefused { .. } => "deletionsRefused",
         Alarm::ControllerIdle { .. } => "controllerIdle",
         Alarm::SiteOutage(_) => "siteOutage",
         Alarm::ReleaseWaits { .. } => "releaseWaits",

@@ -294,5 +294,9 @@ async fn a_step_whose_last_pods_may_not_be_deleted_is_waited_for_for_a_minute() 
         "Error: driving ends, as the API server refuses to delete the pods that are left: admission webhook says no";
     assert_eq!(after(held(), &refused(false), 60).as_deref(), Some(why));
     assert_eq!(after(held(), &refused(true), 600), None, "others go on");
+    let all =
+        Snapshot { alarms: vec![Alarm::DeletionsRefused { why: "admission webhook says no".into() }], ..refused(true) };
+    assert_eq!(after(held(), &all, 59), None);
+    assert_eq!(after(held(), &all, 60).as_deref(), Some(why));
     assert_eq!(after(complete(), &refused(false), 600), None, "it is tried again by itself");
 }

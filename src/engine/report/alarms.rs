@@ -74,7 +74,7 @@ impl Engine {
         let distance_alarm = self.distance_alarm().filter(|_| recorded);
         let of_lease = self.failures.of_lease().filter(|_| distance_alarm != Some(Alarm::NoAnswer));
         let of_lease = of_lease.map(|failure| (&failure.why, failure.refused));
-        for (why, lease_refused) in of_lease.into_iter().chain(self.failures.of_write().map(|why| (why, false))) {
+        for (why, lease_refused) in of_lease.into_iter().chain(self.failures.of_daemonset().map(|why| (why, false))) {
             alarms.push(Alarm::WriteFailing { why: why.clone(), lease_refused });
         }
         // Whoever holds the lease knows better what became of its writes.
@@ -161,7 +161,7 @@ impl Engine {
     /// The alarm for nodes that cannot be updated because the API server refuses to delete their pods.
     fn refused_alarm(&self, now: Timestamp) -> Option<Alarm> {
         if self.refusals.are_general() {
-            return None;
+            return self.failures.of_deletion().map(|why| Alarm::DeletionsRefused { why: why.clone() });
         }
         let held = |row: &Row| match self.plan.hold(row.node) {
             Some(Hold::DeletionRefused { why }) => Some((self.name(row), why.clone())),

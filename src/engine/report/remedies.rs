@@ -229,6 +229,7 @@ impl Alarm {
             Self::StateRestored { .. } => vec![Remedy::Drive],
             Self::OwnLimitChanged { .. }
             | Self::DeletionRefused { .. }
+            | Self::DeletionsRefused { .. }
             | Self::ControllerIdle { .. }
             | Self::SiteOutage(_)
             | Self::NoAnswer

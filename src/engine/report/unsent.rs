@@ -68,7 +68,7 @@ impl Engine {
             // A pause that is a brake has no effect before `OnDelete` is set, so it counts as unsent until then.
             let brakes = kind == UnsentKind::Pause && self.daemonset.brakes();
             let why = self.failures.of_lease().map(|failure| &failure.why).filter(|_| unsaved);
-            let why = why.or(self.failures.of_write().filter(|_| brakes)).cloned();
+            let why = why.or(self.failures.of_daemonset().filter(|_| brakes)).cloned();
             let since = pending.requested_at;
             (unsaved || brakes).then(|| Unsent { kind, since, late: late(since), why })
         });

@@ -84,24 +84,27 @@ impl Failures {
         self.lease = failure;
     }
 
-    /// Why the last write of the DaemonSet, else the last deletion of a pod, failed.
-    pub(crate) fn of_write(&self) -> Option<&Str> {
-        self.writes().map(|failure| &failure.why).next()
+    /// Why the last write of the DaemonSet failed.
+    pub(crate) fn of_daemonset(&self) -> Option<&Str> {
+        self.daemonset.as_ref().map(|failure| &failure.why)
+    }
+
+    /// Why the last deletion of a pod failed.
+    pub(crate) fn of_deletion(&self) -> Option<&Str> {
+        self.deletion.as_ref().map(|failure| &failure.why)
     }
 
     /// The refusal of the last write of the DaemonSet, else of the last deletion of a pod, as the record tells it.
     pub(crate) fn refused_write(&self) -> Option<RefusedWrite> {
-        self.writes()
+        let writes = self.daemonset.iter().chain(&self.deletion);
+        writes
+            .into_iter()
             .find_map(|failure| Some(RefusedWrite { since: failure.refused_since?, why: clipped(&failure.why) }))
     }
 
     /// Why the last write of the Lease failed.
     pub(crate) fn of_lease(&self) -> Option<&LeaseFailure> {
         self.lease.as_ref()
-    }
-
-    fn writes(&self) -> impl Iterator<Item = &WriteFailure> {
-        self.daemonset.iter().chain(&self.deletion)
     }
 
     fn slot(&mut self, written: Written) -> &mut Option<WriteFailure> {

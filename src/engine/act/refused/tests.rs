@@ -83,7 +83,7 @@ fn several_in_a_row_are_no_matter_of_one_pod() {
     console.run_for(&mut fake, 10);
     assert_eq!(fake.denied.len(), 3, "three different ones: {:?}", fake.denied);
     let alarms = console.snapshot(&fake).alarms;
-    let [Alarm::WriteFailing { why, .. }] = &*alarms else { panic!("{alarms:?}") };
+    let [Alarm::DeletionsRefused { why }] = &*alarms else { panic!("{alarms:?}") };
     assert!(why.contains("denied by policy"));
     console.run_for(&mut fake, 300);
     assert!(fake.denied.len() <= 14, "one at a time, twice a minute: {}", fake.denied.len());

@@ -97,6 +97,12 @@ pub enum Alarm {
         /// Whether other nodes can still be updated.
         others: bool,
     },
+    /// The API server refused to delete the pods of several different nodes in a row, so that the refusal is not about one pod. One of them is tried again
+    /// every half minute.
+    DeletionsRefused {
+        /// The last deletion and the server's message.
+        why: Str,
+    },
     /// The DaemonSet's controller has had work for 40 s and has neither done anything nor said why.
     ControllerIdle {
         /// Since when, by our clock.
@@ -209,6 +215,7 @@ impl Alarm {
             | Self::TargetUncertain { .. }
             | Self::BudgetUsedUp { .. }
             | Self::DeletionRefused { .. }
+            | Self::DeletionsRefused { .. }
             | Self::ControllerIdle { .. }
             | Self::SiteOutage(_)
             | Self::ReleaseWaits { .. }

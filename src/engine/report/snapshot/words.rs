@@ -268,6 +268,9 @@ impl fmt::Display for Alarm {
                 let rest = if *others { "the others go on" } else { "nothing else is left to update" };
                 write!(f, "deletion refused on {node}{more}, tried again by itself; {rest}: {why}")
             }
+            Self::DeletionsRefused { why } => {
+                write!(f, "no node is updated: the API server refuses one after the other, tried again twice a minute: {why}")
+            }
             Self::ControllerIdle { missing, unobserved, .. } => {
                 f.write_str("no controller has acted for 40 s: is kube-controller-manager running?")?;
                 match (missing, unobserved) {
