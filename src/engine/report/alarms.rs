@@ -161,7 +161,12 @@ impl Engine {
     /// The alarm for nodes that cannot be updated because the API server refuses to delete their pods.
     fn refused_alarm(&self, now: Timestamp) -> Option<Alarm> {
         if self.refusals.are_general() {
-            return self.failures.of_deletion().map(|why| Alarm::DeletionsRefused { why: why.clone() });
+            // Who has stopped driving tries none again.
+            return self
+                .failures
+                .of_deletion()
+                .filter(|_| self.lock.holds())
+                .map(|why| Alarm::DeletionsRefused { why: why.clone() });
         }
         let held = |row: &Row| match self.plan.hold(row.node) {
             Some(Hold::DeletionRefused { why }) => Some((self.name(row), why.clone())),

@@ -244,6 +244,29 @@ fn in_a_namespace_that_is_being_deleted_it_is_said_that_it_is() {
 }
 
 #[test]
+fn a_script_is_told_after_a_minute_that_no_pod_may_be_deleted() {
+    let Some(fixture) = RolloutFixture::new("undeletable-all") else { return };
+    let (operator, admin) = (fixture.operator(), fixture.sandbox.admin());
+    operator.ok(&["set-image", DS, &image(1), "--yes"]);
+    let pod = operator.status(DS).pod(&fixture.nodes[0]).expect("it has a pod").to_owned();
+    let policy = Policy::set(admin, fixture.sandbox.namespace(), "DELETE", "true");
+    policy.until_it_denies_deleting(&fixture.sandbox.path("pods", &pod));
+
+    let began = Instant::now();
+    let mut drive = operator.drive(DS, &["--to", "100%", "--max-unavailable", "1", "--until", "held"]);
+    drive.until("no node is updated: the API server refuses one after the other");
+    let output = alarms(&operator.status(DS).0);
+    assert!(
+        output.iter().any(|alarm| alarm.starts_with("writeRefused: ") && alarm.contains("not today")),
+        "{output:?}"
+    );
+    let end = drive.end();
+    println!("{} after {:?}", drive.seen(), began.elapsed());
+    assert_eq!(end.code(), Some(6), "{}", drive.seen());
+    assert_eq!(fixture.witness.serving(GOOD[0]).len(), NODES, "none is replaced");
+}
+
+#[test]
 fn one_pod_that_may_not_be_deleted_holds_its_node_and_no_other() {
     let Some(fixture) = RolloutFixture::new("undeletable") else { return };
     let (operator, admin) = (fixture.operator(), fixture.sandbox.admin());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::Command;
+use crate::engine::model::command::{Command, Takeover};
 use crate::engine::model::effect::EffectErrorKind;
 use crate::engine::model::node::NodeState;
 use crate::engine::report::snapshot::{Alarm, Phase};
@@ -92,6 +92,10 @@ fn several_in_a_row_are_no_matter_of_one_pod() {
     console.ask(&mut fake, Command::Resume).unwrap();
     console.run_for(&mut fake, 2);
     assert_eq!(fake.denied.len(), before + 1, "at once where somebody resumes");
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    let alarms = console.snapshot(&fake).alarms;
+    assert!(matches!(&*alarms, [Alarm::WriteRefused { .. }]), "nobody tries again: {alarms:?}");
+    console.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
     fake.undeletable.clear();
     console.run_for(&mut fake, 400);
     assert_eq!(fake.at("hash2"), 10);
