@@ -207,6 +207,7 @@ impl Engine {
             change,
             outcome,
             requested_at: now,
+            refused_before: self.progress.refused_write.clone(),
         });
         Ok(id)
     }

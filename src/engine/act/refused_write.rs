@@ -6,13 +6,15 @@ use crate::engine::machine::Engine;
 use crate::engine::writes::failures::AskedOfDaemonSet;
 
 impl Engine {
-    /// Records the refused write. A driver that leaves has nothing more to write, and leaves what it has recorded.
+    /// Records the refused write. What is asked for instead of it is written at once, and not when that one would have been tried again. A driver that leaves has nothing more to write, and leaves what it has recorded.
     pub(super) fn note_refused_write(&mut self) {
         if self.lock.want == Want::No {
             return;
         }
         let asked = self.recorded_intent().map(|intent| AskedOfDaemonSet::by(&intent));
-        self.failures.follow_what_is_asked(asked);
+        if self.failures.follow_what_is_asked(asked) {
+            self.daemonset.retry.something_else_is_asked();
+        }
         self.progress.refused_write = self.failures.refused_write();
     }
 }

@@ -7,7 +7,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::time::Timestamp;
-use crate::engine::writes::pending::Needs;
+use crate::engine::writes::pending::{Needs, Pending};
 
 /// Who carries out a command that is done as far as this process has to do with it.
 enum DoneBy {
@@ -33,6 +33,10 @@ impl Engine {
                 }
                 continue;
             }
+            if let Some(why) = self.release_refused(&pending, now).filter(|_| saved) {
+                self.settled(pending, Err(Unsettled::Failed(why)));
+                continue;
+            }
             match self.done_by(pending.needs, saved, now) {
                 Some(by) => {
                     if matches!(pending.needs, Needs::Adopted | Needs::Braked) {
@@ -53,6 +57,16 @@ impl Engine {
         }
     }
 
+    /// Why a release does not come about that another process is to carry out: the API server refuses its write, as that process has recorded since.
+    fn release_refused(&self, pending: &Pending, now: Timestamp) -> Option<String> {
+        let refused =
+            self.progress.refused_write.as_ref().filter(|refused| pending.refused_before.as_ref() != Some(refused));
+        let holder = self.lock.living_other(now).filter(|_| pending.needs == Needs::Released)?;
+        refused.map(|refused| {
+            format!("the release is recorded, and refused when {holder} carries it out: {}", refused.why)
+        })
+    }
+
     /// Who carries the command out, if it is done; `None` if it is not.
     fn done_by(&self, needs: Needs, saved: bool, now: Timestamp) -> Option<DoneBy> {
         if !saved {
@@ -62,7 +76,9 @@ impl Engine {
         // renews the Lease, or the Lease runs out and the command carries out its own request.
         let is_confirmed = !matches!(self.lock.view(now), DriverView::Unconfirmed { .. });
         let knows = is_confirmed || self.config().role == Role::Driver;
-        let elsewhere = || self.lock.living_other(now).filter(|_| knows).cloned().map(DoneBy::Other);
+        // A script goes on once its command is done: the release, too, is waited for.
+        let waits = needs == Needs::Released && self.config().role == Role::OneShot;
+        let elsewhere = || self.lock.living_other(now).filter(|_| knows && !waits).cloned().map(DoneBy::Other);
         match needs {
             Needs::Saved => Some(DoneBy::Us),
             Needs::Braked if self.strategy() == StrategyKind::OnDelete && !self.daemonset.brakes() => Some(DoneBy::Us),

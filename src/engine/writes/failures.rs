@@ -72,11 +72,15 @@ impl Failures {
         *self.slot(written) = None;
     }
 
-    /// Forgets a failed write of the DaemonSet once something else is asked for: nobody tries that one again.
-    pub(crate) fn follow_what_is_asked(&mut self, asked: Option<AskedOfDaemonSet>) {
-        if self.asked != asked {
+    /// Forgets a failed write of the DaemonSet once something else is asked for: nobody tries that one again. Returns whether something else is.
+    pub(crate) fn follow_what_is_asked(&mut self, asked: Option<AskedOfDaemonSet>) -> bool {
+        let differs = self.asked != asked;
+        if differs {
+            // Whatever is released deletes no pod any more.
+            self.deletion.take_if(|_| asked.as_ref().is_some_and(|asked| asked.releases));
             (self.asked, self.daemonset) = (asked, None);
         }
+        differs
     }
 
     /// Notes why a write of the Lease failed; `None`: it succeeded.

@@ -2,7 +2,7 @@
 
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, CommandId, Takeover};
-use crate::engine::model::record::ChangeOutcome;
+use crate::engine::model::record::{ChangeOutcome, RefusedWrite};
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::LATE;
 
@@ -76,6 +76,8 @@ pub(crate) struct Pending {
     pub(crate) outcome: Option<ChangeOutcome>,
     /// When the command was asked for.
     pub(crate) requested_at: Timestamp,
+    /// The refused write that the record named then.
+    pub(crate) refused_before: Option<RefusedWrite>,
 }
 
 /// The condition under which a command is done.

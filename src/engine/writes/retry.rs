@@ -20,6 +20,8 @@ pub(crate) struct Retry {
     failures: u32,
     /// The answer to one of the failed writes was lost: it may have been carried out, or still be.
     lost: bool,
+    /// The API server itself said how long to wait.
+    throttled: bool,
 }
 
 impl Retry {
@@ -32,7 +34,17 @@ impl Retry {
         self.lost
     }
 
+    /// Takes in that something else is to be written. What kept the last write from succeeding may not concern it, so that it waits only where the API
+    /// server asked for that.
+    pub(crate) fn something_else_is_asked(&mut self) {
+        self.failures = 0;
+        if !self.throttled {
+            self.at = Timestamp::default();
+        }
+    }
+
     pub(crate) fn failed(&mut self, error: &EffectError, now: Timestamp) {
+        self.throttled = matches!(error.kind, EffectErrorKind::Throttled { .. });
         self.failures = self.failures.saturating_add(1);
         self.lost |= error.kind.may_have_happened();
         let grown = RETRY.0.saturating_mul(1 << self.failures.min(8)).min(RETRY.1);

@@ -378,3 +378,45 @@ fn dry_run(fixture: &RolloutFixture, image: &str) -> Answer {
 fn admits(fixture: &RolloutFixture, image: &str) -> bool {
     dry_run(fixture, image).status == 200
 }
+
+/// A release that a policy refuses is told to who asked for it, although another process drives; and who goes back instead does not wait until the release
+/// would be tried again.
+#[test]
+fn a_release_that_is_refused_to_the_driver_is_told_and_a_roll_back_is_made_at_once() {
+    let Some(fixture) = RolloutFixture::new("release-refused") else { return };
+    let operator = fixture.operator();
+    operator.ok(&["set-image", DS, IMAGE, "--yes"]);
+    let mut drive = operator.drive(DS, &["--partition", "18"]);
+    drive.until_updated(2);
+    let policy = Policy::refusing(&fixture, V2);
+    let release = operator.run(&["release", DS, "--early", "--yes", "--timeout", "60s"]);
+    println!("{}", text(&release));
+    assert_eq!(release.status.code(), Some(1), "{}", text(&release));
+    let said = ["the release is recorded, and refused when ", "revision 1 is withdrawn"];
+    assert!(said.iter().all(|words| text(&release).contains(words)), "{}", text(&release));
+    let status = text(&operator.run(&["status", DS]));
+    assert!(status.contains("the driver's write was refused") && status.contains("releasing"), "{status}");
+
+    let asked = Instant::now();
+    operator.ok(&["undo", DS, "--yes", "--timeout", "60s"]);
+    println!("the roll back took {:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
+    drop(policy);
+    assert_eq!(drive.end().code(), Some(4), "{}", drive.seen());
+    assert_eq!(fixture.witness.serving(V1).len(), NODES);
+}
+
+/// While somebody else drives, a release is reported once it is done.
+#[test]
+fn a_release_is_waited_for_where_another_process_drives() {
+    let Some(fixture) = RolloutFixture::new("release-waits") else { return };
+    let operator = fixture.operator();
+    operator.ok(&["set-image", DS, IMAGE, "--yes"]);
+    let mut drive = operator.drive(DS, &["--partition", "18"]);
+    drive.until_updated(2);
+    let release = operator.ok(&["release", DS, "--early", "--yes", "--timeout", "60s"]);
+    println!("{release}");
+    assert!(release.contains("\nreleased: the original update strategy is restored"), "{release}");
+    assert_eq!(fixture.daemon_set()["spec"]["updateStrategy"]["type"], "RollingUpdate");
+    drive.end();
+}

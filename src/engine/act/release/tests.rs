@@ -312,3 +312,22 @@ fn a_release_ends_where_somebody_else_has_set_both_template_and_strategy() {
     assert!(is_released(&fake));
     assert_eq!(console.snapshot(&fake).started_at, None);
 }
+
+/// A release that is refused is tried again every half minute. An operator who goes back instead does not wait for that.
+#[test]
+fn what_is_asked_instead_of_a_refused_release_is_done_at_once() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 4);
+    console.run_for(&mut fake, 30);
+    fake.pins_images = true;
+    console.engine.command(Command::Release(Early::Accept), fake.now).unwrap();
+    console.run_for(&mut fake, 10);
+    let failing = |alarm: &Alarm| matches!(alarm, Alarm::WriteFailing { .. });
+    assert!(console.snapshot(&fake).alarms.iter().any(failing));
+    fake.pins_images = false;
+    console.engine.command(Command::Undo { to: None }, fake.now).unwrap();
+    console.run_for(&mut fake, 2);
+    assert_eq!(&*fake.daemonset.template.images()[0], "agent:v1");
+}
