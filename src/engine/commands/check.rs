@@ -23,11 +23,7 @@ impl Engine {
                 return Err(Refusal::NotLoaded(why));
             }
             // The Lease may outlive its DaemonSet, as under `--cascade=orphan`: its holder may give it back.
-            Presence::Absent
-                if matches!(
-                    command,
-                    Command::StopDriving | Command::EndDriving { .. } | Command::GiveUpDriving { .. }
-                ) => {}
+            Presence::Absent if command.stops_driving() => {}
             Presence::Absent => {
                 let name = format!("no DaemonSet {}/{}", self.config().namespace, self.config().name);
                 return Err(Refusal::NotLoaded(name.into()));

@@ -18,18 +18,8 @@ impl Engine {
     /// The edit that notes the present template as the target. There is one if `command` lets nodes go or pauses, the record has no
     /// target, and the revision of the template is certain.
     pub(super) fn first_target(&self, command: &Command) -> Option<Edit> {
-        match command.inner() {
-            Command::Step(_) | Command::Pause { .. } | Command::Resume => {}
-            // These ask for a template of their own.
-            Command::SetImage(_) | Command::Undo { .. } => return None,
-            // These let no node go. An adoption notes the target once it is made.
-            Command::Adopt | Command::Select(_) | Command::Tune(_) | Command::Tuned { .. } => return None,
-            // These do not depend on the template that is rolled out.
-            Command::Release(_) | Command::Prewarm(_) => return None,
-            // A driver notes the target itself.
-            Command::Drive(_) | Command::StopDriving | Command::EndDriving { .. } | Command::GiveUpDriving { .. } => {
-                return None;
-            }
+        if !command.notes_target() {
+            return None;
         }
         let intent = self.intent();
         let has_none = intent.target.is_none() && intent.change.is_none();

@@ -12,18 +12,9 @@ impl Engine {
         let Some(surge) = self.surge() else { return Ok(()) };
         let begins = match command.inner() {
             Command::Adopt => !self.takes_back(command.inner()),
-            Command::SetImage(_) | Command::Step(_) | Command::Resume | Command::Undo { .. } => true,
             // A driver that only pre-warms takes nothing down.
             Command::Drive(_) => self.is_recorded() && self.intent().releasing.is_none(),
-            Command::Select(_)
-            | Command::Pause { .. }
-            | Command::Release(_)
-            | Command::Prewarm(_)
-            | Command::Tune(_)
-            | Command::Tuned { .. }
-            | Command::StopDriving
-            | Command::EndDriving { .. }
-            | Command::GiveUpDriving { .. } => false,
+            command => command.takes_down(),
         };
         let mut intent = self.intent();
         intent.tune(&command.tuning());
@@ -45,26 +36,17 @@ impl Engine {
     pub(super) fn surge_in_words(&self, command: &Command, max_unavailable: u32) -> Option<String> {
         let surge = self.surge()?;
         match command {
-            Command::Adopt | Command::SetImage(_) | Command::Undo { .. } | Command::Step(_) | Command::Resume => {
-                Some(format!(
-                    "It surges (maxSurge {surge}), which OnDelete cannot: each node is down while its pod is replaced, at \
-                     most {max_unavailable} at a time."
-                ))
-            }
             Command::Pause { .. } if self.strategy() == StrategyKind::RollingUpdate => Some(
                 "It surges: where a node has an old and a new pod, its controller then keeps the older one and deletes the \
                  other."
                     .into(),
             ),
-            Command::Select(_)
-            | Command::Pause { .. }
-            | Command::Release(_)
-            | Command::Prewarm(_)
-            | Command::Tune(_)
-            | Command::Tuned { .. }
-            | Command::Drive(_)
-            | Command::StopDriving
-            | Command::EndDriving { .. } | Command::GiveUpDriving { .. } => None,
+            command => command.takes_down().then(|| {
+                format!(
+                    "It surges (maxSurge {surge}), which OnDelete cannot: each node is down while its pod is replaced, at \
+                     most {max_unavailable} at a time."
+                )
+            }),
         }
     }
 }

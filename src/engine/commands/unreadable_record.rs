@@ -8,25 +8,15 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Refusal};
 use crate::engine::model::config::Role;
 use crate::engine::model::time::Timestamp;
+use crate::engine::rules::commands::ReplacesRecord;
 
 impl Engine {
     /// Why the record that this command replaces cannot be read; `None` if it replaces none.
     pub(super) fn replaces_unreadable(&self, command: &Command) -> Option<&Str> {
-        let replaces = match command.inner() {
-            Command::Adopt | Command::Release(_) => true,
-            // In a console the dialog with the limits begins a record.
-            Command::Tune(_) | Command::Tuned { .. } => self.config().role == Role::Driver,
-            Command::SetImage(_)
-            | Command::Step(_)
-            | Command::Select(_)
-            | Command::Pause { .. }
-            | Command::Resume
-            | Command::Undo { .. }
-            | Command::Prewarm(_)
-            | Command::Drive(_)
-            | Command::StopDriving
-            | Command::EndDriving { .. }
-            | Command::GiveUpDriving { .. } => false,
+        let replaces = match command.replaces_record() {
+            ReplacesRecord::No => false,
+            ReplacesRecord::Yes => true,
+            ReplacesRecord::InConsole => self.config().role == Role::Driver,
         };
         self.lock.record_error().filter(|_| replaces)
     }
@@ -35,9 +25,7 @@ impl Engine {
     pub(super) fn check_readable(&self, command: &Command, now: Timestamp) -> Result<(), Refusal> {
         let Some(why) = self.lock.record_error() else { return Ok(()) };
         let brakes = matches!(command.inner(), Command::Pause { .. }) && self.pause_brakes();
-        let stops =
-            matches!(command, Command::StopDriving | Command::EndDriving { .. } | Command::GiveUpDriving { .. });
-        if brakes || stops {
+        if brakes || command.stops_driving() {
             return Ok(());
         }
         if self.replaces_unreadable(command).is_none() {

@@ -18,6 +18,7 @@ use crate::engine::model::prewarm::PrewarmSource;
 use crate::engine::model::record::Intent;
 use crate::engine::model::step_ahead::NothingRecorded;
 use crate::engine::model::time::ShortDuration;
+use crate::engine::rules::commands::BeginsRecord;
 use crate::engine::rules::site::site_of;
 
 impl Engine {
@@ -38,17 +39,10 @@ impl Engine {
     /// The limits with which a command goes on with a rollout whose own limits are not known, because its record is gone or is of an
     /// earlier DaemonSet.
     pub(super) fn begins_unrecorded(&self, command: &Command) -> Option<String> {
-        let soaks = match command.inner() {
-            Command::Adopt | Command::SetImage(_) | Command::Step(_) | Command::Select(_) | Command::Resume => true,
-            // A pause begins a record as well.
-            Command::Pause { .. } => true,
-            // Nothing soaks on the way back.
-            Command::Undo { .. } => false,
-            // These begin no record, or name the settings that it is to have.
-            Command::Release(_) | Command::Prewarm(_) | Command::Tune(_) | Command::Tuned { .. } => return None,
-            Command::Drive(_) | Command::StopDriving | Command::EndDriving { .. } | Command::GiveUpDriving { .. } => {
-                return None;
-            }
+        let soaks = match command.begins_record() {
+            BeginsRecord::No => return None,
+            BeginsRecord::Forward => true,
+            BeginsRecord::Back => false,
         };
         let nothing = self.nothing_recorded();
         if self.is_recorded() || nothing == NothingRecorded::AtAll {

@@ -12,6 +12,15 @@ struct Consequences {
     works_blind: bool,
     /// It still holds if the DaemonSet is deleted and made anew before the command is carried out.
     outlives_daemonset: bool,
+    /// It begins to take down nodes, or prepares that: where a DaemonSet surges it is refused until somebody says how many may be down, and its preview
+    /// says that each node is down while its pod is replaced.
+    takes_down: bool,
+    /// It notes the present template as the target, where the record has none.
+    notes_target: bool,
+    begins_record: BeginsRecord,
+    replaces_record: ReplacesRecord,
+    /// The process that is given it drives no more.
+    stops_driving: bool,
 }
 
 /// The objects that a command writes, in the process that it is given to.
@@ -54,6 +63,29 @@ pub(crate) enum LetsGo {
     Back,
 }
 
+/// The record that a command begins where none is left of a rollout, or where the record is of an earlier DaemonSet. Its preview warns of the limits that count
+/// then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BeginsRecord {
+    /// It begins none, or names the settings that it is to have.
+    No,
+    /// One of a rollout, in which nodes soak.
+    Forward,
+    /// One of a roll back, in which nothing soaks.
+    Back,
+}
+
+/// Whether a command replaces a record that cannot be read. What does not is refused then, but for the brake and what stops driving.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ReplacesRecord {
+    /// It does not.
+    No,
+    /// It does.
+    Yes,
+    /// It does in a console, where the dialog with the limits begins a record.
+    InConsole,
+}
+
 /// How a command is recorded in the event log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reporting {
@@ -73,30 +105,64 @@ impl Command {
             reporting: Reporting::Whole,
             works_blind: false,
             outlives_daemonset: false,
+            takes_down: false,
+            notes_target: false,
+            begins_record: BeginsRecord::No,
+            replaces_record: ReplacesRecord::No,
+            stops_driving: false,
+        };
+        // What begins a record of a rollout, or goes on with one.
+        let forward = |writes: Writes, lets_go: LetsGo| Consequences {
+            begins_record: BeginsRecord::Forward,
+            takes_down: true,
+            ..of(writes, lets_go)
         };
         match self {
-            Self::Adopt => of(Writes::OnDelete, LetsGo::None),
-            Self::SetImage(_) => of(Writes::Template, LetsGo::None),
-            Self::Step(_) | Self::Select(_) | Self::Resume => of(Writes::Record, LetsGo::Forward),
-            Self::Pause { .. } => {
-                Consequences { works_blind: true, outlives_daemonset: true, ..of(Writes::Record, LetsGo::None) }
+            // It notes the target once it is made.
+            Self::Adopt => {
+                Consequences { replaces_record: ReplacesRecord::Yes, ..forward(Writes::OnDelete, LetsGo::None) }
             }
-            Self::Undo { .. } => of(Writes::Template, LetsGo::Back),
-            Self::Release(_) => of(Writes::OriginalStrategy, LetsGo::None),
-            Self::Tune(_) => of(Writes::Record, LetsGo::None),
+            // It asks for a template of its own.
+            Self::SetImage(_) => forward(Writes::Template, LetsGo::None),
+            Self::Step(_) | Self::Resume => {
+                Consequences { notes_target: true, ..forward(Writes::Record, LetsGo::Forward) }
+            }
+            Self::Select(_) => Consequences { takes_down: false, ..forward(Writes::Record, LetsGo::Forward) },
+            Self::Pause { .. } => Consequences {
+                works_blind: true,
+                outlives_daemonset: true,
+                notes_target: true,
+                takes_down: false,
+                ..forward(Writes::Record, LetsGo::None)
+            },
+            Self::Undo { .. } => Consequences {
+                begins_record: BeginsRecord::Back,
+                takes_down: true,
+                ..of(Writes::Template, LetsGo::Back)
+            },
+            Self::Release(_) => {
+                Consequences { replaces_record: ReplacesRecord::Yes, ..of(Writes::OriginalStrategy, LetsGo::None) }
+            }
+            Self::Tune(_) => {
+                Consequences { replaces_record: ReplacesRecord::InConsole, ..of(Writes::Record, LetsGo::None) }
+            }
             Self::Prewarm(_) => of(Writes::Prewarm, LetsGo::None),
             // The settings that are changed with the command are recorded in any case.
             Self::Tuned { command, .. } => Consequences { reporting: Reporting::Whole, ..command.consequences() },
+            // A driver notes the target itself.
             Self::Drive(_) => {
                 Consequences { reporting: Reporting::ByTheLease, ..of(Writes::WholeRollout, LetsGo::None) }
             }
             Self::StopDriving | Self::EndDriving { .. } => Consequences {
                 reporting: Reporting::ByTheLeaseWhereDriving,
-                works_blind: true,
                 outlives_daemonset: true,
+                works_blind: true,
+                stops_driving: true,
                 ..of(Writes::Nothing, LetsGo::None)
             },
-            Self::GiveUpDriving { .. } => Consequences { works_blind: true, ..of(Writes::Nothing, LetsGo::None) },
+            Self::GiveUpDriving { .. } => {
+                Consequences { works_blind: true, stops_driving: true, ..of(Writes::Nothing, LetsGo::None) }
+            }
         }
     }
 
@@ -123,5 +189,30 @@ impl Command {
     /// Whether it still holds if the DaemonSet is deleted and made anew before the command is carried out.
     pub(crate) fn outlives_daemonset(&self) -> bool {
         self.consequences().outlives_daemonset
+    }
+
+    /// Whether it begins to take down nodes, or prepares that.
+    pub(crate) fn takes_down(&self) -> bool {
+        self.consequences().takes_down
+    }
+
+    /// Whether it notes the present template as the target, where the record has none.
+    pub(crate) fn notes_target(&self) -> bool {
+        self.consequences().notes_target
+    }
+
+    /// The record that it begins where none is left of a rollout.
+    pub(crate) fn begins_record(&self) -> BeginsRecord {
+        self.consequences().begins_record
+    }
+
+    /// Whether it replaces a record that cannot be read.
+    pub(crate) fn replaces_record(&self) -> ReplacesRecord {
+        self.consequences().replaces_record
+    }
+
+    /// Whether the process that is given it drives no more.
+    pub(crate) fn stops_driving(&self) -> bool {
+        self.consequences().stops_driving
     }
 }
