@@ -240,9 +240,9 @@ const STANDING_EXIT_CODES: &str = "\
 Exit codes: 0 complete, 3 not complete yet, 4 halted, paused by rolldeck itself, or failed, 5 not found";
 
 const DRIVE_EXIT_CODES: &str = "\
-Exit codes: 0 complete (or held, with `--until held`), 3 out of time, handed back early, or (with
-`--until held`) held by images that cannot be pulled, 4 halted or paused by rolldeck itself,
-5 not found, 6 refused, 7 somebody else drives, 130 or 143 interrupted";
+Exit codes: 0 complete, 3 out of time or handed back early, 4 halted or paused by rolldeck itself,
+5 not found, 6 refused, 7 somebody else drives, 130 or 143 interrupted; with `--until held` also:
+0 the step is done, 3 no node of it can be updated, 4 a node of it failed";
 
 impl OnCluster {
     /// The DaemonSet that it is about, where one was named.

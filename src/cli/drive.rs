@@ -8,7 +8,8 @@
 //!                                ├─ its Lease deleted                        1
 //!                                ├─ lease taken over, or not free            7
 //!                                ├─ handed back early                        3
-//!                                └─ its images do not arrive, --until held   3
+//!                                ├─ a node of the step failed, --until held  4
+//!                                └─ none of it can be updated, --until held  3
 //! ```
 //!
 //! One-shot commands write the flags before a driver is opened, so that nothing moves while only some of them are in force.
@@ -19,6 +20,7 @@
 
 mod end;
 mod meanwhile;
+mod step_result;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -45,6 +45,7 @@ use crate::engine::model::pace::PacedSite;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmCounts, PrewarmSite, PrewarmState, PrewarmView};
+use crate::engine::model::record::Direction;
 use crate::engine::model::site::site_name;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::{ShortDuration, Timestamp};
@@ -144,6 +145,8 @@ async fn follow(place: &CommandPlace, rollout: &Rollout, output: &mut Output) ->
     let is_text = output.format() == OutputFormat::Text;
     let mut feed = ChangeFeed::new(place).counting(!is_text).ending_at_a_halt(is_text);
     let streams = output.streams();
+    // Since when a rollout that goes forward is followed.
+    let mut forward_since: Option<Timestamp> = None;
     loop {
         // Changes that happen while the output is slow are printed as one.
         streams.room().await;
@@ -152,7 +155,18 @@ async fn follow(place: &CommandPlace, rollout: &Rollout, output: &mut Output) ->
         if snapshot.daemonset == Presence::Absent {
             return Err(deleted(&snapshot));
         }
+        if snapshot.started_at.is_some() && snapshot.direction == Direction::Forward {
+            forward_since.get_or_insert(snapshot.at);
+        }
+        let went_back = forward_since.is_some_and(|since| snapshot.was_rolled_back_since(since));
         match standing(&snapshot) {
+            // A script that goes on after 0 expects the image on every node.
+            Exit::Done if went_back => {
+                let now = how_it_stands(&snapshot);
+                return Err(CliError::new(CliErrorKind::Halted, format!("it was rolled back meanwhile; now {now}")));
+            }
+            // The rollout goes on past failures below its threshold, and past those that were accepted.
+            Exit::Halted if goes_on(&snapshot) => {}
             Exit::Incomplete => {}
             Exit::Halted => return Err(stopped(place, &snapshot)),
             end => return Ok(end),
@@ -200,6 +214,15 @@ pub(crate) fn standing(snapshot: &Snapshot) -> Exit {
         | Phase::Running
         | Phase::Paused(_)
         | Phase::Releasing(_) => Exit::Incomplete,
+    }
+}
+
+/// Whether a rollout is under way that neither halted nor was paused by rolldeck itself.
+fn goes_on(snapshot: &Snapshot) -> bool {
+    match &snapshot.phase {
+        Phase::Preparing | Phase::Running | Phase::Held | Phase::Releasing(_) => true,
+        Phase::Paused(paused) => !paused.is_by_rolldeck(),
+        Phase::Loading | Phase::Idle | Phase::Native | Phase::Complete | Phase::Halted => false,
     }
 }
 

@@ -32,6 +32,7 @@ use crate::engine::model::prewarm::PREWARM;
 use crate::engine::model::record::{CHANGE, lease_name};
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::version::is_older;
 use crate::engine::rules::ownership::FIELD_MANAGER;
 
 /// How long a change of the DaemonSet may wait for a connection. With `Timing::act` and the time for the answer, the sum
@@ -52,6 +53,12 @@ impl std::fmt::Debug for Writer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Writer").field("namespace", &self.namespace).field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// The Lease as it was known when it was to be replaced.
+struct LeaseVersion<'a> {
+    uid: &'a str,
+    version: &'a str,
 }
 
 /// The outcome of a write, and the objects that were read with it. The engine has to learn the objects before the outcome.
@@ -251,7 +258,7 @@ impl Writer {
             Err(failure) => return Executed::only(Err(unsent(&what, &failure))),
         };
         let answer = self.send(Method::POST, (&self.leases_path(), "application/json"), &object, None).await;
-        self.lease_written(&what, answer).await
+        self.lease_written(&what, answer, None).await
     }
 
     async fn replace_lease(&self, resource_version: &str, write: &LeaseWrite) -> Executed {
@@ -278,11 +285,18 @@ impl Writer {
         if let Some(owner) = write.record.as_ref().and_then(|record| record.daemonset_uid.as_deref()) {
             set_owner(&mut object, self.workload.api_kind(), &self.name, owner);
         }
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let answer = self.send(Method::PUT, (&path, "application/json"), &object, None).await;
-        self.lease_written(&what, answer).await
+        self.lease_written(&what, answer, Some(&LeaseVersion { uid: &uid, version: resource_version })).await
     }
 
-    async fn lease_written(&self, what: &str, answer: Result<Bytes, Failure>) -> Executed {
+    /// The outcome of a write of the Lease. `written`: the version that it was to replace.
+    async fn lease_written(
+        &self,
+        what: &str,
+        answer: Result<Bytes, Failure>,
+        written: Option<&LeaseVersion<'_>>,
+    ) -> Executed {
         let failure = match answer.and_then(|body| read(&body)) {
             Ok(lease) => return Executed::only(Ok(Done::Lease(Box::new(self.lease_fact(lease))))),
             Err(failure) => failure,
@@ -293,10 +307,23 @@ impl Writer {
         }
         let path = format!("{}/{}", self.leases_path(), lease_name(&self.name));
         let events = match self.get(&path).await.and_then(|body| read(&body)) {
-            Ok(fresh) => vec![Event::Lease(Box::new(self.lease_fact(fresh)))],
+            Ok(fresh) => {
+                self.compare(&fresh, written);
+                vec![Event::Lease(Box::new(self.lease_fact(fresh)))]
+            }
             Err(_) => Vec::new(),
         };
         Executed { outcome: Err(error), events }
+    }
+
+    /// Tells the session if the Lease is older than it was when it was `written`: then the state of the cluster went back to an earlier one, which a watch that
+    /// goes on from a version of the time before does not show.
+    fn compare(&self, lease: &Value, written: Option<&LeaseVersion<'_>>) {
+        let is_it = |written: &&LeaseVersion<'_>| lease["metadata"]["uid"] == *written.uid;
+        let version = lease["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        if written.filter(is_it).is_some_and(|written| is_older(version, written.version)) {
+            self.http.news().tell_restored();
+        }
     }
 
     fn lease_fact(&self, lease: Value) -> LeaseFact {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::step_result;
 use crate::cli::args::DriveUntil;
 use crate::cli::error::{CliError, CliErrorKind, Exit, UNREADABLE_RECORD};
 use crate::cli::status::deleted;
@@ -28,7 +29,7 @@ const GOES_WITHIN: Duration = Duration::from_secs(10);
 pub(in crate::cli) const HELD_FOR: Duration = Duration::from_secs(2);
 
 /// How long the API server must refuse to have the Lease renewed, after it ran out, until the drive ends: a policy may be put right meanwhile. So long, too,
-/// it must refuse to delete what is left of a step that is waited for.
+/// it must refuse to delete what is left of a step that is waited for, and nodes that do not come back must use up the budget.
 pub(in crate::cli) const REFUSED_FOR: Duration = Duration::from_secs(60);
 
 /// Judges from each snapshot whether the drive is over.
@@ -42,14 +43,16 @@ pub(in crate::cli) struct DriveEnd {
     course: Option<(Direction, Direction)>,
     /// When the first snapshot of that rollout was made.
     began_at: Timestamp,
+    /// How many nodes had the new revision in it.
+    began_with: u32,
     /// The time since when the Lease is missing because somebody else deleted it.
     record_gone: Option<Instant>,
     /// The time since when another process holds the Lease.
     held_by_other: Option<Instant>,
     /// The time since when this process cannot drive, because the API server refuses to have its Lease renewed.
     renewal_refused: Option<Instant>,
-    /// The time since when the API server refuses to delete all pods that are left.
-    deletions_refused: Option<Instant>,
+    /// The time since when no node is updated: the API server refuses to delete all pods that are left, or nodes that do not come back use up the budget.
+    stands_still: Option<Instant>,
     /// The leftover of pre-warming that the end waits for, and since when it has this size.
     cleaning: Option<(PrewarmLeftover, Instant)>,
 }
@@ -61,10 +64,11 @@ impl DriveEnd {
             drove: false,
             course: None,
             began_at: Timestamp::default(),
+            began_with: 0,
             record_gone: None,
             held_by_other: None,
             renewal_refused: None,
-            deletions_refused: None,
+            stands_still: None,
             cleaning: None,
         }
     }
@@ -113,18 +117,20 @@ impl DriveEnd {
             }
             None => self.renewal_refused = None,
         }
-        match deletions_refused(snapshot).filter(|_| self.drove && self.until == DriveUntil::Held) {
-            Some(why) => {
-                let since = *self.deletions_refused.get_or_insert(now);
+        let stands = || deletions_refused(snapshot).map(cannot_delete).or_else(|| step_result::stands_still(snapshot));
+        match stands().filter(|_| self.drove && self.until == DriveUntil::Held && at_rest(snapshot)) {
+            Some(error) => {
+                let since = *self.stands_still.get_or_insert(now);
                 if since + REFUSED_FOR <= now {
-                    return Some(Err(cannot_delete(why)));
+                    return Some(Err(error));
                 }
             }
-            None => self.deletions_refused = None,
+            None => self.stands_still = None,
         }
         if self.drove && snapshot.started_at.is_some() {
             if self.course.is_none() {
                 self.began_at = snapshot.at;
+                self.began_with = snapshot.counts.committed;
             }
             let began = self.course.map_or(snapshot.direction, |(began, _)| began);
             self.course = Some((began, snapshot.direction));
@@ -139,6 +145,12 @@ impl DriveEnd {
         {
             let error = CliError::new(CliErrorKind::Refused, format!("driving ends, as no node can be updated: {why}"));
             return Some(Err(error.hinted("ask for a role that may `list` and `watch` them")));
+        }
+        if snapshot.phase == Phase::Held
+            && self.over(snapshot) == Some(Exit::Done)
+            && let Some(error) = step_result::not_done(snapshot, self.began_with)
+        {
+            return Some(Err(error));
         }
         let end = self.over(snapshot).map(|end| if end == Exit::Done && went_back { Exit::Halted } else { end });
         if end.is_none() || !has_leftovers(snapshot) || !matches!(snapshot.driver, DriverView::You { .. }) {
@@ -157,7 +169,7 @@ impl DriveEnd {
     pub(in crate::cli) fn looks_again_at(&self) -> Option<Instant> {
         let is_gone = self.record_gone.map(|since| since + GOES_WITHIN);
         let is_held = self.held_by_other.map(|since| since + HELD_FOR);
-        let refused = [self.renewal_refused, self.deletions_refused].into_iter().flatten();
+        let refused = [self.renewal_refused, self.stands_still].into_iter().flatten();
         let is_refused = refused.map(|since| since + REFUSED_FOR);
         is_gone.into_iter().chain(is_held).chain(is_refused).min().or_else(|| self.gives_up_at())
     }
@@ -223,9 +235,7 @@ fn is_set_back(snapshot: &Snapshot) -> bool {
 /// Why the API server refuses to delete each pod that is left, without which a step does not come to its end.
 fn deletions_refused(snapshot: &Snapshot) -> Option<&str> {
     snapshot.alarms.iter().find_map(|alarm| match alarm {
-        Alarm::DeletionRefused { why, others: false, .. } | Alarm::DeletionsRefused { why } if at_rest(snapshot) => {
-            Some(&**why)
-        }
+        Alarm::DeletionRefused { why, others: false, .. } | Alarm::DeletionsRefused { why } => Some(&**why),
         _ => None,
     })
 }

@@ -245,9 +245,7 @@ async fn a_drive_whose_rollout_was_rolled_back_is_not_done() {
 
 #[tokio::test]
 async fn a_drive_leaves_when_its_step_is_done() {
-    let mut held = script::driving();
-    held.phase = Phase::Held;
-    let script = Script::of(script::held_by_nobody()).then(script::driving()).then(held);
+    let script = Script::of(script::held_by_nobody()).then(script::driving()).then(script::step_done());
     let output = script.run("drive ds/agent --until held").await;
     assert_eq!((output.code, script.requests().last()), (0, Some(&ended("its --until held was reached"))));
 }
@@ -320,7 +318,7 @@ async fn a_take_over_says_how_long_it_waits_at_most_and_why() {
 /// With `--to` a node goes as soon as it drives; without it none does before somebody steps, and it says which step that is.
 #[tokio::test(start_paused = true)]
 async fn a_drive_says_what_it_waits_for_only_where_it_waits() {
-    let held = Snapshot { phase: Phase::Held, ..script::driving() };
+    let held = script::step_done();
     let script = || Script::of(script::held_by_nobody()).then(script::driving()).then(held.clone());
     let next = "next: rolldeck step --context prod-eu -n edge ds/agent   (lets 22 nodes go, 60 in total)";
     let image = "drive ds/agent --image agent=registry.example/agent:v2.0.0";
@@ -455,6 +453,7 @@ fn over(phase: Phase, pods: u32) -> Snapshot {
     let leftover = PrewarmLeftover { pods, ending: 0, undriven: false, refusal };
     snapshot.prewarm = images.prewarm.map(|warm| PrewarmView { leftover, ..warm });
     snapshot.phase = phase;
+    snapshot.counts.committed = snapshot.plan.allowed;
     snapshot.settings.policies.finish = Finish::Keep;
     snapshot
 }

@@ -189,9 +189,11 @@ async fn what_ends_because_it_halted_says_so_as_every_error_does() {
     Hint: failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back, `rolldeck resume --context prod-eu -n edge ds/agent` goes on past it (asks first, without a terminal it needs --yes)
     "#);
     let mut failed = script::driving();
+    // It goes on past failures that are tolerated or accepted, and ends with them.
     (failed.phase, failed.counts.failed) = (Phase::Running, 2);
-    let watched = Script::of(failed).run("status ds/agent --watch").await;
-    assert_eq!((watched.code, &*watched.error), (4, "Error: 2 nodes failed: running"));
+    let ended = Snapshot { phase: Phase::Complete, ..failed.clone() };
+    let watched = Script::of(failed).then(ended).run("status ds/agent --watch").await;
+    assert_eq!((watched.code, &*watched.error), (4, "Error: 2 nodes failed: complete"));
     let mut back = script::driving();
     back.direction = Direction::Back;
     let idle = Snapshot { phase: Phase::Idle, started_at: None, ..script::driving() };
@@ -252,8 +254,7 @@ async fn a_drive_until_held_ends_where_what_is_pre_warmed_does_not_bring_the_ima
 /// The record says why a drive ended, and not only that it did.
 #[tokio::test(start_paused = true)]
 async fn the_record_says_why_a_drive_ended() {
-    let mut held = script::driving();
-    held.phase = Phase::Held;
+    let held = script::step_done();
     let mut halted = script::driving();
     halted.phase = Phase::Halted;
     halted.halt = Some(Halt::new(1, HaltingGate::default(), at(0), "image not found on 1 node".into()));
@@ -299,4 +300,68 @@ async fn a_step_whose_last_pods_may_not_be_deleted_is_waited_for_for_a_minute() 
     assert_eq!(after(held(), &all, 59), None);
     assert_eq!(after(held(), &all, 60).as_deref(), Some(why));
     assert_eq!(after(complete(), &refused(false), 600), None, "it is tried again by itself");
+}
+
+/// A canary that failed is no success, even where the failure threshold tolerates it: a script goes on with the next step.
+#[tokio::test]
+async fn a_step_whose_nodes_failed_or_were_not_tried_is_not_done() {
+    let step = |state: NodeState, accepted: bool, committed: u32| {
+        let mut held = script::node_moves("ipc-020", state);
+        held.phase = Phase::Held;
+        held.plan.allowed = 2;
+        held.counts.committed = committed;
+        let of_step =
+            |node: &NodeView| NodeView { at_target: committed > 0, committed: committed > 0, accepted, ..node.clone() };
+        held.nodes = held.nodes.iter().map(of_step).collect();
+        held
+    };
+    let failed = "its step is not done: 1 node failed at the new revision (ipc-020)";
+    for (held, code, says) in [
+        (step(NodeState::Failed, false, 2), 4, failed),
+        (step(NodeState::Failed, true, 2), 0, ""),
+        (step(NodeState::Updated, false, 2), 0, ""),
+        // The failing pods are old ones.
+        (step(NodeState::Failed, false, 0), 3, "no node of its step was updated"),
+        (step(NodeState::NodeDown, false, 0), 3, "no node of its step was updated"),
+    ] {
+        let script = Script::of(script::held_by_nobody()).then(script::driving()).then(held);
+        let output = script.run("drive ds/agent --until held").await;
+        assert_eq!(output.code, code, "{}{}", output.text, output.error);
+        assert!(output.error.contains(says), "{}", output.error);
+    }
+    // Nothing is let go yet: there is no step to be done.
+    let mut held = step(NodeState::Outdated, false, 0);
+    held.plan.allowed = 0;
+    let script = Script::of(script::held_by_nobody()).then(script::driving()).then(held);
+    assert_eq!(script.run("drive ds/agent --until held").await.code, 0);
+}
+
+/// All of the budget is used by nodes that do not come back. A script that waits for the step is told so after a minute.
+#[tokio::test(start_paused = true)]
+async fn a_step_whose_budget_is_used_up_for_good_is_waited_for_for_a_minute() {
+    let alarm = Alarm::BudgetUsedUp { used: 3, limit: 2, waiting: 17, failed: 0 };
+    let mut snapshot = Snapshot { alarms: vec![alarm], ..script::driving() };
+    snapshot.nodes = NodeViews::default();
+    let begin = Instant::now();
+    let mut end = DriveEnd::new(DriveUntil::Held);
+    assert!(end.end(&snapshot, begin).is_none());
+    assert!(end.end(&snapshot, begin + Duration::from_secs(59)).is_none());
+    let error = end.end(&snapshot, begin + Duration::from_secs(60)).unwrap().unwrap_err().to_string();
+    assert!(error.contains("no node can be updated: 17 nodes wait: 3 are down, 2 may be"), "{error}");
+}
+
+/// The second step lets nodes go, and all of those are off: that others were updated before does not make it a success.
+#[tokio::test]
+async fn a_later_step_of_which_nothing_was_updated_is_not_done() {
+    let mut driving = script::driving();
+    driving.counts.committed = 38;
+    let mut held = Snapshot { phase: Phase::Held, ..driving.clone() };
+    held.nodes = held.nodes.iter().map(|node| NodeView { state: NodeState::NodeDown, ..node.clone() }).collect();
+    let script = Script::of(script::held_by_nobody()).then(driving.clone()).then(held.clone());
+    let output = script.run("drive ds/agent --until held").await;
+    assert_eq!(output.code, 3, "{}{}", output.text, output.error);
+    // One more was updated: the others did not hold it up.
+    held.counts.committed = 39;
+    let script = Script::of(script::held_by_nobody()).then(driving).then(held);
+    assert_eq!(script.run("drive ds/agent --until held").await.code, 0);
 }

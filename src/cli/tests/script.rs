@@ -9,8 +9,8 @@ use clap::CommandFactory;
 use tokio::sync::{mpsc, watch};
 
 pub(super) use self::rollouts::{
-    argo_cd, at, cause, driving, held_by_nobody, loading, minutes, node, node_moves, pulling, rollout, under_argo_cd,
-    watches_down,
+    argo_cd, at, cause, driving, held_by_nobody, loading, minutes, node, node_moves, pulling, rollout, step_done,
+    under_argo_cd, watches_down,
 };
 use crate::cli::args::{Cli, OutputAs};
 use crate::cli::output::tests::{Full, Kept};

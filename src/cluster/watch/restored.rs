@@ -10,7 +10,8 @@
 //! silent, and would show objects that no longer exist.
 //!
 //! A restore may also raise the version of the state, so that watches notice that they have to list anew (`etcdutl snapshot restore --bump-revision`). The objects
-//! keep the versions that they had in the backup. So the DaemonSet and its Lease, which change all the time, are compared with what was seen of them before.
+//! keep the versions that they had in the backup. So the DaemonSet and its Lease, which change all the time, are compared with what was seen of them before: where
+//! they are listed, and where a watch that was down goes on. `write.rs` compares the Lease where a write of it meets a conflict.
 
 use std::time::Duration;
 
@@ -35,9 +36,15 @@ impl<S: Subject> Watch<S> {
         }
         let path = self.path(&[("limit", "1")]);
         let body = self.http.call(Call::get(&path, TIMEOUT)).await?;
-        let newest = parse::page(&body)?.end.version;
+        let parse::ListPage { objects, end } = parse::page(&body)?;
         (self.was_away, self.missed) = (false, false);
-        if is_older(&newest, version) { Err(WatchEnd::Restored) } else { Ok(Replay::Runs(newest.parse().ok())) }
+        // Other writes may have raised the version of the restored state past what was seen, while this process was away.
+        let went_back = |wire: S::Wire<'_>| self.subject.went_back(&wire);
+        let older = objects.into_iter().filter_map(|object| parse::object(object).ok()).any(went_back);
+        match older || is_older(&end.version, version) {
+            true => Err(WatchEnd::Restored),
+            false => Ok(Replay::Runs(end.version.parse().ok())),
+        }
     }
 
     /// Checks the version at which a listing ends.

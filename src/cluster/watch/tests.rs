@@ -246,6 +246,21 @@ async fn an_object_that_is_older_than_it_was_tells_that_the_server_went_back() {
     assert_eq!(server.lines(), [STREAM, &follow("9"), STREAM, STREAM]);
 }
 
+/// The same where other writes have raised the versions past what was seen before the watch is back: it would go on, and tell of changes since then alone.
+#[tokio::test]
+async fn an_object_that_is_older_tells_that_the_server_went_back_where_a_watch_goes_on() {
+    let newest = json!({"metadata": {"resourceVersion": "1000"}, "items": [object("kept", "5")]});
+    let script = vec![
+        Says::Lines(vec![line("ADDED", "kept", "8"), end_of_list("9")]),
+        Says::Json(503, status(503, "ServiceUnavailable", "etcd is away")),
+        Says::Json(200, newest),
+        Says::LinesAndMore(vec![line("ADDED", "kept", "5"), end_of_list("1000"), line("MODIFIED", "kept", "1001")]),
+    ];
+    let (events, server) = run(script, "kept@1001").await;
+    assert_eq!(events[5..], ["listing", "kept@5", "listed", "live", "kept@1001"]);
+    assert_eq!(server.lines(), [STREAM, &follow("9"), NEWEST, STREAM]);
+}
+
 /// An API server that starts knows no roles yet. A minute is too long then, as nothing is seen meanwhile.
 #[tokio::test]
 async fn what_was_permitted_before_is_asked_for_again_soon() {

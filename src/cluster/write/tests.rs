@@ -31,7 +31,7 @@ fn daemonset(version: &str) -> Value {
 
 fn lease(version: &str) -> Value {
     json!({
-        "metadata": {"name": "rolldeck-agent", "resourceVersion": version, "labels": {"team": "edge"}},
+        "metadata": {"name": "rolldeck-agent", "uid": "lease-1", "resourceVersion": version, "labels": {"team": "edge"}},
         "spec": {"holderIdentity": "eve"},
     })
 }
@@ -195,6 +195,20 @@ async fn replacing_a_lease_keeps_what_others_put_on_it() {
     let lines = server.lines();
     assert_eq!(lines.len(), 2);
     assert!(lines[1].starts_with("GET "), "nothing is written over what changed");
+}
+
+/// The state of the cluster went back, and its versions have grown past what was seen: a watch that goes on tells nothing of that.
+#[tokio::test]
+async fn a_lease_that_is_older_than_it_was_tells_that_the_state_went_back() {
+    for (now, went_back) in [("4", true), ("6", false)] {
+        let script = vec![Says::Json(409, status(409, "Conflict")), Says::Json(200, lease(now))];
+        let (writer, server) = writer(script).await;
+        writer.shared.lease_is(Some(lease("5")));
+        let restored = server.http.news().restored();
+        let write = Effect::WriteLease { resource_version: Some("5".into()), lease: Box::new(lease_write()) };
+        assert_eq!(kind(&writer.execute(&write).await), EffectErrorKind::Conflict);
+        assert_eq!(restored.has_changed().unwrap(), went_back, "{now}");
+    }
 }
 
 fn with_image(version: &str, image: &str) -> Value {

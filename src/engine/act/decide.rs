@@ -91,7 +91,7 @@ impl Engine {
             return;
         }
         let error = self.lock.record_error().cloned();
-        for pending in self.pending.take() {
+        for mut pending in self.pending.take() {
             let replaced = self.edits.replaced_unreadable(pending.id);
             let why = match (&error, replaced) {
                 (None, None) => None,
@@ -100,8 +100,9 @@ impl Engine {
                     Some("the record is another one since this was asked for: look, and ask again".to_owned())
                 }
                 // Both do without a record. The pause is not recorded then.
-                (Some(_), None) if matches!(pending.needs, Needs::Braked | Needs::DriverStopped) => {
+                (Some(error), None) if matches!(pending.needs, Needs::Braked | Needs::DriverStopped) => {
                     self.edits.drop_those_of(pending.id);
+                    pending.without_pause(&format!("the record cannot be read: {error}"));
                     None
                 }
                 (Some(error), None) => {

@@ -6,10 +6,12 @@
 use std::time::Duration;
 
 use super::change::remedy;
+use crate::engine::lease::edit::Edit;
 use crate::engine::lease::lock::InFlight;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::Unsettled;
+use crate::engine::model::config::Role;
 use crate::engine::model::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetFact, StrategyKind};
@@ -213,7 +215,18 @@ impl Engine {
             PatchPurpose::Release => &[Needs::Released],
             PatchPurpose::Template | PatchPurpose::ForgetChange => &[],
         };
-        self.fail_pending(|pending| waits.contains(&pending.needs), &error.message);
+        // A command that has ended is not to be carried out by whoever drives next. A console that drives goes on trying.
+        let asked = self.recorded_intent().and_then(|intent| intent.releasing.clone());
+        let called_off =
+            asked.filter(|_| patching.kind == PatchPurpose::Release && self.config().role == Role::OneShot);
+        match called_off {
+            Some(by) => {
+                self.edit(None, Edit::CallOffRelease(by));
+                let why = format!("{}; nothing is released, and it is not asked for any more", error.message);
+                self.fail_pending(|pending| waits.contains(&pending.needs), &why);
+            }
+            None => self.fail_pending(|pending| waits.contains(&pending.needs), &error.message),
+        }
         let change = patching.request.filter(|_| self.lock.holds() && patching.kind != PatchPurpose::Release);
         let Some(request) = change else { return false };
         if patching.kind == PatchPurpose::Template {
@@ -235,6 +248,9 @@ impl Engine {
     /// Settles the commands that cannot be carried out, because the API server refuses to have the Lease written: a command of which nothing was saved before
     /// is refused as a whole.
     fn refuse_pending(&mut self, why: &str) {
+        for braked in self.pending.iter_mut().filter(|pending| self.edits.has_any_of(pending.id)) {
+            braked.without_pause(why);
+        }
         for pending in self.pending.take_where(|pending| pending.needs != Needs::Braked) {
             let why = why.to_owned();
             let unsaved = self.edits.has_any_of(pending.id);

@@ -269,7 +269,7 @@ impl Engine {
         for (node, cause) in failed {
             self.warming.writes.pull_failed(&node, cause, now);
         }
-        let room = AT_ONCE.saturating_sub(self.warming.writes.deleting().count());
+        let room = AT_ONCE.saturating_sub(self.warming.writes.deletions_on_their_way());
         let mut effects = Vec::new();
         for (node, name, uid) in doomed.into_iter().take(room) {
             self.warming.writes.delete_sent(&uid);

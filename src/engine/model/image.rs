@@ -67,7 +67,8 @@ pub fn repository_of(image: &str) -> &str {
     named[last..].find(':').map_or(named, |colon| &named[..last + colon])
 }
 
-/// `image` in the long form that runtimes report: `docker.io/library/nginx:latest` for `nginx`.
+/// `image` in the long form that runtimes report: `docker.io/library/nginx:latest` for `nginx`, and without its tag where a digest follows: of
+/// `agent:v2@sha256:…` they list `agent@sha256:…` alone.
 pub fn normalized(image: &str) -> String {
     let first = image.split('/').next().unwrap_or_default();
     let has_registry = image.contains('/') && (first.contains(['.', ':']) || first == "localhost");
@@ -76,9 +77,11 @@ pub fn normalized(image: &str) -> String {
         (false, true) => format!("docker.io/{image}"),
         (false, false) => format!("docker.io/library/{image}"),
     };
-    let named = long.split('@').next().unwrap_or(&long);
-    let tagged = named.rsplit('/').next().is_some_and(|last| last.contains(':'));
-    if tagged || long.contains('@') { long } else { format!("{long}:latest") }
+    if let Some((_, digest)) = long.split_once('@') {
+        return format!("{}@{digest}", repository_of(&long));
+    }
+    let tagged = long.rsplit('/').next().is_some_and(|last| last.contains(':'));
+    if tagged { long } else { format!("{long}:latest") }
 }
 
 /// The registry that `image` is pulled from: `docker.io` for `nginx`.
@@ -182,6 +185,15 @@ mod tests {
         assert!(hidden_by_versions("r.example/agent:v1", "r.example/agent-ng"));
         assert!(hidden_by_versions("r.example/agent:v1", "mirror.example/agent:v1"));
         assert!(!hidden_by_versions("r.example/agent:v1", "r.example/agent:v2"));
+    }
+
+    #[test]
+    fn a_tag_beside_a_digest_is_not_listed() {
+        for image in ["agent@sha256:0f", "agent:v2@sha256:0f", "docker.io/library/agent:v3@sha256:0f"] {
+            assert_eq!(normalized(image), "docker.io/library/agent@sha256:0f");
+        }
+        assert_eq!(normalized("localhost:5000/agent:v2@sha256:0f"), "localhost:5000/agent@sha256:0f");
+        assert_eq!(normalized("localhost:5000/agent"), "localhost:5000/agent:latest");
     }
 
     #[test]

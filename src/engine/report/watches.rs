@@ -29,6 +29,13 @@ impl Snapshot {
         self.watches.iter().find_map(forbidden)
     }
 
+    /// Whether Leases were seen and are not any more, so that a holder who is not seen to renew may drive all the same.
+    pub(crate) fn misses_leases(&self) -> bool {
+        self.watches.iter().any(|view| {
+            view.watched == Watched::Lease && !matches!(view.health, WatchHealth::Live | WatchHealth::Loading)
+        })
+    }
+
     /// Whether pods, or the revisions that they are of, may not be read: what is said of single nodes tells little then.
     pub(super) fn is_counted_by_its_controller(&self) -> bool {
         let tells_of_pods = |view: &WatchView| matches!(view.watched, Watched::Pods | Watched::Revisions);

@@ -50,13 +50,23 @@ pub fn attempt_key(asked: &Prewarm) -> Str {
 /// The name of the pod that brings those images to a node. It is the same whoever makes the pod, so that the pod is made only once.
 pub fn warm_pod_name(daemonset: &str, node: &str, images: &str) -> Str {
     let which = fnv([daemonset, "\n", node, "\n", images]) & 0xff_ffff_ffff;
-    format!("{}{which:010x}", names_begin(daemonset)).into()
+    format!("{}{which:0DIGITS$x}", names_begin(daemonset)).into()
 }
 
 /// The beginning of the names of all such pods of a DaemonSet.
 pub fn names_begin(daemonset: &str) -> String {
     let end = daemonset.char_indices().map(|(at, _)| at).find(|at| *at >= NAME_LENGTH).unwrap_or(daemonset.len());
     format!("{}-prewarm-", daemonset[..end].trim_end_matches(['.', '-']))
+}
+
+/// How many hexadecimal digits end such a name.
+const DIGITS: usize = 10;
+
+/// Whether the name of a pod is one of those, where its DaemonSet's begin with `names_begin`. Another DaemonSet may be called `agent-prewarm`: of the names of
+/// its pods only the beginning is the same.
+pub(crate) fn is_warm_pod_of(names_begin: &str, pod: &str) -> bool {
+    let end = pod.strip_prefix(names_begin);
+    end.is_some_and(|end| end.len() == DIGITS && end.chars().all(|digit| digit.is_ascii_hexdigit()))
 }
 
 pub(super) fn fnv<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
@@ -259,6 +269,15 @@ mod tests {
         assert_eq!(pod["metadata"]["annotations"]["linkerd.io/inject"], "disabled");
         for (name, ours) in [("image-0", true), ("image-12", true), ("istio-proxy", false), ("image-puller", false)] {
             assert_eq!(brings_an_image(name), ours, "{name}");
+        }
+    }
+
+    #[test]
+    fn pods_of_a_daemonset_whose_name_only_begins_alike_are_not_taken_for_ours() {
+        let of = |daemonset: &str| warm_pod_name(daemonset, "ipc-1", "k");
+        assert!(is_warm_pod_of(&names_begin("agent"), &of("agent")));
+        for other in ["agent-prewarm", "agent-prewarm-x", "agents"] {
+            assert!(!is_warm_pod_of(&names_begin("agent"), &of(other)), "{other}");
         }
     }
 

@@ -132,3 +132,20 @@ fn the_next_driver_pulls_what_was_asked_for_again_before_it_drove() {
     assert!(fake.warm_made > made && fake.warm_nodes().contains(&"n1".to_owned()), "{:?}", fake.warm_nodes());
     assert_eq!(state(&mut next, &fake, "n1"), PrewarmState::Queued);
 }
+
+/// An API server that starts refuses as many deletions at once as may be on their way: that keeps none of them from being tried again.
+#[test]
+fn deletions_that_all_failed_at_once_are_all_tried_again() {
+    let mut fake = FakeCluster::rolling(30, 1);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine.command(start(image("v2"), PrewarmNodes::All, 30), fake.now).unwrap();
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.warm_nodes().len(), 30);
+    fake.keeps_warm_pods = true;
+    console.engine.command(Command::Prewarm(PrewarmCommand::Cancel), fake.now).unwrap();
+    console.run_for(&mut fake, 4);
+    fake.keeps_warm_pods = false;
+    console.run_for(&mut fake, 60);
+    assert!(fake.warm_nodes().is_empty(), "{:?}", fake.warm_nodes());
+}

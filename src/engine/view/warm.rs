@@ -13,7 +13,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::is_older;
 use crate::engine::rules::diagnose::{diagnose, diagnose_container};
 use crate::engine::rules::recognise::{has_begun, waits_with_its_image};
-use crate::engine::rules::warm_pod::{brings_an_image, names_begin};
+use crate::engine::rules::warm_pod::{brings_an_image, is_warm_pod_of, names_begin};
 use crate::engine::rules::warm_set::is_set_of;
 
 /// For how long an init container that admission added may hold up the pulls of a pod, and with them a pull slot.
@@ -105,7 +105,7 @@ impl WarmPods {
         self.owner.as_ref().is_some_and(|owner| {
             let named = match &pod.fact.set {
                 Some(set) => is_set_of(&owner.name, set),
-                None => pod.fact.pod.name.starts_with(owner.names_begin.as_str()),
+                None => is_warm_pod_of(&owner.names_begin, &pod.fact.pod.name),
             };
             owner.uid != pod.fact.daemonset && named
         })

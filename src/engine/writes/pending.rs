@@ -80,6 +80,16 @@ pub(crate) struct Pending {
     pub(crate) refused_before: Option<RefusedWrite>,
 }
 
+impl Pending {
+    /// Takes in that the pause of a brake is not recorded, for the reason `why`. The brake itself needs no record.
+    pub(crate) fn without_pause(&mut self, why: &str) {
+        if self.needs == Needs::Braked {
+            self.says =
+                format!("OnDelete is set: its controller replaces no pod any more; no pause is recorded: {why}");
+        }
+    }
+}
+
 /// The condition under which a command is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Needs {

@@ -130,6 +130,11 @@ impl WarmWrites {
         self.deleting.keys()
     }
 
+    /// How many deletions have no answer yet, or were accepted while the pod is still there.
+    pub(crate) fn deletions_on_their_way(&self) -> usize {
+        self.deleting.values().filter(|sent| sent.again_at.is_none()).count()
+    }
+
     /// Why the deletion of this pod failed, as long as none was accepted.
     pub(crate) fn deletion_refusal(&self, uid: &str) -> Option<&Str> {
         self.deleting.get(uid)?.refusal.as_ref()

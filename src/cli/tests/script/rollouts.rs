@@ -295,6 +295,13 @@ pub(in crate::cli::tests) fn driving() -> Snapshot {
     }
 }
 
+/// The same, with its step done: partition and selector let no further node go.
+pub(in crate::cli::tests) fn step_done() -> Snapshot {
+    let mut done = Snapshot { phase: Phase::Held, ..driving() };
+    done.counts.committed = done.plan.allowed;
+    done
+}
+
 /// The same, with one node in another state.
 pub(in crate::cli::tests) fn node_moves(name: &str, state: NodeState) -> Snapshot {
     let nodes =

@@ -141,6 +141,10 @@ impl fmt::Display for DrivingWords<'_> {
                 write!(f, "{holder} pre-warms, its controller drives")
             }
             DriverView::Other { holder, .. } => write!(f, "{holder} drives"),
+            // What is not heard of is no sign that nobody drives.
+            DriverView::Lost { holder, renewal_observed_at, .. } if snapshot.misses_leases() => {
+                write!(f, "who drives is not known: {holder} drove, last seen {} ago", ago(renewal_observed_at))
+            }
             DriverView::Lost { holder, renewal_observed_at, .. } if snapshot.only_prewarms() => {
                 write!(f, "its controller drives: {holder} pre-warmed until {} ago", ago(renewal_observed_at))
             }
