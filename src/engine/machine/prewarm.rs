@@ -15,13 +15,14 @@ use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
 use crate::engine::model::event::{Permission, Right, WatchHealth, Watched};
+use crate::engine::model::facts::DaemonSetFact;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::image::normalized;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait, Unobtainable,
 };
-use crate::engine::model::record::{By, Direction, OURSELVES};
+use crate::engine::model::record::{By, Direction, Intent, OURSELVES};
 use crate::engine::model::template::{NoTemplate, Template};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::pulls::images_present;
@@ -292,7 +293,12 @@ impl Engine {
         let cause = causes.next()?;
         let nodes = u32::try_from(causes.count() + 1).unwrap_or(u32::MAX);
         let got = |warm: &WarmPod| warm.fact.images == job.key && self.view.warm_state(warm) == WarmState::Present;
-        (nodes >= REFUSED_ON && !self.view.warm.iter().any(got)).then_some(Unobtainable { nodes, cause })
+        // The pods for pre-warming of updated nodes are deleted. Their own pods run the images.
+        let brings = |daemonset: &DaemonSetFact| images_key(&daemonset.template.images()) == job.key;
+        let runs = |row: &Row| row.at_target && row.ready;
+        let is_run = || self.view.daemonset.as_ref().is_some_and(brings) && self.assessment.rows().any(|row| runs(row));
+        let was_got = self.view.warm.iter().any(got) || is_run();
+        (nodes >= REFUSED_ON && !was_got).then_some(Unobtainable { nodes, cause })
     }
 
     /// The nodes that pre-warming on `nodes` is about.
@@ -339,7 +345,10 @@ impl Engine {
         if request.cancelled.is_some() {
             return Some(PrewarmWait::Cancelled);
         }
-        if request.paused.is_some() {
+        // What a rollout pre-warms by itself rests with it: who pauses it because the link is full means these pulls, too.
+        let rests = |intent: &Intent| intent.paused.is_some() || self.is_halted(intent);
+        let of_the_rollout = *request.by.by == *OURSELVES;
+        if request.paused.is_some() || (of_the_rollout && self.recorded_intent().is_some_and(|intent| rests(&intent))) {
             return Some(PrewarmWait::Paused);
         }
         let needed: &[Right] = match request.method {

@@ -126,3 +126,19 @@ fn no_node_is_said_to_be_kept_by_the_partition_while_it_is_handed_back() {
     assert!(matches!(snapshot.phase, Phase::Releasing(_)) && !snapshot.has_plan(), "{:?}", snapshot.phase);
     assert_eq!(console.state(&fake, "n1").1, "preparing");
 }
+
+/// Whoever pauses a rollout because the link is full means the pulls that it began by itself, too.
+#[test]
+fn a_paused_rollout_makes_no_pod_for_its_own_pre_warming() {
+    let (mut fake, mut console) = rollout("1,100%", PrewarmAhead::All);
+    console.run_for(&mut fake, 10);
+    let pulling = fake.warm_nodes();
+    assert!(!pulling.is_empty(), "it pre-warms");
+    console.ask(&mut fake, Command::Pause { why: Some("the link is full".into()) }).unwrap();
+    pulling.iter().for_each(|node| fake.warm_arrives(node));
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.warm_nodes(), pulling, "no further node pulls");
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.run_for(&mut fake, 10);
+    assert!(fake.warm_nodes().len() > pulling.len(), "{:?}", fake.warm_nodes());
+}
