@@ -4,6 +4,7 @@ use super::*;
 use crate::engine::model::Str;
 use crate::engine::model::command::Unsettled;
 use crate::engine::model::effect::{EffectError, EffectErrorKind};
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::notice::Notice;
 
 const WHY: &str = "replacing lease rolldeck-agent: leases \"rolldeck-agent\" is forbidden: no leases today";
@@ -54,4 +55,16 @@ fn a_driver_whose_renewals_are_refused_says_so_until_they_are_accepted() {
     fake.refuses_lease = None;
     console.run_for(&mut fake, 120);
     assert_eq!((lease_refused(&mut console, &fake), fake.at("hash2")), (None, 20));
+}
+
+/// The brake needs no record. That its pause could not be recorded is said: nothing then keeps somebody else from driving.
+#[test]
+fn a_brake_whose_pause_may_not_be_recorded_says_so() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    fake.refuses_lease = Some(WHY.into());
+    let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
+    let said = console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    let begins = "OnDelete is set: its controller replaces no pod any more; no pause is recorded: ";
+    assert!(said.starts_with(begins) && said.contains("no leases today"), "{said}");
+    assert_eq!(console.snapshot(&fake).strategy, StrategyKind::OnDelete);
 }

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
-use crate::engine::model::command::{Command, Early};
+use crate::engine::model::command::{Command, Early, Takeover};
+use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::node::NodeState;
@@ -330,4 +331,27 @@ fn what_is_asked_instead_of_a_refused_release_is_done_at_once() {
     console.engine.command(Command::Undo { to: None }, fake.now).unwrap();
     console.run_for(&mut fake, 2);
     assert_eq!(&*fake.daemonset.template.images()[0], "agent:v1");
+}
+
+/// A command that has ended with an error leaves nothing behind that whoever drives next would carry out.
+#[test]
+fn a_release_that_is_refused_to_a_command_is_not_asked_for_any_more() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run_for(&mut fake, 5);
+    drop(console);
+    fake.pins_images = true;
+    let mut ci = FakeConsole::open_as(&fake, "ci", Role::OneShot);
+    let why = ci.ask(&mut fake, Command::Release(Early::Accept)).unwrap_err().to_string();
+    assert!(why.contains("nothing is released, and it is not asked for any more"), "{why}");
+    ci.run_for(&mut fake, 5);
+    drop(ci);
+    fake.pins_images = false;
+    let mut next = FakeConsole::open(&fake, "next");
+    assert_eq!(next.snapshot(&fake).phase, Phase::Held);
+    next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    next.run_for(&mut fake, 30);
+    assert!(!is_released(&fake));
 }
