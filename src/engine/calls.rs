@@ -319,6 +319,7 @@ impl Engine {
             notices: _,
             event_log: _,
             reported_driver: _,
+            taken_away: _,
         } = self;
         let silent_from = lock.view(*now).silent_from().map(|at| view.our_time(at));
         let of_several_parts =

@@ -33,6 +33,7 @@ use self::pace::Pacing;
 use self::prewarm::Prewarming;
 use self::rollout_events::ReportedDriver;
 use self::suspects::Suspects;
+use self::taken_away::TakenAway;
 use super::assess::freshness::Freshness;
 use super::assess::plan::Plan;
 use super::assess::rows::{Assessment, Row};
@@ -93,6 +94,7 @@ pub struct Engine {
     pub(crate) notices: Vec<Notice>,
     pub(crate) event_log: EventLog,
     pub(crate) reported_driver: ReportedDriver,
+    pub(crate) taken_away: TakenAway,
 }
 
 impl Engine {
@@ -122,6 +124,7 @@ impl Engine {
             notices: Vec::new(),
             event_log: EventLog::default(),
             reported_driver: ReportedDriver::default(),
+            taken_away: TakenAway::default(),
             config,
         }
     }

@@ -38,6 +38,7 @@ impl Engine {
         effects.extend(self.write_lease(now));
         effects.extend(self.write_daemonset(now));
         self.note_waits(now);
+        self.tell_taken_away();
         let replaced = self.replace_pods(now);
         // The assessment does not show yet the pull slots that an update has just taken: pre-warming would take the same slots.
         let warmed = if replaced.is_empty() { self.prewarm(now) } else { Vec::new() };

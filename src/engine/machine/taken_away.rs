@@ -2,10 +2,20 @@
 //! kubelet, which fails them because its node lacks something or is shut down, so that their controller replaces them. Under `OnDelete` the
 //! controller makes the next pod from the template as it is now, so that such a node gets the new revision whatever partition, selector, pause
 //! or halt keep. Nobody can prevent that; whoever drives tells it.
+//!
+//! The watch of pods may be ahead of the others: a pod may be seen to go before what explains it, such as another node selector or the deletion of the
+//! DaemonSet. What is told is that the next pod is at the target, so it is told once that pod is seen, and not at all where none is to come:
+//!
+//! ```text
+//! pod goes ─▶ kept ─┬─ next pod seen                                                      ─▶ told
+//!                   └─ node no longer meant, DaemonSet gone or handed back, pod back again ─▶ dropped
+//! ```
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Engine;
+use crate::engine::model::Str;
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{PodPhase, StrategyKind};
 use crate::engine::model::node::NodeIx;
@@ -16,26 +26,29 @@ use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind, TOLD_T
 /// pods.
 const QUIET: Duration = Duration::from_secs(60);
 
+/// The pods that somebody else took away and whose nodes have no next pod yet, by node.
+#[derive(Debug, Default)]
+pub(crate) struct TakenAway(BTreeMap<Str, Gone>);
+
+/// A pod that somebody else took away.
+#[derive(Debug)]
+struct Gone {
+    pod: Str,
+    uid: Str,
+    /// Why it had failed, if it had.
+    failed: Option<Str>,
+}
+
 impl Engine {
-    /// Reports a pod that `event` shows to be going or gone and that no rolldeck deleted. Must be called before the view takes in the event.
+    /// Keeps a pod that `event` shows to be going or gone and that no rolldeck deleted, until [`Self::tell_taken_away`] tells of it. Must be called
+    /// before the view takes in the event.
     pub(crate) fn note_taken_away(&mut self, event: &Event) {
         let uid = match event {
             Event::Pod(fact) if fact.deletion_at.is_some() => &fact.uid,
             Event::PodGone(uid, _) => uid,
             _ => return,
         };
-        // While its lease had run out another process may have driven: then it is not known who deleted the pod.
-        if self.deletions.contains(uid) || !self.lock.may_act(self.now) || self.strategy() != StrategyKind::OnDelete {
-            return;
-        }
-        // The record was lost with its Lease: whoever drove by that one may have sent the deletion before they knew.
-        let begun_anew = self.recorded_intent().is_some_and(|intent| intent.begun_anew.is_some());
-        if begun_anew && self.lock.may_follow_others(self.now) {
-            return;
-        }
-        // A pod whose DaemonSet is deleted goes for good.
-        let is_going = self.view.presence != Presence::Present || self.is_being_deleted();
-        if is_going || !self.is_recorded() || !self.is_adopted() || self.intent().releasing.is_some() {
+        if self.deletions.contains(uid) || !self.tells_of_others() {
             return;
         }
         let Some((node, pod)) = self.view.own_pod(uid) else { return };
@@ -50,7 +63,28 @@ impl Engine {
             return;
         }
         let (node, pod) = (self.view.nodes[node].name.clone(), fact.name.clone());
-        let kind = RolloutEventKind::PodTakenAway { node, pod, uid: uid.clone(), failed };
+        self.taken_away.0.insert(node, Gone { pod, uid: uid.clone(), failed });
+    }
+
+    /// Tells of the pods that somebody else took away and whose nodes have their next pods. Forgets those of nodes that get none.
+    pub(crate) fn tell_taken_away(&mut self) {
+        if self.taken_away.0.is_empty() {
+            return;
+        }
+        let mut kept = std::mem::take(&mut self.taken_away.0);
+        if !self.tells_of_others() {
+            return;
+        }
+        kept.retain(|node, gone| self.gets_a_pod(node) && !self.is_back(&gone.uid));
+        let (told, kept) = kept.into_iter().partition(|(node, gone)| self.has_another_pod(node, &gone.uid));
+        self.taken_away.0 = kept;
+        for (node, Gone { pod, uid, failed }) in told {
+            self.tell_of_taken_away(RolloutEventKind::PodTakenAway { node, pod, uid, failed });
+        }
+    }
+
+    /// Tells it to everybody, or in a flood of them to the timeline and the log only.
+    fn tell_of_taken_away(&mut self, kind: RolloutEventKind) {
         let told = |event: &RolloutEvent| {
             matches!(event.kind, RolloutEventKind::PodTakenAway { .. })
                 && event.visibility == Visibility::Cluster
@@ -59,6 +93,39 @@ impl Engine {
         let is_flood = self.event_log.kept().filter(|event| told(event)).count() >= TOLD_TO_ALL;
         let visibility = if is_flood { Visibility::Timeline } else { Visibility::Cluster };
         self.happened(kind, visibility);
+    }
+
+    /// Whether this process knows who deletes pods, and a pod that somebody else takes away gets another one under this rollout.
+    fn tells_of_others(&self) -> bool {
+        // While its lease had run out another process may have driven: then it is not known who deleted the pod.
+        if !self.lock.may_act(self.now) || self.strategy() != StrategyKind::OnDelete {
+            return false;
+        }
+        // The record was lost with its Lease: whoever drove by that one may have sent the deletion before they knew.
+        let begun_anew = self.recorded_intent().is_some_and(|intent| intent.begun_anew.is_some());
+        if begun_anew && self.lock.may_follow_others(self.now) {
+            return false;
+        }
+        // A pod whose DaemonSet is deleted goes for good.
+        let is_going = self.view.presence != Presence::Present || self.is_being_deleted();
+        !is_going && self.is_recorded() && self.is_adopted() && self.intent().releasing.is_none()
+    }
+
+    /// Whether the controller makes a pod on this node.
+    fn gets_a_pod(&self, node: &str) -> bool {
+        let row = self.view.node(node).and_then(|node| self.assessment.row(node));
+        row.is_some_and(|row| row.in_fleet && row.should_run)
+    }
+
+    /// Whether the pod with this uid is there and not going: it had only lost its label.
+    fn is_back(&self, uid: &str) -> bool {
+        self.view.own_pod(uid).is_some_and(|(_, pod)| pod.fact.deletion_at.is_none())
+    }
+
+    /// Whether the node has a pod other than the one with this uid.
+    fn has_another_pod(&self, node: &str, uid: &str) -> bool {
+        let node = self.view.node(node);
+        node.is_some_and(|node| self.view.pods_on(node).any(|(_, pod)| *pod.fact.uid != *uid))
     }
 
     /// Whether the old pod of this node is where it should be and is not being replaced. On a node that is down, only a pod that failed counts.

@@ -4,11 +4,12 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::event::Event;
+use crate::engine::model::event::{Event, Watched};
 use crate::engine::model::facts::PodPhase;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
+use crate::engine::model::template::Template;
 
 /// Four nodes, of which one is updated; somebody drives.
 fn under_way() -> (FakeCluster, FakeConsole) {
@@ -138,4 +139,56 @@ fn pods_that_others_take_away_are_told_as_such() {
     ops.run_for(&mut fake, 30);
     assert_eq!(fake.at("hash2"), 6);
     assert_eq!(told(&mut ops, &fake).len(), 3);
+}
+
+/// What the events say of pods that somebody else took away.
+fn told_of_others(console: &mut FakeConsole, fake: &FakeCluster) -> Vec<String> {
+    let timeline = console.snapshot(fake).timeline;
+    let taken = timeline.iter().filter(|event| matches!(event.kind, RolloutEventKind::PodTakenAway { .. }));
+    taken.map(ToString::to_string).collect()
+}
+
+/// The controller deletes pods from nodes that the DaemonSet no longer means, and the watch of pods is ahead: such a node gets no next pod, and
+/// nothing is told of one.
+#[test]
+fn a_pod_that_goes_because_its_node_is_no_longer_meant_is_not_told_as_taken_away() {
+    let (mut fake, mut ops) = under_way();
+    ops.mute(Watched::DaemonSet);
+    let mut raw = fake.daemonset.template.json().clone();
+    raw["spec"]["nodeSelector"] = serde_json::json!({ "agent": "here" });
+    for node in ["n1", "n2", "n3", "n4"] {
+        fake.change_pod(node, |pod| pod.deletion_at = Some(pod.created_at));
+    }
+    fake.set_template(Template::from_json(raw));
+    ops.run_for(&mut fake, 10);
+    ops.unmute(&fake, Watched::DaemonSet);
+    fake.reconcile();
+    ops.run_for(&mut fake, 30);
+    assert_eq!(told_of_others(&mut ops, &fake), [""; 0]);
+    // Nor is anything told of it once the node is meant again.
+    for node in ["n1", "n2", "n3", "n4"] {
+        fake.change_node(node, |fact| fact.labels = [("agent", "here")].into_iter().collect());
+    }
+    ops.run_for(&mut fake, 30);
+    assert_eq!((fake.pods.len(), told_of_others(&mut ops, &fake)), (4, Vec::new()));
+}
+
+/// A namespace that is deleted takes pods away before their DaemonSet is seen to go: none comes after them.
+#[test]
+fn pods_that_go_with_their_daemonset_are_not_told_as_taken_away() {
+    for absent in [false, true] {
+        let (mut fake, mut ops) = under_way();
+        ops.mute(Watched::DaemonSet);
+        for node in ["n1", "n2", "n3", "n4"] {
+            fake.remove_pod(node);
+        }
+        fake.begin_deletion();
+        ops.run_for(&mut fake, 10);
+        ops.unmute(&fake, Watched::DaemonSet);
+        if absent {
+            ops.engine.observe(Event::DaemonSetGone(None), fake.now);
+        }
+        ops.run_for(&mut fake, 30);
+        assert_eq!(told_of_others(&mut ops, &fake), [""; 0], "{absent}");
+    }
 }
