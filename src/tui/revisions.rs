@@ -132,10 +132,12 @@ impl RevisionScreen {
         self.summarise();
     }
 
-    /// The number of the selected or open revision, if it is not the target.
+    /// The number of the selected or open revision, if it is not the target, or the template is not that of the target.
     pub(crate) fn chosen_to_go_back_to(&self) -> Option<i64> {
         let looked_at = self.text.is_some() || self.list.selected().is_some();
-        self.in_sight().filter(|one| looked_at && !self.is_target(one)).and_then(|one| one.number)
+        self.in_sight()
+            .filter(|one| looked_at && (!self.is_target(one) || self.current.is_some()))
+            .and_then(|one| one.number)
     }
 
     /// Back one level: the filter, the open text, the mark, the selection. Tells whether there was a level.

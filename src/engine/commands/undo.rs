@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! undo --to-revision 3 ─▶ that one
-//! undo ─┬─ recorded      ─▶ where the rollout came from; refused if the cluster does not keep that: name one
+//! undo ─┬─ goes back     ─▶ refused: name one; but where it goes back to, if somebody else has changed the template meanwhile
+//!       ├─ recorded      ─▶ where the rollout came from; refused if the cluster does not keep that: name one
 //!       ├─ not recorded  ─▶ the newest other one that has run and has not halted a rollout; else the newest other one
 //!       └─ rolled back from the newest ─▶ refused: name one
 //! ```
@@ -38,7 +39,7 @@ impl Engine {
                 NoRollBack::GoesBackAlready { .. } => {
                     Refusal::NotNow(format!("{why}; to go to another one, name its revision"))
                 }
-                NoRollBack::OriginNotKept { .. } => Refusal::NotNow(format!(
+                NoRollBack::OriginNotKept { .. } | NoRollBack::GoalNotKept { .. } => Refusal::NotNow(format!(
                     "{why}; `set-image` with the images that it had makes it anew, or name another revision"
                 )),
                 NoRollBack::RolledBackFrom { .. } | NoRollBack::OnlyHalted { .. } => {
@@ -95,7 +96,14 @@ impl Engine {
         // The revision before is the one that the rollout goes back from: a second `undo` would lead to the revision that was given
         // up.
         if let (Some(back_to), None, false) = (&intent.back_to, &intent.change, self.is_over()) {
-            return Err(NoRollBack::GoesBackAlready { to: self.view.number_of(back_to) });
+            // It stands, and goes back nowhere, once somebody else has changed the template: to undo that is to go on with the roll back.
+            if intent.direction() == Direction::Forward || !self.is_template_of_others(&intent) {
+                return Err(NoRollBack::GoesBackAlready { to: self.view.number_of(back_to) });
+            }
+            return self
+                .view
+                .revision(back_to)
+                .ok_or_else(|| NoRollBack::GoalNotKept { hash: back_to.clone(), nodes: self.at_revision(back_to) });
         }
         // The template may be that of this revision already, if somebody else put it back in the middle of the rollout. The newest
         // other revision is then the one that is given up.

@@ -28,6 +28,13 @@ pub enum NoRollBack {
         /// The number of nodes whose pods are still at it.
         nodes: u32,
     },
+    /// Somebody else changed the template while the rollout went back, and the cluster does not keep the revision any more to which it did.
+    GoalNotKept {
+        /// Its hash.
+        hash: Str,
+        /// The number of nodes whose pods are at it.
+        nodes: u32,
+    },
     /// Every node runs an older revision than the newest other one, because that one was rolled back from.
     RolledBackFrom {
         /// Its number.
@@ -49,10 +56,23 @@ impl NoRollBack {
             Self::GoesBackAlready { .. }
             | Self::LeadsToOrigin { .. }
             | Self::OriginNotKept { .. }
+            | Self::GoalNotKept { .. }
             | Self::RolledBackFrom { .. }
             | Self::OnlyHalted { .. } => true,
             Self::NotLoaded | Self::NoneKept => false,
         }
+    }
+}
+
+/// What is said of a revision without which a roll back has no goal.
+const NOT_KEPT: &str = "which the cluster does not keep any more";
+
+/// ` (2 nodes still run it)`; empty where none does.
+fn still_at_it(nodes: u32) -> String {
+    match nodes {
+        0 => String::new(),
+        1 => " (1 node still runs it)".to_owned(),
+        nodes => format!(" ({nodes} nodes still run it)"),
     }
 }
 
@@ -63,12 +83,10 @@ impl fmt::Display for NoRollBack {
             Self::GoesBackAlready { to } => write!(f, "it goes back to revision {to} already"),
             Self::LeadsToOrigin { to } => write!(f, "the rollout leads to where it came from, revision {to}"),
             Self::OriginNotKept { hash, nodes } => {
-                write!(f, "the rollout came from revision {hash}, which the cluster does not keep any more")?;
-                match nodes {
-                    0 => Ok(()),
-                    1 => f.write_str(" (1 node still runs it)"),
-                    nodes => write!(f, " ({nodes} nodes still run it)"),
-                }
+                write!(f, "the rollout came from revision {hash}, {NOT_KEPT}{}", still_at_it(*nodes))
+            }
+            Self::GoalNotKept { hash, nodes } => {
+                write!(f, "it went back to revision {hash}, {NOT_KEPT}{}", still_at_it(*nodes))
             }
             Self::RolledBackFrom { number } => {
                 write!(f, "revision {number} is the one that was rolled back from")

@@ -6,6 +6,7 @@ use std::fmt;
 use super::snapshot::alarm::AtOnce;
 use super::snapshot::{Alarm, Phase, Snapshot};
 use crate::engine::model::Str;
+use crate::engine::model::record::Direction;
 use crate::engine::model::settings::OnDrift;
 use crate::engine::model::step_ahead::StepAhead;
 
@@ -258,6 +259,8 @@ impl Snapshot {
         remedies.retain(|remedy| match remedy {
             // Without a record a roll back begins one. It is offered only while nodes fail.
             Remedy::Undo if *alarm == Alarm::RecordMissing => self.undo_is_free() && self.counts.failed > 0,
+            // Where somebody else changed the template, a rollout that went back stands: an `undo` lets it go on.
+            Remedy::Undo if matches!(alarm, Alarm::TemplateChanged { .. }) => self.roll_back.is_ok(),
             Remedy::Undo => self.undo_is_free(),
             Remedy::ResumeUnderOnDelete => matches!(self.phase, Phase::Paused(_)),
             Remedy::EnforceOnDelete => self.settings.policies.on_drift != OnDrift::EnforceOnDelete,
@@ -274,6 +277,10 @@ impl Snapshot {
             _ => true,
         });
         if let Alarm::TemplateChanged { elsewhere, .. } = alarm {
+            // Who was going back wants the earlier revision, and not what somebody else set meanwhile.
+            if self.direction == Direction::Back {
+                remedies.sort_by_key(|remedy| !remedy.is_undo());
+            }
             remedies = remedies.into_iter().flat_map(|remedy| self.ways_back(remedy, elsewhere)).collect();
         }
         remedies

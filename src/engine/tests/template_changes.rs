@@ -7,6 +7,7 @@ use crate::engine::model::config::Role;
 use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::template::Template;
+use crate::engine::report::snapshot::Phase;
 
 /// Five nodes whose template got other tolerations and arguments after its first image, and a console.
 fn changed() -> (FakeCluster, FakeConsole) {
@@ -212,6 +213,57 @@ fn beside_the_template_of_somebody_else_the_ways_back_are_named_with_what_they_c
     let (fake, mut console) = changed_at(6);
     let offered = words(&mut console, &fake);
     assert_eq!(offered[1..], ["rolls back to revision 2, every node is at it", "resumes"], "{offered:?}");
+}
+
+/// A colleague sets v3 while a roll back from v2 is under way: it stands, and goes back nowhere. `undo` lets it go on to where it went.
+#[test]
+fn an_undo_goes_on_with_the_roll_back_into_which_somebody_else_set_another_template() {
+    let mut fake = FakeCluster::rolling(10, 1);
+    let mut console = FakeConsole::open(&fake, "ada");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 4);
+    console.run_for(&mut fake, 200);
+    fake.slow = true;
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 8);
+    assert!((1..6).contains(&fake.at("hash2")), "{}", fake.at("hash2"));
+    let refused = console.ask(&mut fake, Command::Undo { to: None }).unwrap_err();
+    assert!(refused.contains("goes back to revision 3 already"), "{refused}");
+    fake.set_template(template("agent:v3"));
+    fake.reconcile();
+    fake.slow = false;
+    for node in fake.nodes.keys().cloned().collect::<Vec<_>>() {
+        fake.set_ready(&node, true);
+    }
+    console.run_for(&mut fake, 30);
+    let snapshot = console.snapshot(&fake);
+    assert!(matches!(snapshot.phase, Phase::Paused(_)), "{:?}", snapshot.phase);
+    assert_eq!(snapshot.roll_back, Ok("hash1".into()));
+    let left = 10 - fake.at("hash1");
+    let offered: Vec<String> = snapshot.remedies().iter().map(ToString::to_string).collect();
+    let back = match left {
+        1 => "rolls back to revision 3, 1 node is not at it".to_owned(),
+        _ => format!("rolls back to revision 3, {left} nodes are not at it"),
+    };
+    assert_eq!(offered[..2], [back.as_str(), "rolls out the template as it is now, from before its first step"]);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 200);
+    assert_eq!((fake.at("hash1"), console.engine.intent().paused), (10, None));
+}
+
+/// Where the cluster does not keep the revision any more to which the roll back went, none is guessed.
+#[test]
+fn a_roll_back_whose_revision_is_gone_asks_for_another_one() {
+    let (mut fake, mut console) = put_back_by_others();
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    fake.set_template(template("agent:v3"));
+    fake.reconcile();
+    console.run_for(&mut fake, 5);
+    let gone = fake.delete_revision("agent:v1").name;
+    console.engine.observe(Event::RevisionGone(gone), fake.now);
+    let refused = console.ask(&mut fake, Command::Undo { to: None }).unwrap_err();
+    let says = "it went back to revision hash1, which the cluster does not keep any more";
+    assert!(refused.contains(says) && refused.contains("name another revision"), "{refused}");
 }
 
 /// Every node has what the rollout led to, and a colleague has changed the template since: that is what is still to be rolled out.

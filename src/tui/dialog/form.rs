@@ -363,10 +363,13 @@ pub(crate) struct Undo {
 pub(crate) const NO_OTHER_REVISION: &str = "the cluster keeps no other revision to go back to: I sets an image";
 
 impl Undo {
-    /// The revisions that can be gone back to, newest first.
+    /// The revisions that can be gone back to, newest first. The target is one of them while the template is another one, as where somebody else
+    /// changed it.
     pub(crate) fn revisions(snapshot: &Snapshot) -> Vec<RevisionView> {
-        let current = snapshot.to.as_ref().map(|revision| &revision.hash);
-        let other = |revision: &&RevisionView| revision.number.is_some() && Some(&revision.hash) != current;
+        let target = snapshot.to.as_ref().map(|revision| &revision.hash);
+        let template = snapshot.template_revision.as_ref();
+        let in_force = target.filter(|target| template.is_none_or(|template| template == *target));
+        let other = |revision: &&RevisionView| revision.number.is_some() && Some(&revision.hash) != in_force;
         snapshot.revisions.iter().filter(other).cloned().collect()
     }
 

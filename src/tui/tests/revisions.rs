@@ -11,6 +11,7 @@ use super::events::rollout_event;
 use super::fixtures;
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::danger::Danger;
+use crate::engine::model::record::Direction;
 use crate::engine::model::roll_back::NoRollBack;
 use crate::engine::model::rollout_event::{EventOutcome, RevisionHalt, RolloutEventKind};
 use crate::engine::model::template::Template;
@@ -284,6 +285,25 @@ fn what_was_rolled_back_from_is_not_chosen_by_itself() {
     for keys in ["<down>", "<tab><enter><down>"] {
         let chosen = console().typed(keys).screen();
         assert!(chosen.contains(">  15"), "{keys}: {chosen}");
+    }
+}
+
+/// Somebody else changed the template in the middle of a roll back: the dialog lists the revision to which it went, and chooses it; so does the
+/// list of revisions.
+#[test]
+fn a_roll_back_that_somebody_else_stopped_is_gone_on_with() {
+    let back = fixtures::running();
+    let to = back.to.clone().unwrap();
+    let theirs = RevisionView { number: to.number.map(|number| number + 1), hash: "theirs".into(), ..to.clone() };
+    let revisions: Vec<RevisionView> = [theirs.clone()].into_iter().chain(back.revisions.iter().cloned()).collect();
+    let roll_back = Ok(to.hash.clone());
+    let template_revision = Some(theirs.hash);
+    let snapshot =
+        Snapshot { revisions: revisions.into(), direction: Direction::Back, template_revision, roll_back, ..back };
+    let number = to.number.unwrap();
+    for keys in ["AU", "AvjU"] {
+        let screen = TestConsole::on(snapshot.clone(), 80, 24).typed(keys).screen();
+        assert!(screen.contains(&format!(">  {number}")), "{keys}: {screen}");
     }
 }
 
