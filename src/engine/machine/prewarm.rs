@@ -296,7 +296,7 @@ impl Engine {
         // The pods for pre-warming of updated nodes are deleted. Their own pods run the images.
         let brings = |daemonset: &DaemonSetFact| images_key(&daemonset.template.images()) == job.key;
         let runs = |row: &Row| row.at_target && row.ready;
-        let is_run = || self.view.daemonset.as_ref().is_some_and(brings) && self.assessment.rows().any(|row| runs(row));
+        let is_run = || self.view.daemonset.as_ref().is_some_and(brings) && self.assessment.rows().any(runs);
         let was_got = self.view.warm.iter().any(got) || is_run();
         (nodes >= REFUSED_ON && !was_got).then_some(Unobtainable { nodes, cause })
     }
@@ -345,10 +345,12 @@ impl Engine {
         if request.cancelled.is_some() {
             return Some(PrewarmWait::Cancelled);
         }
+        if request.paused.is_some() {
+            return Some(PrewarmWait::Paused);
+        }
         // What a rollout pre-warms by itself rests with it: who pauses it because the link is full means these pulls, too.
         let rests = |intent: &Intent| intent.paused.is_some() || self.is_halted(intent);
-        let of_the_rollout = *request.by.by == *OURSELVES;
-        if request.paused.is_some() || (of_the_rollout && self.recorded_intent().is_some_and(|intent| rests(&intent))) {
+        if *request.by.by == *OURSELVES && self.recorded_intent().is_some_and(|intent| rests(&intent)) {
             return Some(PrewarmWait::Paused);
         }
         let needed: &[Right] = match request.method {

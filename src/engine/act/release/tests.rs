@@ -344,7 +344,7 @@ fn a_release_that_is_refused_to_a_command_is_not_asked_for_any_more() {
     drop(console);
     fake.pins_images = true;
     let mut ci = FakeConsole::open_as(&fake, "ci", Role::OneShot);
-    let why = ci.ask(&mut fake, Command::Release(Early::Accept)).unwrap_err().to_string();
+    let why = ci.ask(&mut fake, Command::Release(Early::Accept)).unwrap_err();
     assert!(why.contains("nothing is released, and it is not asked for any more"), "{why}");
     ci.run_for(&mut fake, 5);
     drop(ci);
