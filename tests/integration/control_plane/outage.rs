@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rolldeck::engine::model::facts::StrategyKind;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::fixture::{DS, GOOD, NODES, SOON, SPEED, operator, scenario};
@@ -58,6 +59,16 @@ impl OutageFixture {
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         let revision = answer.split("\"revision\":\"").nth(1).and_then(|rest| rest.split('"').next());
         revision.and_then(|revision| revision.parse().ok()).unwrap_or_default()
+    }
+
+    /// Writes to etcd until its revision is at least this. Returns the revision.
+    fn raise_revision(&self, least: u64) -> u64 {
+        let key = json!({"key": "L2J1bXA=", "value": "MQ=="});
+        let mut revision = 0;
+        while revision < least {
+            revision = self.etcd_call("kv/put", &key);
+        }
+        revision
     }
 
     /// Starts these again, one after the other.
@@ -187,26 +198,38 @@ fn an_etcd_that_stands_still_or_has_no_room_delays_a_rollout_and_no_more() {
 #[test]
 fn a_backup_that_is_restored_with_a_raised_revision_is_recognised_as_well() {
     // Kubelets list anew, too, and start the eight pods again that they had ended since the backup.
-    restored_from_a_backup(8, |fixture, seen| {
-        let key = json!({"key": "L2J1bXA=", "value": "MQ=="});
-        let mut revision = 0;
-        while revision < seen + 100 {
-            revision = fixture.etcd_call("kv/put", &key);
-        }
+    restored_from_a_backup(8, CutOff::ByTheServer, |fixture, seen| {
+        let revision = fixture.raise_revision(seen + 100);
         fixture.etcd_call("kv/compaction", &json!({"revision": revision.to_string()}));
     });
+}
+
+/// The same where the driver's process stands still meanwhile, and other writes have raised the revision past what it saw before it goes on: its watches could go
+/// on from there, and would tell nothing of what the backup took back.
+#[test]
+fn a_backup_that_is_restored_while_the_driver_stands_still_is_recognised_as_well() {
+    restored_from_a_backup(0, CutOff::ByItself, |_, _| {});
+}
+
+/// What cuts the driver off from the cluster while a backup is restored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CutOff {
+    /// No API server is there.
+    ByTheServer,
+    /// Its process is suspended until the revision is above all that it saw.
+    ByItself,
 }
 
 /// After etcd is restored from a backup, the driver's knowledge is out of date: the driver ends, `status` shows the restored state, and nothing moves
 /// until somebody drives again.
 #[test]
 fn an_etcd_that_is_restored_from_a_backup_ends_the_driving_and_everything_is_read_anew() {
-    restored_from_a_backup(0, |_, _| {});
+    restored_from_a_backup(0, CutOff::ByTheServer, |_, _| {});
 }
 
 /// `starts_again`: the most pods that do not serve for a moment after that; `restored`: what is done to the restored etcd before an API server reads it. It is told
 /// the revision of the state before.
-fn restored_from_a_backup(starts_again: usize, restored: impl Fn(&OutageFixture, u64)) {
+fn restored_from_a_backup(starts_again: usize, cut_off: CutOff, restored: impl Fn(&OutageFixture, u64)) {
     let Some(fixture) = OutageFixture::new() else { return };
     fixture.operator.ok(&["set-image", DS, &format!("agent={}", GOOD[1]), "--yes"]);
     let mut drive = fixture.operator.drive(DS, &["--to", "4"]);
@@ -219,6 +242,9 @@ fn restored_from_a_backup(starts_again: usize, restored: impl Fn(&OutageFixture,
     fixture.operator.ok(&["step", DS, "--to", "12", "--yes"]);
     drive.until_updated(12);
 
+    if cut_off == CutOff::ByItself {
+        drive.signal(Signal::STOP);
+    }
     fixture.plane.stop(Component::ApiServer);
     let seen = fixture.etcd_call("kv/range", &json!({"key": "L2J1bXA="}));
     fixture.plane.stop(Component::Etcd);
@@ -227,6 +253,12 @@ fn restored_from_a_backup(starts_again: usize, restored: impl Fn(&OutageFixture,
     restored(&fixture, seen);
     fixture.start(&[Component::ApiServer, Component::ControllerManager, Component::Scheduler]);
     let worst = Worst::watch(&fixture.plane);
+    if cut_off == CutOff::ByItself {
+        fixture.raise_revision(seen + 500);
+        // The API server learns of it by a sign of life of etcd, every 5 s.
+        std::thread::sleep(Duration::from_secs(8));
+        drive.signal(Signal::CONT);
+    }
     let end = drive.end();
     let errors = drive.errors();
     println!("{}{errors}", drive.seen());
