@@ -122,7 +122,9 @@ impl Engine {
         // The annotation was removed, alone or with the strategy, as `kubectl replace` does: the record has the original one.
         let recorded = || {
             let progress = self.lock.record().map(|record| &record.progress);
-            let ours = |it: &&Progress| self.strategy() == StrategyKind::OnDelete || began(it);
+            // This process may have adopted it, and not have recorded that yet.
+            let adopted = self.strategy() == StrategyKind::OnDelete || began(&self.progress);
+            let ours = |it: &&Progress| adopted || began(it);
             progress.filter(ours).and_then(|progress| progress.original_strategy.as_deref())
         };
         let present = || daemonset.map(|daemonset| daemonset.strategy.raw.to_string()).unwrap_or_default();

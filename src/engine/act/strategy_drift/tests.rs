@@ -482,6 +482,22 @@ fn who_replaces_the_daemonset_raises_no_budget_and_loses_no_strategy() {
     assert_eq!((fake.daemonset.strategy.raw.clone(), fake.worst_down), (restored, before as usize));
 }
 
+/// The same within the moment in which the record has the strategy, and not yet that the DaemonSet is adopted.
+#[test]
+fn who_replaces_the_daemonset_as_soon_as_it_is_adopted_loses_no_strategy() {
+    let (mut fake, mut console) = under_way(OnDrift::EnforceOnDelete);
+    let original = fake.daemonset.annotations.get(ORIGINAL_STRATEGY).cloned().unwrap();
+    let lease = fake.lease.as_mut().unwrap();
+    let Ok(Some(record)) = &mut lease.record else { panic!("there is a record") };
+    record.progress.adopted = false;
+    fake.tell_lease();
+    fake.set_original(None);
+    fake.set_strategy(json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 5}}));
+    console.run_for(&mut fake, 30);
+    assert!(on_delete(&fake));
+    assert_eq!(fake.daemonset.annotations.get(ORIGINAL_STRATEGY), Some(&original));
+}
+
 /// Somebody sets the strategy back while nobody drives, and the controller rolls out the new revision. What an operator asks for then comes first: `OnDelete`,
 /// and the template. A pause for what was seen only now would leave the controller to it.
 #[test]
