@@ -35,7 +35,8 @@ pub(crate) enum Edit {
     /// With a command that lets nodes go, or that pauses: make the revision that its operator saw the target, if the record has no target
     /// yet and no other template is asked for. A template that somebody else makes afterwards does not become the target.
     FirstTarget(Str),
-    /// By itself: give up this change and pause, because the change cannot be made or somebody else undid it.
+    /// By itself: give up this change and pause, because the change cannot be made or somebody else undid it. A person's pause that the request
+    /// lifted stands again instead.
     Refuse { request: ChangeRequest, paused: Paused },
     /// By itself: ask to go back from the `failed` revision. Nothing changes if somebody paused.
     GoBack { to: Str, failed: Option<Str>, id: Str },
@@ -205,12 +206,15 @@ impl Edit {
         match self {
             Self::Begin | Self::BeginWith { .. } | Self::ReplaceUnreadable(_) | Self::End | Self::Prewarm(_) => {}
             Self::Change { change, id } => {
-                // If the record has this edit already, its partition is the one that the edit set: the earlier `partition_before` stays.
-                let replaced = intent.requested_change.take().and_then(|asked| asked.partition_before);
-                let before = replaced.or_else(|| matches!(change, Change::Images(_)).then_some(intent.partition));
-                intent.requested_change = Some(RequestedChange { id: id.clone(), partition_before: before });
+                // If the record has this edit already, its partition is the one that the edit set, and no pause stands: what was before stays.
+                let replaced = intent.requested_change.take().unwrap_or_default();
+                let before = || matches!(change, Change::Images(_)).then_some(intent.partition);
+                intent.requested_change = Some(RequestedChange {
+                    id: id.clone(),
+                    partition_before: replaced.partition_before.or_else(before),
+                    paused_before: intent.paused.take().filter(|it| !it.is_by_rolldeck()).or(replaced.paused_before),
+                });
                 intent.change = Some(change.clone());
-                intent.paused = None;
                 intent.releasing = None;
                 if matches!(change, Change::Images(_)) {
                     intent.partition = IntOrPercent::Percent(100);
@@ -233,14 +237,16 @@ impl Edit {
                 if let Some(asked) = take_request(intent, request, paused.why.clone()) {
                     intent.partition = asked.partition_before.unwrap_or(intent.partition);
                     if intent.releasing.is_none() {
-                        intent.paused.get_or_insert_with(|| paused.clone());
+                        // A person's reason to pause says more than the refusal, which the outcome and an Event tell.
+                        let again = asked.paused_before.map(|it| Paused { template: paused.template.clone(), ..it });
+                        intent.paused.get_or_insert_with(|| again.unwrap_or_else(|| paused.clone()));
                     }
                 }
             }
             Self::GoBack { to, failed, id } => {
                 if intent.paused.is_none() && intent.change.is_none() && intent.target == *failed {
                     intent.change = Some(Change::Revision(to.clone()));
-                    intent.requested_change = Some(RequestedChange { id: id.clone(), partition_before: None });
+                    intent.requested_change = Some(RequestedChange { id: id.clone(), ..RequestedChange::default() });
                     intent.releasing = None;
                 }
             }
@@ -275,6 +281,9 @@ impl Edit {
             }
             Self::Resume { acknowledged, accepted, target } => {
                 intent.paused = None;
+                if let Some(asked) = &mut intent.requested_change {
+                    asked.paused_before = None;
+                }
                 intent.acknowledged_halt = intent.acknowledged_halt.max(*acknowledged);
                 intent.accepted.clone_from(accepted);
                 if target.is_some() {
@@ -308,7 +317,7 @@ fn take_request(intent: &mut Intent, request: &ChangeRequest, refused: Option<St
     intent.change = None;
     let asked = intent.requested_change.take();
     intent.outcome = request.id.clone().map(|id| ChangeOutcome { id, refused });
-    Some(asked.unwrap_or_else(|| RequestedChange { id: Str::default(), partition_before: None }))
+    Some(asked.unwrap_or_default())
 }
 
 impl Edit {

@@ -293,11 +293,11 @@ impl Engine {
         let cause = causes.next()?;
         let nodes = u32::try_from(causes.count() + 1).unwrap_or(u32::MAX);
         let got = |warm: &WarmPod| warm.fact.images == job.key && self.view.warm_state(warm) == WarmState::Present;
-        // The pods for pre-warming of updated nodes are deleted. Their own pods run the images.
+        // The pods for pre-warming of updated nodes are deleted. Their own pods have the images, also while they are not ready or fail.
         let brings = |daemonset: &DaemonSetFact| images_key(&daemonset.template.images()) == job.key;
-        let runs = |row: &Row| row.at_target && row.ready;
-        let is_run = || self.view.daemonset.as_ref().is_some_and(brings) && self.assessment.rows().any(runs);
-        let was_got = self.view.warm.iter().any(got) || is_run();
+        let has = |row: &Row| row.at_target && row.pod.is_some_and(|pod| self.uses_images(pod, job.template.as_ref()));
+        let is_used = || self.view.daemonset.as_ref().is_some_and(brings) && self.assessment.rows().any(has);
+        let was_got = self.view.warm.iter().any(got) || is_used();
         (nodes >= REFUSED_ON && !was_got).then_some(Unobtainable { nodes, cause })
     }
 

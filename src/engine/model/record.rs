@@ -162,7 +162,7 @@ pub struct Intent {
     /// A change of the template that the driver has still to make.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Change>,
-    /// Data about `change`: its identifier, and the partition that the rollout had before it.
+    /// Data about `change`: its identifier, and the partition and the pause that the rollout had before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_change: Option<RequestedChange>,
     /// The outcome of the last change that was requested.
@@ -319,7 +319,7 @@ impl Intent {
 }
 
 /// Data about a change that is still to be made.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestedChange {
     /// Tells this change from any other.
@@ -328,6 +328,9 @@ pub struct RequestedChange {
     /// meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_before: Option<IntOrPercent>,
+    /// The pause of a person that the request lifted. It stands again if the change is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_before: Option<Paused>,
 }
 
 /// The outcome of a change.

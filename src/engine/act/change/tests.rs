@@ -105,6 +105,30 @@ fn a_refused_image_leaves_the_plan_as_it_was() {
     assert!(after.paused.is_some());
 }
 
+/// What a person paused for says more than that another request could not be carried out.
+#[test]
+fn a_refused_change_leaves_a_persons_pause_as_it_was() {
+    let (mut fake, mut console) = held_at_sixteen();
+    fake.refused_images = vec!["agent:v1".into(), "agent:v3".into(), "agent:v4".into()];
+    console.ask(&mut fake, Command::Pause { why: Some("line 4 is being rebuilt".into()) }).unwrap();
+    let before = intent(&fake).paused;
+    for tag in ["agent:v3", "agent:v4"] {
+        let images = [("agent".to_owned(), tag.parse().unwrap())].into();
+        let refused = console.ask(&mut fake, Command::SetImage(images)).unwrap_err();
+        assert!(refused.contains("not this image"), "{refused}");
+        assert_eq!(intent(&fake).paused, before, "{tag}");
+    }
+    console.ask(&mut fake, UNDO).unwrap_err();
+    assert_eq!(intent(&fake).paused, before);
+    // A pause by rolldeck gives way to the newer reason.
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.ask(&mut fake, UNDO).unwrap_err();
+    let images = [("agent".to_owned(), "agent:v3".parse().unwrap())].into();
+    console.ask(&mut fake, Command::SetImage(images)).unwrap_err();
+    let why = intent(&fake).paused.unwrap().why.unwrap();
+    assert!(why.contains("agent:v3"), "{why}");
+}
+
 #[test]
 fn a_revision_that_is_gone_from_the_history_is_refused_too() {
     let (mut fake, mut console) = held_at_sixteen();
