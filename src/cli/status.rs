@@ -207,6 +207,7 @@ pub(crate) fn standing(snapshot: &Snapshot) -> Exit {
         Phase::Idle if counts.available == counts.nodes => Exit::Done,
         Phase::Native if counts.updated == counts.nodes => Exit::Done,
         Phase::Loading
+        | Phase::Unknown
         | Phase::Idle
         | Phase::Native
         | Phase::Preparing
@@ -220,7 +221,7 @@ pub(crate) fn standing(snapshot: &Snapshot) -> Exit {
 /// Whether a rollout is under way that neither halted nor was paused by rolldeck itself.
 fn goes_on(snapshot: &Snapshot) -> bool {
     match &snapshot.phase {
-        Phase::Preparing | Phase::Running | Phase::Held | Phase::Releasing(_) => true,
+        Phase::Unknown | Phase::Preparing | Phase::Running | Phase::Held | Phase::Releasing(_) => true,
         Phase::Paused(paused) => !paused.is_by_rolldeck(),
         Phase::Loading | Phase::Idle | Phase::Native | Phase::Complete | Phase::Halted => false,
     }

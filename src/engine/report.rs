@@ -11,6 +11,7 @@ mod failing_nodes;
 pub mod guidance;
 pub mod last_rollout;
 pub mod node_story;
+mod not_known;
 pub mod prewarm_words;
 pub mod remedies;
 mod sending;
@@ -159,6 +160,7 @@ impl Engine {
                 && self.is_observed()
                 && self.view.daemonset.as_ref().is_some_and(|daemonset| counts_all(&daemonset.counters));
             return match self.strategy() {
+                _ if self.view.is_forbidden(Watched::Lease) && self.is_adopted() => Phase::Unknown,
                 _ if all_by_counters => Phase::Idle,
                 _ if settled || (nothing_to_do && !self.assessment.controller_rolls_out()) => Phase::Idle,
                 StrategyKind::RollingUpdate => Phase::Native,
@@ -180,6 +182,9 @@ impl Engine {
             return Phase::Paused(self.pause_as_it_stands(paused, intent));
         }
         if !self.is_ready_to_update(intent) {
+            if self.view.is_forbidden(Watched::Revisions) && self.is_adopted() {
+                return Phase::Unknown;
+            }
             // Nothing is prepared if nothing is to be rolled out: only a driver records the revision of all nodes as the target.
             if self.has_nothing_to_roll(intent) {
                 return Phase::Idle;
@@ -376,6 +381,7 @@ impl Engine {
                 (Some(Hold::Partition { .. } | Hold::Selector), _) if matches!(phase, Phase::Releasing(_)) => {
                     view.hold = Some(Hold::Preparing);
                 }
+                (Some(_), _) if *phase == Phase::Unknown => view.hold = Some(Hold::NotKnown),
                 (Some(Hold::Next), Some(waits)) => view.hold = Some(Hold::Waits(waits.clone())),
                 (None, _) => {
                     let pod = row.pod.and_then(|pod| self.view.pod(pod));

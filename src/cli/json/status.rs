@@ -75,14 +75,16 @@ pub(crate) struct StatusJson<'a> {
     /// The limits of sites that follow the capacity of their links.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pace: Vec<PacedSiteJson<'a>>,
-    budget: BudgetView,
+    /// Null where the record or the pods may not be read.
+    budget: Option<BudgetView>,
     /// The estimated end, as far as it can be estimated; `text` is the line that the console shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     estimate: Option<EstimateJson>,
     /// The durations of pulls and starts so far; empty if none is known.
     times: UpdateTimes,
+    /// Absent where the record may not be read.
     #[serde(flatten)]
-    settings: Settings,
+    settings: Option<Settings>,
     /// The settings that nobody set and that have their default. `budget` contains the resulting values.
     by_default: Vec<String>,
     plan: PlanJson<'a>,
@@ -148,6 +150,7 @@ pub(crate) enum NodeListing {
 
 impl<'a> StatusJson<'a> {
     pub(crate) fn new(place: &'a CommandPlace, snapshot: &'a Snapshot, nodes: NodeListing) -> Self {
+        let settings = (!snapshot.has_unknown_settings()).then_some(&snapshot.settings);
         let nodes = (nodes == NodeListing::Listed)
             .then(|| snapshot.nodes.iter().map(|node| NodeJson::new(node, snapshot.at)).collect());
         Self {
@@ -178,11 +181,11 @@ impl<'a> StatusJson<'a> {
             counts: snapshot.counts,
             pulls: PullsJson::new(&snapshot.pulls),
             pace: snapshot.pace.iter().map(PacedSiteJson::new).collect(),
-            budget: snapshot.budget,
+            budget: snapshot.budget_unknown_because().is_none().then_some(snapshot.budget),
             estimate: EstimateJson::new(&snapshot.estimate),
             times: snapshot.times,
-            settings: snapshot.settings.clone(),
-            by_default: by_default(&snapshot.settings),
+            by_default: settings.map(by_default).unwrap_or_default(),
+            settings: settings.cloned(),
             plan: PlanJson::new(snapshot),
             blocker: snapshot.guidance().map(|guidance| guidance.waits),
             alarms: snapshot.alarms.iter().map(AlarmJson::new).collect(),
@@ -303,8 +306,9 @@ struct PlanJson<'a> {
 impl<'a> PlanJson<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
         let plan = &snapshot.plan;
-        let is_in_force =
-            (snapshot.started_at.is_some() || snapshot.adopted) && !matches!(snapshot.phase, Phase::Releasing(_));
+        let is_in_force = (snapshot.started_at.is_some() || snapshot.adopted)
+            && !matches!(snapshot.phase, Phase::Releasing(_))
+            && !snapshot.has_unknown_settings();
         Self {
             direction: kinds::direction(snapshot.direction),
             steps: &plan.steps,

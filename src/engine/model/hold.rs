@@ -30,6 +30,8 @@ pub enum Hold {
     Halted,
     /// Facts that an update needs cannot be seen.
     ViewStale,
+    /// The record or the revisions may not be read, so that what holds it is not known.
+    NotKnown,
     /// The partition keeps this many pods at the old revision.
     Partition {
         /// How many stay.

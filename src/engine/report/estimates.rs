@@ -80,7 +80,13 @@ impl Engine {
             Phase::Halted => Some(EstimateBlocker::Halted),
             Phase::Held if self.stands_for_lack_of_images() => Some(EstimateBlocker::Images),
             Phase::Held => Some(EstimateBlocker::Held),
-            Phase::Loading | Phase::Idle | Phase::Native | Phase::Preparing | Phase::Complete | Phase::Releasing(_) => {
+            Phase::Loading
+            | Phase::Unknown
+            | Phase::Idle
+            | Phase::Native
+            | Phase::Preparing
+            | Phase::Complete
+            | Phase::Releasing(_) => {
                 return RolloutEstimate::None;
             }
         };

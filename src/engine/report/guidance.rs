@@ -113,6 +113,7 @@ impl Snapshot {
                 let first = self.held_by_trouble().or_else(|| self.all_wait()).or_else(|| self.wait_for_budget());
                 first.or_else(|| self.some_lack_images())
             }
+            Phase::Unknown => Some(Guidance { waits: self.doing().to_string(), remedies: Vec::new() }),
             Phase::Loading => self.loading_in_words().map(|waits| Guidance { waits, remedies: Vec::new() }),
             Phase::Held if self.alarms.contains(&Alarm::BeingDeleted) => Some(Guidance {
                 waits: "it is being deleted: no node is updated any more".into(),

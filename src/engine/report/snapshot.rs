@@ -177,6 +177,8 @@ pub struct WatchView {
 pub enum Phase {
     /// Not loaded yet.
     Loading,
+    /// It is adopted, and what its rollout does is not known: the Lease with the record, or the revisions, may not be read.
+    Unknown,
     /// Every node is at the current revision and nothing is recorded.
     Idle,
     /// The native controller rolls by itself; rolldeck only looks on.

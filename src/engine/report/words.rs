@@ -95,7 +95,7 @@ impl Snapshot {
     pub fn has_plan(&self) -> bool {
         match self.phase {
             Phase::Releasing(_) => false,
-            Phase::Loading | Phase::Idle | Phase::Native => self.started_at.is_some(),
+            Phase::Loading | Phase::Unknown | Phase::Idle | Phase::Native => self.started_at.is_some(),
             Phase::Preparing | Phase::Held | Phase::Running | Phase::Paused(_) | Phase::Halted | Phase::Complete => {
                 true
             }
@@ -132,6 +132,9 @@ impl Snapshot {
 
     /// The budget, and once a rollout is recorded the pull slots with their users: `down 2 of 2: 2 ours, pull slots 1 of 2`.
     pub fn budget_and_slots(&self) -> String {
+        if let Some(why) = self.budget_unknown_because() {
+            return format!("not known: {why}");
+        }
         let budget = &self.budget;
         let above = budget.limit_above_own().map(|above| format!("; {above}")).unwrap_or_default();
         let said = match self.started_at {

@@ -82,7 +82,7 @@ impl Hold {
                 row(HoldKind::WithoutPlan, HoldToldBy::Phase, false, HoldEndedBy::Itself)
             }
             Self::BeingDeleted => row(HoldKind::WithoutPods, HoldToldBy::Phase, false, HoldEndedBy::Itself),
-            Self::Preparing | Self::Paused | Self::Halted => {
+            Self::Preparing | Self::Paused | Self::Halted | Self::NotKnown => {
                 row(HoldKind::InTheWay, HoldToldBy::Phase, false, HoldEndedBy::Itself)
             }
             Self::NotSent | Self::ViewStale | Self::NoAnswer | Self::ApiLatencyTooHigh { .. } => {

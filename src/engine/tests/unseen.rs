@@ -132,6 +132,44 @@ fn pods_that_may_not_be_read_are_not_said_to_be_missing() {
     }
 }
 
+/// Who may not read Leases knows that the DaemonSet is adopted, and neither the plan nor the limits nor who drives: defaults are not shown as theirs.
+/// Who may not read revisions cannot compare images. Who may not read pods cannot tell how much of the budget is used.
+#[test]
+fn what_may_not_be_read_is_said_not_to_be_known() {
+    for watched in [Watched::Lease, Watched::Revisions, Watched::Pods] {
+        let mut fake = FakeCluster::rolling(10, 3);
+        let mut driver = FakeConsole::open(&fake, "ops");
+        driver.set_image(&mut fake, "agent:v2");
+        driver.partition(&mut fake, 5);
+        driver.run_for(&mut fake, 4);
+        let mut looks = FakeConsole::open_all_but(&fake, "eve", watched);
+        looks.run_for(&mut fake, 2);
+        let snapshot = looks.snapshot(&fake);
+        let doing = snapshot.doing().to_string();
+        let words = (snapshot.budget_and_slots(), snapshot.change().to_string());
+        let waits = snapshot.guidance().map(|guidance| (guidance.waits, guidance.remedies.len()));
+        let stale = snapshot.nodes.iter().filter(|node| node.hold.as_ref().is_some_and(|hold| *hold != Hold::NotKnown));
+        match watched {
+            Watched::Lease => {
+                assert_eq!((&snapshot.phase, snapshot.has_plan()), (&Phase::Unknown, false));
+                assert_eq!(doing, "not known: Leases may not be read");
+                assert_eq!(words, ("not known: Leases may not be read".into(), "v1 → v2".into()));
+                assert_eq!(waits, Some((doing, 0)), "nothing is offered of a plan that nobody sees");
+                assert_eq!(stale.count(), 0);
+            }
+            Watched::Revisions => {
+                assert_eq!((&snapshot.phase, snapshot.has_plan()), (&Phase::Unknown, true));
+                assert_eq!(doing, "not known: ControllerRevisions may not be read");
+                assert_eq!(words.1, "?", "whether the images are the same is not known");
+            }
+            _ => {
+                assert_eq!(snapshot.phase, Phase::Running);
+                assert_eq!(words.0, "not known: pods may not be read");
+            }
+        }
+    }
+}
+
 /// What was seen last may be over: while pods cannot be seen, no deadline halts the rollout. It does once they are seen, and still not ready.
 #[test]
 fn nothing_is_halted_while_pods_cannot_be_seen() {

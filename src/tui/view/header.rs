@@ -143,7 +143,7 @@ fn loading(ctx: &RenderContext<'_>, page: &RolloutPage) -> Line<'static> {
 /// Whether rolldeck knows of a rollout under way, or of one that its controller began and a pause took over: in both cases a
 /// plan holds its nodes.
 fn recorded(snapshot: &Snapshot) -> bool {
-    let is_missing = snapshot.lacks_its_record();
+    let is_missing = snapshot.lacks_its_record() || snapshot.has_unknown_settings();
     snapshot.started_at.is_some() || (snapshot.adopted && snapshot.has_change() && !is_missing)
 }
 

@@ -95,6 +95,7 @@ words! {
     }
     Phase {
         Self::Loading => "loading",
+        Self::Unknown => "not known",
         Self::Idle => "idle",
         Self::Native => "rolled by its controller",
         Self::Preparing => "preparing",
@@ -126,6 +127,7 @@ impl fmt::Display for Hold {
             Self::Paused => f.write_str("paused"),
             Self::Halted => f.write_str("halted"),
             Self::ViewStale => f.write_str("view too stale"),
+            Self::NotKnown => f.write_str("what holds it is not known"),
             Self::Partition { keep } => write!(f, "partition keeps {keep}"),
             Self::Selector => f.write_str("not in selector"),
             Self::NodeDown => f.write_str("node down"),

@@ -14,6 +14,7 @@ impl fmt::Display for ChangeWords<'_> {
         let Self(snapshot) = self;
         let changes = &snapshot.image_changes;
         match changes.as_slice() {
+            [] if snapshot.has_unknown_change() => f.write_str("?"),
             [] if snapshot.has_change() => f.write_str("template changed, same images"),
             [] => match &snapshot.to {
                 // Of a roll back, too: what is left behind is on no node any more, or never was on one that is seen.

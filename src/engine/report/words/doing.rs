@@ -62,7 +62,12 @@ impl fmt::Display for Doing<'_> {
                     (_, others) => write!(f, ", {others} more unavailable")?,
                 }
             }
-            phase => write!(f, "{phase}")?,
+            phase => {
+                write!(f, "{phase}")?;
+                if let Some(why) = snapshot.unknown_because() {
+                    write!(f, ": {why}")?;
+                }
+            }
         }
         match snapshot.not_sent() {
             Some(unsent) => {

@@ -226,7 +226,7 @@ fn mode(ctx: &RenderContext<'_>, snapshot: &Snapshot, beside: Beside) -> Vec<Spa
 pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: bool, cells: usize) -> Vec<Span<'static>> {
     let snapshot = &*shown.snapshot;
     let (glyph, role, since) = match &snapshot.phase {
-        Phase::Loading => (Glyph::ImageUnknown, ThemeRole::Muted, None),
+        Phase::Loading | Phase::Unknown => (Glyph::ImageUnknown, ThemeRole::Muted, None),
         Phase::Idle if snapshot.counts.available < snapshot.counts.nodes => (Glyph::Down, ThemeRole::Warn, None),
         Phase::Complete if snapshot.release_waits() => (Glyph::Paused, ThemeRole::Warn, None),
         Phase::Idle | Phase::Complete => (Glyph::Updated, ThemeRole::Ok, None),
@@ -383,10 +383,13 @@ pub(super) fn budget(
     // Of the nodes so far, all of this would be other numbers than it is.
     let budget_line = match snapshot.phase {
         Phase::Loading => ctx.span("budget not known yet", ThemeRole::Muted),
-        _ => ctx.span(budget.to_string(), role),
+        _ => match snapshot.budget_unknown_because() {
+            Some(why) => ctx.span(format!("budget not known: {why}"), ThemeRole::Muted),
+            None => ctx.span(budget.to_string(), role),
+        },
     };
     let mut words = vec![vec![budget_line]];
-    if snapshot.phase == Phase::Loading {
+    if snapshot.phase == Phase::Loading || snapshot.budget_unknown_because().is_some() {
         return flow(words, "   ", " ", cells);
     }
     if recorded(snapshot) {
