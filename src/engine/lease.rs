@@ -4,5 +4,6 @@ pub(super) mod edit;
 pub(super) mod edits;
 pub(super) mod lock;
 mod overtaken;
+pub(crate) mod put_back;
 mod record_on_lease;
 mod tenure;

@@ -37,6 +37,7 @@ mod prewarm_statefulset;
 mod prewarm_step;
 mod pull_policy;
 mod pulls;
+mod put_back;
 mod quarantine;
 mod record;
 mod recreated;

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use crate::engine::lease::edit::Edit;
 use crate::engine::lease::lock::Want;
+use crate::engine::lease::put_back::OLDER_COPY;
 use crate::engine::machine::Engine;
 use crate::engine::model::command::{Command, Refusal, Unsettled};
 use crate::engine::model::config::Role;
@@ -12,6 +13,7 @@ use crate::engine::model::effect::{Effect, EffectId};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::record::{By, OURSELVES, Paused, Progress};
+use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
 use crate::engine::model::time::Timestamp;
 use crate::engine::writes::pending::Needs;
 
@@ -134,6 +136,10 @@ impl Engine {
         }
         if self.handover().is_some_and(|handover| handover.by != self.config().identity) {
             self.lock.want = Want::No;
+        }
+        if self.is_recorded() && self.lock.take_put_back() {
+            self.happened(RolloutEventKind::RecordPutBack, Visibility::Cluster);
+            self.edit(None, Edit::HoldPutBack(Paused::new(OURSELVES.into(), now, Some(OLDER_COPY.into()))));
         }
         let Some(intent) = self.recorded_intent().map(Cow::into_owned) else { return };
         if self.is_being_deleted() {

@@ -76,3 +76,19 @@ impl Engine {
         Some(format!("the template was changed since: it leads to revision {number}{images} now"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::settings::{SettingRole, Settings};
+
+    /// Whoever begins a record anew relies on the gates that halt by default: they are told although nobody set them.
+    #[test]
+    fn what_halts_by_default_is_told() {
+        let gates = Settings::default().gates;
+        for setting in Setting::ALL {
+            let halts = matches!(setting.about().role, SettingRole::Halts(gate) if !gate.is_off(&gates));
+            assert!(!halts || TOLD_BY_DEFAULT.contains(setting), "{setting:?}");
+        }
+    }
+}

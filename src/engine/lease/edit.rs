@@ -45,6 +45,9 @@ pub(crate) enum Edit {
     /// By itself: pause because somebody else changed the template, and note their template. A pause for an earlier change of theirs gets
     /// this reason; a pause for anything else keeps its own. A rollout that is being released is not paused.
     HoldTemplate(Paused),
+    /// By itself: pause because somebody put an older copy of the record back. A pause in that copy stays. A change or a release that it asks for was
+    /// carried out or taken back since, and is dropped.
+    HoldPutBack(Paused),
     /// By itself: hand the DaemonSet back, as every node has this revision.
     Complete { target: Option<Str>, by: By },
     /// By itself: call off the release, if this is the request that asked for it.
@@ -120,6 +123,7 @@ impl Edit {
             | Self::GoBack { .. }
             | Self::Hold(_)
             | Self::HoldTemplate(_)
+            | Self::HoldPutBack(_)
             | Self::Complete { .. }
             | Self::CallOffRelease(_)
             | Self::Partition { .. }
@@ -261,6 +265,11 @@ impl Edit {
                 None => intent.paused = Some(paused.clone()),
             },
             Self::Hold(_) | Self::HoldTemplate(_) => {}
+            Self::HoldPutBack(paused) => {
+                (intent.change, intent.requested_change) = (None, None);
+                (intent.releasing, intent.release_of) = (None, None);
+                intent.paused.get_or_insert_with(|| paused.clone());
+            }
             Self::Complete { target, by } => {
                 let stands = intent.paused.is_none() && intent.change.is_none() && intent.target == *target;
                 if stands && intent.releasing.is_none() {
@@ -323,7 +332,8 @@ fn take_request(intent: &mut Intent, request: &ChangeRequest, refused: Option<St
 impl Edit {
     /// This edit with its reasons cut to the length that a record allows.
     pub(crate) fn with_short_reasons(mut self) -> Self {
-        if let Self::Pause(paused) | Self::Hold(paused) | Self::HoldTemplate(paused) = &mut self
+        if let Self::Pause(paused) | Self::Hold(paused) | Self::HoldTemplate(paused) | Self::HoldPutBack(paused) =
+            &mut self
             && let Some(why) = &mut paused.why
         {
             *why = clipped(why);

@@ -117,6 +117,8 @@ pub(crate) struct Lock {
     gone_at: Option<u64>,
     /// Since when the record of a rollout that was to end is gone.
     pub(super) record_dropped_at: Option<Timestamp>,
+    /// Whether somebody put an older copy of the Lease back, which the driver has not dealt with yet.
+    pub(super) put_back: bool,
     /// The intent of the record that was seen last, unless its rollout was to end.
     pub(super) last_intent: Option<Box<Intent>>,
 }
@@ -142,6 +144,7 @@ impl Lock {
             outdated: None,
             gone_at: None,
             record_dropped_at: None,
+            put_back: false,
             last_intent: None,
         }
     }
@@ -179,6 +182,7 @@ impl Lock {
         if self.outdated.as_ref().is_some_and(|(outdated, _)| outdated.as_ref() != Some(&fact.resource_version)) {
             self.outdated = None;
         }
+        self.note_whether_put_back(&fact);
         let ended = self.has_record_that_ends();
         self.known = KnownLease::Present(Box::new(fact));
         self.follow_record(ended, now);

@@ -109,6 +109,7 @@ fn changed_since(edit: &Edit, before: Option<&Intent>, now: Option<&Intent>, beg
         | Edit::GoBack { .. }
         | Edit::Hold(_)
         | Edit::HoldTemplate(_)
+        | Edit::HoldPutBack(_)
         | Edit::Complete { .. }
         | Edit::CallOffRelease(_)
         | Edit::End

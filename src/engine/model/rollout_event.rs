@@ -182,6 +182,8 @@ pub enum RolloutEventKind {
         /// Why it cannot be read.
         why: Str,
     },
+    /// Somebody put an older copy of the Lease back while this process held it: what was asked for since is gone. The rollout pauses.
+    RecordPutBack,
     /// Somebody else took away the pod of a node that the rollout had not let go: its next pod is at the target.
     PodTakenAway {
         /// Its node.
@@ -407,6 +409,7 @@ impl RolloutEvent {
             | RolloutEventKind::RecordDeleted
             | RolloutEventKind::RecordRemoved
             | RolloutEventKind::RecordUnreadable { .. }
+            | RolloutEventKind::RecordPutBack
             | RolloutEventKind::PodTakenAway { .. }
             | RolloutEventKind::DriverSilent { .. } => Severity::Warning,
             RolloutEventKind::Adopted
@@ -466,6 +469,7 @@ impl RolloutEvent {
             RolloutEventKind::LeaseGivenBack { .. } => DriverReason::Left.word(),
             RolloutEventKind::RecordDeleted | RolloutEventKind::RecordRemoved => RECORD_DELETED,
             RolloutEventKind::RecordUnreadable { .. } => RECORD_UNREADABLE,
+            RolloutEventKind::RecordPutBack => "RolloutRecordPutBack",
             RolloutEventKind::PodTakenAway { .. } => TAKEN_AWAY,
             RolloutEventKind::DriverSilent { .. } => DriverReason::Silent.word(),
             RolloutEventKind::DriverBack { .. } => DriverReason::Back.word(),

@@ -34,7 +34,7 @@ impl UnsentKind {
     /// The kind of an edit that a driver decided on by itself; `None` for edits that only record what the cluster shows anyway.
     fn of_edit(edit: &Edit) -> Option<Self> {
         match edit {
-            Edit::Hold(_) | Edit::HoldTemplate(_) => Some(Self::Pause),
+            Edit::Hold(_) | Edit::HoldTemplate(_) | Edit::HoldPutBack(_) => Some(Self::Pause),
             Edit::GoBack { .. } => Some(Self::RollBack),
             Edit::Complete { .. } => Some(Self::Release),
             Edit::Handover(_) => Some(Self::Takeover),

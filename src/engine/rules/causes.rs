@@ -320,6 +320,7 @@ impl CauseKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::model::occupancy::lacking_resources;
 
     /// Why each cause fails its node as soon as it is seen, or by a word of an Event, where nothing but a newer Event ends it.
     const FAILS_AT_ONCE: &[(CauseKind, &str)] = &[
@@ -394,6 +395,21 @@ mod tests {
                  words for what the pod waits for said beside it, does its message name what its node has too little of? If nothing \
                  of that, it stands in `AS_BY_DEFAULT`"
             );
+        }
+    }
+
+    /// A message of each cause that names what its node has too little of.
+    const NAMES_WHAT_IS_LACKING: &[(CauseKind, &str)] =
+        &[(CauseKind::Unschedulable, "0/3 nodes are available: 1 Insufficient cpu.")];
+
+    /// The pods that hold what a node lacks are read for these causes: `lacking_resources` has to find it in the message.
+    #[test]
+    fn what_a_message_names_as_lacking_is_found_in_it() {
+        for cause in CauseKind::ALL {
+            let message =
+                NAMES_WHAT_IS_LACKING.iter().find(|(listed, _)| *listed == cause).map(|(_, message)| *message);
+            let found = message.is_some_and(|message| !lacking_resources(message).is_empty());
+            assert_eq!(cause.names_what_is_lacking(), found, "{cause:?}");
         }
     }
 

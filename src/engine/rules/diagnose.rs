@@ -42,7 +42,9 @@ pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
         });
     }
     if pod.phase == PodPhase::Failed {
-        return Some(cause(CauseKind::Rejected, pod.message.clone().or_else(|| pod.reason.clone())));
+        let (reason, said) = (pod.reason.as_deref().unwrap_or_default(), pod.message.as_deref().unwrap_or_default());
+        let kind = recognise(TextSource::EndedPod, reason, said).unwrap_or(CauseKind::Rejected);
+        return Some(cause(kind, pod.message.clone().or_else(|| pod.reason.clone())));
     }
     if let (Some(_), Some(reason)) = (&pod.node, &pod.reason)
         && let Some(kind) = recognise(TextSource::Pod, reason, pod.message.as_deref().unwrap_or_default())
@@ -190,6 +192,12 @@ mod tests {
             let Some(pod) = words.source.pod_that_says(words.reason, words.message) else { continue };
             let found = diagnose(&pod, Timestamp::default()).map(|cause| cause.kind);
             assert_eq!(found, Some(words.cause), "{words:?}");
+            let ended = pod.phase == PodPhase::Failed;
+            assert_eq!(
+                words.cause.is_told_by_ended_pod(),
+                ended,
+                "{words:?}: its `ToldBy` and its source contradict each other"
+            );
         }
     }
 

@@ -5,7 +5,7 @@
 
 use crate::engine::model::cause::CauseKind;
 #[cfg(test)]
-use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
+use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase};
 use crate::engine::model::facts::{READINESS_GATES, says_more_than_the_code};
 
 /// Where words are read.
@@ -13,6 +13,8 @@ use crate::engine::model::facts::{READINESS_GATES, says_more_than_the_code};
 pub(crate) enum TextSource {
     /// The condition `PodScheduled`, where it is false, or `Ready`, where only readiness gates are missing.
     Pod,
+    /// Why a kubelet ended a pod or did not admit it: reason and message of a pod in phase Failed.
+    EndedPod,
     /// Why a container waits.
     Waiting,
     /// The message of a container that waits because its image could not be pulled.
@@ -191,6 +193,13 @@ impl TextSource {
         match self {
             Self::Pod => Some(PodFact {
                 node: Some("n1".into()),
+                reason: Some(reason.into()),
+                message: words,
+                ..PodFact::default()
+            }),
+            Self::EndedPod => Some(PodFact {
+                node: Some("n1".into()),
+                phase: PodPhase::Failed,
                 reason: Some(reason.into()),
                 message: words,
                 ..PodFact::default()

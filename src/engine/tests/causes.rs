@@ -66,7 +66,8 @@ fn says(cause: CauseKind, fake: &mut FakeCluster, console: &mut FakeConsole) {
     let object = replaced_and_not_begun(fake, console);
     match words.source.pod_that_says(words.reason, words.message) {
         Some(says) => fake.change_pod("n1", |pod| {
-            (pod.reason, pod.message, pod.containers) = (says.reason, says.message, says.containers);
+            (pod.phase, pod.reason, pod.message, pod.containers) =
+                (says.phase, says.reason, says.message, says.containers);
         }),
         None => {
             let (reason, message) = (words.reason.into(), words.message.into());

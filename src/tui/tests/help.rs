@@ -44,6 +44,15 @@ fn no_word_of_the_help_is_lost() {
     is_read_to_the_end(|width, height| TestConsole::on(fixtures::running(), width, height), NODE_COLUMNS[0].help);
 }
 
+/// The sizes of the screens of help do not show all of it: what it says of each column is read here.
+#[test]
+fn every_column_is_explained_in_the_help() {
+    let of_nodes = NODE_COLUMNS.iter().map(|column| format!("{}: {}", column.name, column.help));
+    let of_rollouts = FLEET_COLUMNS.iter().map(|column| format!("{}: {}", column.name, column.help));
+    let all: Vec<String> = of_nodes.chain(["--".to_owned()]).chain(of_rollouts).collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
 /// On the nodes `d` and `y` open a node's page; what they do elsewhere is told there.
 #[test]
 fn no_key_is_told_twice() {

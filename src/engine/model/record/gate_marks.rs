@@ -73,3 +73,20 @@ impl GateMarks {
         Self { compared_since: Some(at), began: Some(at) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::settings::Gates;
+
+    /// What an operator accepted, and clocks that ran, are about the rollout before: the next one begins as if it were the first.
+    #[test]
+    fn a_rollout_begins_with_the_same_marks_whatever_was_before() {
+        let (before, now) = (Timestamp::from_millis(1), Timestamp::from_millis(2));
+        let (mut old, mut new) = (GateMarks::longest(before), GateMarks::default());
+        old.begin(now);
+        new.begin(now);
+        assert_eq!(old, new);
+        assert!(old.strikes_at(&Gates::default()).is_none_or(|at| at > now));
+    }
+}

@@ -64,6 +64,7 @@ impl RolloutEvent {
             | RolloutEventKind::DroveMeanwhile { .. }
             | RolloutEventKind::LeaseGivenBack { .. }
             | RolloutEventKind::RecordUnreadable { .. }
+            | RolloutEventKind::RecordPutBack
             | RolloutEventKind::PodTakenAway { .. }
             | RolloutEventKind::DriverSilent { .. }
             | RolloutEventKind::DriverBack { .. }

@@ -207,6 +207,9 @@ impl fmt::Display for RolloutEventKind {
                 "the rollout's record cannot be read any more ({why}), so what was asked for is not known; nothing more is started until a record \
                  is begun anew"
             ),
+            Self::RecordPutBack => f.write_str(
+                "somebody put an older copy of the Lease back: what was asked for since, limits and pauses among it, is gone; the rollout is paused",
+            ),
             Self::DriverSilent { holder } => {
                 write!(f, "nobody drives any more: {holder} has stopped renewing its lease")
             }
