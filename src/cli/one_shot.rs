@@ -220,6 +220,10 @@ fn out_of_time(place: &CommandPlace, snapshot: &Snapshot, preview: &Preview, tim
         return CliError::new(CliErrorKind::TimedOut, message).hinted(next);
     }
     let message = match &snapshot.requested_change {
+        Some(asked) if snapshot.change_is_written => {
+            let waits = snapshot.blocked.as_ref().map(|blocked| format!("waits {}", blocked.by)).unwrap_or_default();
+            format!("{asked} is written to the template, and after {secs} s still {waits}")
+        }
         Some(asked) => format!("{asked} is recorded, and not carried out yet after {secs} s ({driving})"),
         None => {
             let unsent = snapshot.not_sent().map(|unsent| {

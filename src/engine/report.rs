@@ -85,6 +85,7 @@ impl Engine {
             watches: self.watch_views(),
             rights: self.rights(),
             direction: intent.direction(),
+            change_is_written: self.change_is_written(&intent),
             requested_change: intent.change.as_ref().map(|change| self.change_words(change).into()),
             started_at: self.progress.started_at.filter(|_| recorded).map(|at| self.view.our_time(at)),
             begun_anew: intent.begun_anew.as_ref().map(|anew| anew.begun.clone()),

@@ -41,7 +41,7 @@ pub(crate) struct StatusJson<'a> {
     name: &'a str,
     /// `idle`, `held`, `running`, `rolling back`, `paused`, `halted`, `complete`, …
     phase: String,
-    /// A requested change of the template that is not made yet.
+    /// A requested change of the template that is not rolled out yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     requested_change: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -129,6 +129,11 @@ impl Engine {
         }
     }
 
+    /// Whether the template is that of the change which is asked for, as far as is known. What is left is its revision, and to note that as the target.
+    pub(crate) fn change_is_written(&self, intent: &Intent) -> bool {
+        intent.request().is_some_and(|request| self.in_force(&request) == InForce::Ours)
+    }
+
     /// Whether this change has still to be sent.
     pub(super) fn is_to_be_sent(&self, request: &ChangeRequest) -> bool {
         self.in_force(request) == InForce::NotMade

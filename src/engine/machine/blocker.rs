@@ -41,7 +41,7 @@ impl Engine {
             () if !self.is_observed() => {
                 Blocker::Observed { generation: daemonset.generation, observed: daemonset.observed_generation }
             }
-            () if intent.change.is_some() => Blocker::Template,
+            () if intent.change.is_some() && !self.change_is_written(intent) => Blocker::Template,
             () if self.view.current.is_none() => Blocker::Revision,
             () => Blocker::Target,
         })

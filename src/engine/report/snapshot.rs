@@ -86,8 +86,10 @@ pub struct Snapshot {
     pub phase: Phase,
     /// Whether the rollout leads forward or back.
     pub direction: Direction,
-    /// A change of the template that is asked for and not made yet, in words: `the roll back to revision 1`.
+    /// A change of the template that is asked for and not rolled out yet, in words: `the roll back to revision 1`.
     pub requested_change: Option<Str>,
+    /// Whether the template has that change already: its controller has still to make a revision of it, or a driver to note that as the target.
+    pub change_is_written: bool,
     /// When the rollout began; `None` when none is recorded.
     pub started_at: Option<Timestamp>,
     /// By whom and when the record was begun anew after an earlier one was lost; `None` if it was not.

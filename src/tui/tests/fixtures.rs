@@ -195,6 +195,7 @@ pub(super) fn loading() -> Snapshot {
         rights: Vec::new(),
         phase: Phase::Loading,
         direction: Direction::Forward,
+        change_is_written: false,
         requested_change: None,
         started_at: None,
         begun_anew: None,

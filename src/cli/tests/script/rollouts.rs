@@ -124,6 +124,7 @@ pub(in crate::cli::tests) fn rollout() -> Snapshot {
         rights: Vec::new(),
         phase: Phase::Running,
         direction: Direction::Forward,
+        change_is_written: false,
         requested_change: None,
         started_at: Some(at(0)),
         begun_anew: None,

@@ -105,6 +105,24 @@ fn a_refused_image_leaves_the_plan_as_it_was() {
     assert!(after.paused.is_some());
 }
 
+/// Its controller does not follow: the template has the change, and it is not said to be still asked for.
+#[test]
+fn a_change_that_waits_for_its_controller_is_said_to_be_written() {
+    let (mut fake, mut console) = held_at_sixteen();
+    fake.refused_images.clear();
+    fake.lazy = true;
+    console.ask(&mut fake, UNDO).unwrap_err();
+    fake.wait(14);
+    let mut looks = FakeConsole::open(&fake, "eve");
+    for seen in [console.snapshot(&fake), looks.snapshot(&fake)] {
+        assert!(seen.change_is_written);
+        assert_eq!(seen.doing().to_string(), "preparing: the roll back to revision 1 is written");
+    }
+    let generation = fake.daemonset.generation;
+    let waits = console.snapshot(&fake).guidance().unwrap().waits;
+    assert!(waits.contains(&format!("waits for its controller to observe generation {generation}")), "{waits}");
+}
+
 /// What a person paused for says more than that another request could not be carried out.
 #[test]
 fn a_refused_change_leaves_a_persons_pause_as_it_was() {

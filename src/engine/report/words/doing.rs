@@ -37,6 +37,7 @@ impl fmt::Display for Doing<'_> {
                 }
             }
             Phase::Preparing => match (&snapshot.requested_change, snapshot.template_of_others()) {
+                (Some(asked), _) if snapshot.change_is_written => write!(f, "preparing: {asked} is written")?,
                 (Some(asked), _) => write!(f, "preparing: {asked} is asked for, not made yet")?,
                 (None, Some(changed)) => f.write_str(&changed)?,
                 (None, None) => f.write_str("preparing")?,

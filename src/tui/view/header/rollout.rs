@@ -242,6 +242,7 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
     };
     let words = match &snapshot.phase {
         // The change is recorded, and the DaemonSet not patched yet.
+        Phase::Preparing if snapshot.change_is_written => "written, not taken up yet".to_owned(),
         Phase::Preparing if snapshot.requested_change.is_some() => "asked, not written yet".to_owned(),
         // A line below names the person.
         Phase::Preparing if snapshot.template_of_others().is_some() => "template changed".to_owned(),
