@@ -308,10 +308,15 @@ impl Finding {
         self.fails = node.counts_as_failed();
         self.tries_again = !self.fails && node.state.is_moving();
         self.nodes.push(node.name.clone());
-        // The same age as in the header.
+        // The age of a cause, which may have been there before its node counted as failed; of other trouble the same age as in the header.
+        let of_cause = || node.cause_since.or(node.since);
         self.since = match (TroubleKind::of(node), self.kind) {
+            (Some(TroubleKind::Failed(cause)), FindingKind::Cause(_)) => {
+                let loops = node.crash_loop.filter(|crash_loop| Some(crash_loop.cause) == cause);
+                loops.map(|crash_loop| crash_loop.since).or_else(of_cause)
+            }
             (Some(trouble), FindingKind::Cause(_) | FindingKind::Restarted) => trouble.since(node),
-            (None, FindingKind::Cause(_)) => node.cause_since.or(node.since),
+            (None, FindingKind::Cause(_)) => of_cause(),
             _ => node.since,
         };
         self

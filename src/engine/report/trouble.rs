@@ -126,17 +126,14 @@ impl TroubleKind {
         }
     }
 
-    /// Since when `node` is in this trouble. If its pod was in trouble for another cause before: since the present cause was seen.
+    /// Since when `node` is in this trouble: of a failed one since it has failed, as its row says. If the pod of another was in trouble for another
+    /// cause before: since the present cause was seen.
     pub fn since(self, node: &NodeView) -> Option<Timestamp> {
         match (self, node.crash_loop) {
             // Each crash begins a new trouble of the pod, and not of the node.
-            (Self::Failed(Some(cause)) | Self::Struggling(cause), Some(crash_loop)) if cause == crash_loop.cause => {
-                Some(crash_loop.since)
-            }
-            (Self::Failed(Some(_)) | Self::Struggling(_), _) => node.cause_since.or(node.since),
-            (Self::Failed(None) | Self::Suspect | Self::DownReplaced | Self::DownNext | Self::Restarted, _) => {
-                node.since
-            }
+            (Self::Struggling(cause), Some(crash_loop)) if cause == crash_loop.cause => Some(crash_loop.since),
+            (Self::Struggling(_), _) => node.cause_since.or(node.since),
+            (Self::Failed(_) | Self::Suspect | Self::DownReplaced | Self::DownNext | Self::Restarted, _) => node.since,
         }
     }
 

@@ -255,7 +255,7 @@ fn whoever_looks_tells_the_same_age_of_a_trouble() {
         let snapshot = console.snapshot(&fake);
         let view = snapshot.nodes.iter().find(|view| view.name == node).unwrap();
         assert_eq!(view.state, NodeState::Failed);
-        TroubleKind::of(view).unwrap().since(view)
+        view.cause_since
     };
     let mut later = FakeConsole::open(&fake, "ben");
     assert_eq!(since(&mut console), Some(unready_since));

@@ -7,7 +7,6 @@ use crate::engine::model::facts::{ClusterEvent, PodPhase, Severity};
 use crate::engine::model::settings::Secs;
 use crate::engine::report::diagnosis::Diagnosis;
 use crate::engine::report::snapshot::Snapshot;
-use crate::engine::report::trouble::TroubleKind;
 use crate::engine::rules::recognise::told_of_starts;
 
 /// Four nodes, the first of which was just taken; its replacement gets ready only when it is told to.
@@ -295,8 +294,7 @@ fn another_target_does_not_make_a_trouble_younger() {
     console.run_for(&mut fake, 5);
     let snapshot = console.snapshot(&fake);
     let now = snapshot.nodes.iter().find(|node| node.name == failed.name).unwrap();
-    let troubled = TroubleKind::of(&failed).unwrap().since(&failed);
-    assert_eq!((now.state, now.since), (NodeState::Outdated, troubled), "{:?}", now.cause);
+    assert_eq!((now.state, now.since), (NodeState::Outdated, failed.cause_since), "{:?}", now.cause);
 }
 
 /// A new version loses its readiness after the soak. That is no start in the ordinary course: it is told, counted from when the pod ceased to

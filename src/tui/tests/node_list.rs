@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use super::console::TestConsole;
-use super::fixtures::{failed, held, running, target, updated};
+use super::fixtures::{ago, failed, halted, held, running, target, updated};
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, NodeState};
@@ -509,4 +509,16 @@ fn the_worst_node_is_in_sight_wherever_the_cursor_is() {
         assert_eq!(screen.matches(&name(0)).count(), 1, "{screen}");
     }
     assert!(!list(&console).contains("more in trouble") && line_of(&console, &name(2)).is_some(), "{}", list(&console));
+}
+
+/// The pod was in trouble before the node counted as failed. Row, pane and header tell since when it has failed, and the halt since when it halts.
+#[test]
+fn a_failure_has_one_age_wherever_it_is_told() {
+    let node = NodeView { cause_since: Some(ago(300)), ..failed("ipc-017", CauseKind::CrashLoop, "exit 1", 180) };
+    let snapshot = Snapshot { nodes: [node.into()].into(), ..halted() };
+    let screen = TestConsole::on(snapshot, 160, 40).screen();
+    for told in ["(ipc-017, 3m)", "failed: crash loop, for 3m", "3m  │", "HALTED 2m ago"] {
+        assert!(screen.contains(told), "{told}:\n{screen}");
+    }
+    assert!(!screen.contains("5m"), "{screen}");
 }

@@ -387,8 +387,11 @@ fn names_of_conditions_are_shown_in_full() {
 }
 
 /// The values of a node that the console tells neither on its page nor in a column, and why.
-const NOT_SHOWN: [(&str, &str); 2] =
-    [("crash_loop", "its cause tells the same"), ("lost_readiness", "its cause tells the same")];
+const NOT_SHOWN: [(&str, &str); 3] = [
+    ("cause_since", "a failure has one age; the header and the diagnosis tell the age of other trouble"),
+    ("crash_loop", "its cause tells the same"),
+    ("lost_readiness", "its cause tells the same"),
+];
 
 /// A value that is missing here is told to nobody who looks at a node.
 #[test]

@@ -30,7 +30,7 @@ fn halted_and_paused() -> Snapshot {
 fn what_a_rollout_that_halted_changes_is_not_cut() {
     for (width, said) in [
         (80, "adopted   ✗ HALTED 2m, paused"),
-        (120, "adopted   ✗ HALTED 2m, paused by ops@bastion-2.munich.factory.example"),
+        (120, "adopted   ✗ HALTED 2m ago, paused by ops@bastion-2.munich.factory.example"),
     ] {
         let screen = TestConsole::on(halted_and_paused(), width, 24).screen();
         let line = screen.lines().nth(1).unwrap_or_default();
@@ -340,7 +340,7 @@ fn the_tag_is_told_however_long_the_name_of_the_registry_is() {
     for (changes, size, said) in [
         (
             &moved[..],
-            (200, 50),
+            (210, 50),
             "registry-munich.factory-automation.example.com/edge/agents/agent:v1.8.2 → registry-hamburg",
         ),
         (&moved, (80, 24), " v1.8.2 → v1.9.0, registry changes!   rev 14 → 15 "),

@@ -28,7 +28,6 @@ use crate::engine::model::time::ShortDuration;
 use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::words::COUNTS_ALTHOUGH_BACK;
 use crate::engine::report::snapshot::{NodeView, PodRevision, Snapshot};
-use crate::engine::report::trouble::TroubleKind;
 use crate::tui::columns::nodes::image_sign;
 use crate::tui::columns::nodes::prewarm_sign;
 use crate::tui::columns::nodes::sign;
@@ -101,11 +100,9 @@ pub(super) fn about(
     (cells, most): (usize, usize),
 ) -> (Vec<Line<'static>>, usize) {
     let (glyph, role) = sign(node);
-    let trouble = TroubleKind::of(node).filter(|_| node.state == NodeState::Failed);
-    let since = trouble.map_or(node.since, |trouble| trouble.since(node));
-    let since = since.map(|since| format!(" for {}", ctx.age(shown, since))).unwrap_or_default();
+    let since = node.since.map(|since| format!(" for {}", ctx.age(shown, since))).unwrap_or_default();
     let state = match &node.cause {
-        // The node was in trouble before it counted as failed: the time is that of the cause.
+        // The comma tells that the time is that of the state, not of its cause.
         Some(cause) if since.is_empty() => format!("{}: {cause}", node.state_words()),
         Some(cause) => format!("{}: {cause},{since}", node.state_words()),
         None => format!("{}{since}", node.state_words()),

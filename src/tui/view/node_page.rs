@@ -123,7 +123,7 @@ fn about(ctx: &RenderContext<'_>, shown: &ShownSnapshot, open: &NodePage) -> Str
             Some(format!("{run}{ago}"))
         };
         let state = match &container.state {
-            Some(ContainerPhase::Running { since: Some(since) }) => format!("running {}", ctx.age(shown, *since)),
+            Some(ContainerPhase::Running { since: Some(since) }) => format!("started {} ago", ctx.age(shown, *since)),
             Some(ContainerPhase::Running { since: None }) => "running".to_owned(),
             Some(ContainerPhase::Waiting { reason, .. }) => {
                 ended().map_or_else(|| reason.to_string(), |ended| format!("{reason}, {ended}"))

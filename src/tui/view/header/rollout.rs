@@ -258,6 +258,8 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
             format!(", rollout began {since} ago")
         }
         (Phase::Running, Some(since)) => format!(", began {since} ago"),
+        // The halt is younger than the failure that it is about.
+        (Phase::Halted, Some(since)) if in_full => format!(" {since} ago"),
         (_, Some(since)) => format!(" {since}"),
         (_, None) => String::new(),
     };

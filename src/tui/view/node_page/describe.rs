@@ -116,7 +116,7 @@ impl Description<'_, '_> {
                 }
             }
             Some(ContainerPhase::Running { since }) => {
-                let since = since.map(|since| format!(" for {}", self.ctx.age(self.shown, since)));
+                let since = since.map(|since| format!(", started {} ago", self.ctx.age(self.shown, since)));
                 self.say("State", &format!("running{}", since.unwrap_or_default()), ThemeRole::Text);
             }
             Some(ContainerPhase::Ended(run)) => self.run("State", run),
