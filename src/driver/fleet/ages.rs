@@ -4,22 +4,30 @@ use std::collections::BTreeMap;
 use std::mem::{Discriminant, discriminant};
 
 use super::ObjectKey;
-use crate::driver::handle::FleetRow;
+use crate::driver::handle::{DrivenBy, FleetRow};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::time::Timestamp;
 
 /// The last seen states, and since when each lasts.
 #[derive(Default, Debug)]
 pub(super) struct StateAges {
-    known: BTreeMap<ObjectKey, (Discriminant<FleetState>, Option<Timestamp>)>,
+    known: BTreeMap<ObjectKey, SeenState>,
     /// Whether all facts from which states follow were known at that time.
     settled: bool,
+}
+
+#[derive(Debug)]
+struct SeenState {
+    state: Discriminant<FleetState>,
+    since: Option<Timestamp>,
+    /// Whether it was not known if anybody drives. What turns out then was so before, nobody knows since when.
+    driver_unknown: bool,
 }
 
 impl StateAges {
     /// Sets `since` of each row whose record does not say it, and of each whose rollout was seen to begin to run. `settled` says whether all facts from which states follow are
     /// known as of `now`. A state that differs between two successive settled views began now. After a view that was not
-    /// settled, the beginning is unknown.
+    /// settled, the beginning is unknown. So it is where only the end of a Lease shows that its holder, who was never seen to renew it, does not drive.
     pub(super) fn date(&mut self, rows: &mut [FleetRow], settled: bool, now: Timestamp) {
         let seen_begin = (settled && self.settled).then_some(now);
         let before = std::mem::take(&mut self.known);
@@ -27,7 +35,8 @@ impl StateAges {
             let key = (row.namespace.clone(), row.name.clone());
             let state = discriminant(&row.state);
             let since = match before.get(&key) {
-                Some((known, since)) if *known == state => *since,
+                Some(known) if known.state == state => known.since,
+                Some(known) if known.driver_unknown && row.driven_by == DrivenBy::Nobody => None,
                 Some(_) | None => seen_begin,
             };
             row.since = match row.state {
@@ -35,7 +44,8 @@ impl StateAges {
                 FleetState::Rolling | FleetState::RollingBack => since.or(row.since),
                 _ => row.since.or(since),
             };
-            self.known.insert(key, (state, row.since));
+            let driver_unknown = matches!(row.driven_by, DrivenBy::Unconfirmed(_) | DrivenBy::Unknown);
+            self.known.insert(key, SeenState { state, since: row.since, driver_unknown });
         }
         self.settled = settled;
     }
@@ -44,7 +54,7 @@ impl StateAges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::handle::{DrivenBy, FleetRevision};
+    use crate::driver::handle::FleetRevision;
     use crate::engine::model::facts::DaemonSetCounters;
 
     fn row(state: FleetState) -> FleetRow {
@@ -115,6 +125,20 @@ mod tests {
             "what began before is known by the report"
         );
         assert_eq!(since(None, 4), Some(at(-60)), "its driver is gone");
+    }
+
+    /// The Lease of a driver that ended hours ago runs out some seconds after it was first seen.
+    #[test]
+    fn what_the_end_of_a_lease_shows_began_nobody_knows_when() {
+        for (driver, began) in
+            [(DrivenBy::Unconfirmed("ops/7f".into()), None), (DrivenBy::Other("ops/7f".into()), Some(at(20)))]
+        {
+            let mut ages = StateAges::default();
+            ages.date(&mut [FleetRow { driven_by: driver.clone(), ..row(FleetState::Held) }], true, at(1));
+            let mut rows = [row(FleetState::Undriven)];
+            ages.date(&mut rows, true, at(20));
+            assert_eq!(rows[0].since, began, "{driver}");
+        }
     }
 
     #[test]
