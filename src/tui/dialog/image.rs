@@ -15,6 +15,7 @@ use crate::engine::model::image::{
     ImageRef, change_warnings, is_by_digest, is_same_repository, repository_of, version_of,
 };
 use crate::engine::model::rollout_event::RevisionHalt;
+use crate::engine::model::template::ContainerRole;
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::key::Key;
 
@@ -111,6 +112,78 @@ fn version(image: &str) -> String {
     }
 }
 
+/// Container, image now, image as typed.
+pub(crate) type TypedImage = (Str, Str, Input);
+
+/// The containers of the template, each with its present image to be changed.
+///
+/// # Errors
+/// When they are not known.
+pub(super) fn containers_of(snapshot: &Snapshot) -> Result<Vec<TypedImage>, String> {
+    let images = snapshot.to.as_ref().map(|revision| revision.images.clone()).unwrap_or_default();
+    let containers: Vec<TypedImage> =
+        images.into_iter().map(|(name, image)| (name, image.clone(), Input::new(image.to_string()))).collect();
+    match containers.is_empty() {
+        true => Err("the DaemonSet's containers are not known: its revisions cannot be seen".into()),
+        false => Ok(containers),
+    }
+}
+
+/// Fills in what was typed behind `:image` or `:prewarm`, as on the command line: words such as `container=image`, `*=image` for all main containers;
+/// or an image alone, for the first container. An image that can be a tag, such as `v3`, is one: the repository stays as it is. Returns the line that
+/// was filled in last.
+///
+/// # Errors
+/// When a container that is named is not there, or no image is.
+pub(super) fn typed_images(
+    snapshot: &Snapshot,
+    containers: &mut [TypedImage],
+    command: &str,
+    change: &str,
+) -> Result<usize, String> {
+    let mut chosen = 0;
+    for word in change.split_whitespace() {
+        let (name, image) = word.split_once('=').map_or((None, word), |(name, image)| (Some(name), image));
+        if name.is_none() && containers.iter().any(|(container, ..)| **container == *word) {
+            return Err(format!("`{word}` is a container: `:{command} {word}=REPOSITORY:TAG`"));
+        }
+        let named: Vec<usize> = (0..containers.len())
+            .filter(|at| match name {
+                Some("*") => is_main(snapshot, &containers[*at].0),
+                Some(name) => *containers[*at].0 == *name,
+                None => *at == 0,
+            })
+            .collect();
+        let Some(last) = named.last() else {
+            let known: Vec<&str> = containers.iter().map(|(container, ..)| &**container).collect();
+            return Err(format!(
+                "there is no container `{}`; there are {}",
+                name.unwrap_or_default(),
+                known.join(", ")
+            ));
+        };
+        if image.is_empty() {
+            return Err(format!("`{word}` names no image: write `:{command} {word}IMAGE`"));
+        }
+        chosen = *last;
+        for at in named {
+            let (_, now, input) = &mut containers[at];
+            *input = match image.contains(['/', ':', '@']) {
+                true => Input::new(image.to_owned()),
+                false => Input::new(format!("{}:{image}", repository_of(now))),
+            };
+        }
+    }
+    Ok(chosen)
+}
+
+/// Whether it is a main container, or may be one: its template may not be known.
+fn is_main(snapshot: &Snapshot, container: &str) -> bool {
+    let template = snapshot.to.as_ref().and_then(|revision| revision.template.as_ref());
+    let known = template.and_then(|template| template.containers().iter().find(|known| *known.name == *container));
+    known.is_none_or(|known| known.role == ContainerRole::Main)
+}
+
 /// A line of the form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ImageLine {
@@ -123,8 +196,7 @@ pub(crate) enum ImageLine {
 /// The form.
 #[derive(Debug)]
 pub(crate) struct ImageForm {
-    /// Container, image now, image as typed.
-    pub(crate) containers: Vec<(Str, Str, Input)>,
+    pub(crate) containers: Vec<TypedImage>,
     pub(crate) known: Arc<[OfferedImage]>,
     pub(crate) budget: BudgetField,
     pub(crate) drift: DriftChoice,
@@ -132,37 +204,13 @@ pub(crate) struct ImageForm {
 }
 
 impl ImageForm {
-    /// The form as `:image` fills it in: `container=image`, or `image` where there is one container. A word that can be a tag, such as `v3`, is one: the
-    /// repository stays as it is.
+    /// The form as `:image` fills it in; see [`typed_images`].
     ///
     /// # Errors
-    /// When the containers are not known, or the one that is named is not among them.
+    /// When the containers are not known, or the text names no image of theirs.
     pub(crate) fn new(snapshot: &Snapshot, known: Arc<[OfferedImage]>, change: &str) -> Result<Self, String> {
-        let images = snapshot.to.as_ref().map(|revision| revision.images.clone()).unwrap_or_default();
-        let mut containers: Vec<(Str, Str, Input)> =
-            images.into_iter().map(|(name, image)| (name, image.clone(), Input::new(image.to_string()))).collect();
-        if containers.is_empty() {
-            return Err("the DaemonSet's containers are not known: its revisions cannot be seen".into());
-        }
-        let (chosen, text) = match change.split_once('=') {
-            Some((name, image)) => match containers.iter().position(|(container, ..)| **container == *name) {
-                Some(at) => (at, image),
-                None => {
-                    let known: Vec<&str> = containers.iter().map(|(container, ..)| &**container).collect();
-                    return Err(format!("there is no container `{name}`; there are {}", known.join(", ")));
-                }
-            },
-            None => (0, change),
-        };
-        let (name, now, input) = &mut containers[chosen];
-        match text {
-            "" if change.contains('=') => {
-                return Err(format!("`{change}` names no image: write `:image {name}=IMAGE`, or `I`"));
-            }
-            "" => {}
-            tag if !tag.contains(['/', ':', '@']) => *input = Input::new(format!("{}:{tag}", repository_of(now))),
-            image => *input = Input::new(image.to_owned()),
-        }
+        let mut containers = containers_of(snapshot)?;
+        let chosen = typed_images(snapshot, &mut containers, "image", change)?;
         let (budget, drift) = (BudgetField::of(snapshot), DriftChoice::of(snapshot));
         Ok(Self { containers, known, budget, drift, chosen })
     }

@@ -7,7 +7,7 @@ use crossterm::event::KeyCode;
 use tui_input::Input;
 
 use super::field::{Handled, field, turns};
-use super::image::{OfferedImage, image_key};
+use super::image::{OfferedImage, TypedImage, containers_of, image_key, typed_images};
 use super::selector::{Canary, label_doubt};
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, PrewarmCommand};
@@ -60,8 +60,7 @@ pub(crate) enum PrewarmLine {
 #[derive(Debug)]
 pub(crate) struct PrewarmForm {
     pub(crate) images: ImagesChoice,
-    /// Container, image now, image as typed.
-    pub(crate) containers: Vec<(Str, Str, Input)>,
+    pub(crate) containers: Vec<TypedImage>,
     pub(crate) known: Arc<[OfferedImage]>,
     /// The revisions that can be gone back to, newest first.
     pub(crate) revisions: Vec<RevisionView>,
@@ -79,28 +78,21 @@ pub(crate) struct PrewarmForm {
 }
 
 impl PrewarmForm {
-    /// The form as `:prewarm` fills it in: `container=image`, or `image` if there is one container. If every node has the
-    /// template's images already, the form begins with images to be typed.
+    /// The form as `:prewarm` fills it in; see [`typed_images`]. If every node has the template's images already, the form begins with images to be
+    /// typed.
     ///
     /// # Errors
-    /// The containers are unknown, or the named one is not among them.
+    /// The containers are unknown, or the text names no image of theirs.
     pub(crate) fn new(
         snapshot: &Snapshot,
         node: Option<Str>,
         known: Arc<[OfferedImage]>,
         change: &str,
     ) -> Result<Self, String> {
-        let images = snapshot.to.as_ref().map(|revision| revision.images.clone()).unwrap_or_default();
-        let mut containers: Vec<(Str, Str, Input)> =
-            images.into_iter().map(|(name, image)| (name, image.clone(), Input::new(image.to_string()))).collect();
-        if !change.is_empty() {
-            let (name, image) = change.split_once('=').map_or((None, change), |(name, image)| (Some(name), image));
-            let named = |container: &&mut (Str, Str, Input)| name.is_none_or(|name| *container.0 == *name);
-            match containers.iter_mut().find(named) {
-                Some((_, _, input)) => *input = Input::new(image.to_owned()),
-                None => return Err(no_container(name.unwrap_or_default(), &containers)),
-            }
-        }
+        // Without any, the template's images can be pre-warmed still.
+        let mut containers =
+            containers_of(snapshot).or_else(|why| if change.is_empty() { Ok(Vec::new()) } else { Err(why) })?;
+        let typed = typed_images(snapshot, &mut containers, "prewarm", change)?;
         let current = snapshot.to.as_ref().map(|revision| &revision.hash);
         let from = snapshot.from.as_ref().map(|revision| &revision.hash);
         let other = |revision: &&RevisionView| revision.number.is_some() && Some(&revision.hash) != current;
@@ -127,7 +119,7 @@ impl PrewarmForm {
                 Input::new(label.map(|label| label.to_string()).unwrap_or_default())
             },
             method: snapshot.prewarm.as_ref().map(|view| view.request.method).unwrap_or_default(),
-            chosen: usize::from(images == ImagesChoice::Typed),
+            chosen: usize::from(images == ImagesChoice::Typed) + typed,
         })
     }
 
@@ -316,14 +308,6 @@ fn after<T: Copy + PartialEq>(all: &[T], now: T, back: bool) -> T {
     let at = all.iter().position(|one| *one == now).unwrap_or(0);
     let to = if back { at + all.len() - 1 } else { at + 1 };
     all.iter().cycle().nth(to).copied().unwrap_or(now)
-}
-
-fn no_container(name: &str, containers: &[(Str, Str, Input)]) -> String {
-    if containers.is_empty() {
-        return "the DaemonSet's containers are not known: its revisions cannot be seen".into();
-    }
-    let known: Vec<&str> = containers.iter().map(|(container, ..)| &**container).collect();
-    format!("there is no container `{name}`; there are {}", known.join(", "))
 }
 
 fn limit(input: &Input) -> Result<Limit, String> {

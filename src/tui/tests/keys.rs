@@ -345,13 +345,20 @@ fn images_and_selectors_are_judged_as_they_are_typed() {
     assert_eq!(asked(&on_running().typed("A:image agent=agent:v2<enter>")), Some(want));
     let tag =
         Command::SetImage([("agent".to_owned(), "registry.factory.example/edge/agent:v2.0.1".parse().unwrap())].into());
-    for typed in ["A:image v2.0.1<enter>", "A:image agent=v2.0.1<enter>"] {
+    for typed in ["A:image v2.0.1<enter>", "A:image agent=v2.0.1<enter>", "A:image *=v2.0.1<enter>"] {
         assert_eq!(asked(&on_running().typed(typed)), Some(tag.clone()), "a tag of the present repository");
     }
     let none = on_running().typed("A:image agent=<enter>");
-    assert_eq!(status(&none), "`agent=` names no image: write `:image agent=IMAGE`, or `I`");
+    assert_eq!(status(&none), "`agent=` names no image: write `:image agent=IMAGE`");
     let unknown = on_running().typed("A:image proxy=x:v2<enter>");
     assert_eq!(status(&unknown), "there is no container `proxy`; there are agent");
+    for (typed, why) in [
+        ("A:image agent<enter>", "`agent` is a container: `:image agent=REPOSITORY:TAG`"),
+        ("A:prewarm agent<enter>", "`agent` is a container: `:prewarm agent=REPOSITORY:TAG`"),
+        ("A:prewarm agent=<enter>", "`agent=` names no image: write `:prewarm agent=IMAGE`"),
+    ] {
+        assert_eq!(status(&on_running().typed(typed)), why);
+    }
     let screen = on_running().typed("AN<c-u>line in (").screen();
     assert!(screen.contains("selector `line in (`"), "{screen}");
     let screen = on_running().typed("AN<c-u>kubernetes.io/hostname=ipc-017").screen();

@@ -347,6 +347,11 @@ fn keys_fill_in_the_form() {
         ("AW", start(PrewarmSource::Template, PrewarmNodes::All, none())),
         ("AW<right><down><c-u>agent:v3", start(image("agent:v3"), PrewarmNodes::All, none())),
         ("A:prewarm agent=agent:v3<enter>", start(image("agent:v3"), PrewarmNodes::All, none())),
+        (
+            "A:prewarm agent=v3<enter>",
+            start(image("registry.factory.example/edge/agent:v3"), PrewarmNodes::All, none()),
+        ),
+        ("A:prewarm v3<enter>", start(image("registry.factory.example/edge/agent:v3"), PrewarmNodes::All, none())),
         ("A:prewarm agent:v3<enter>", start(image("agent:v3"), PrewarmNodes::All, none())),
         ("AW<left>", start(PrewarmSource::Revision("6f7c9d5b8".into()), PrewarmNodes::All, none())),
         ("AW<left><down><right>", start(PrewarmSource::Revision("5d8b7c4f9".into()), PrewarmNodes::All, none())),
