@@ -70,3 +70,16 @@ fn the_dialog_of_a_takeover_has_one_title() {
     let screen = TestConsole::on(Snapshot { driver, ..running() }, 120, 40).typed("AD").answered(answer).screen();
     assert!(screen.contains("Take over") && !screen.contains("Take over: Drive"), "{screen}");
 }
+
+/// Whatever was refused does not stay under what a later command shows.
+#[test]
+fn a_typed_command_removes_the_message_about_the_one_before() {
+    let mut console = TestConsole::on(running(), 120, 40).typed(":filter rst>x<enter>");
+    assert!(!status(&console).is_empty());
+    console.type_keys(":filter ipc-0<enter>");
+    assert_eq!(status(&console), "");
+    let mut pending = TestConsole::on(running(), 120, 40);
+    pending.tell(Msg::Said(crate::tui::status::StatusSeverity::Busy, "saving …".into()));
+    pending.type_keys(":filter ipc-0<enter>");
+    assert_eq!(status(&pending), "saving …", "its answer is still to come");
+}

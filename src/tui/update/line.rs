@@ -56,6 +56,8 @@ fn run_line(model: &mut Model, line: &str) -> Vec<ConsoleEffect> {
     if model.history.len() > 100 {
         model.history.remove(0);
     }
+    // It is over with the message about the command before, unless that one is still pending.
+    model.status.take_if(|status| status.severity != StatusSeverity::Busy);
     let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match named(name) {
         Some(action) => run(model, action, argument.trim()),
