@@ -91,6 +91,24 @@ fn who_is_cut_before_the_words_about_them_are() {
     assert!(said.contains("renewed 20s ago by its clock"), "{said}");
 }
 
+/// What stands right of the driver, and a long name of the cluster, are shortened before the driver's name is.
+#[test]
+fn a_driver_is_named_at_80_columns() {
+    let holder = || "ada@line3/pts-2-pid20184-1f00c3a9".into();
+    let lost = DriverView::Lost { holder: holder(), renewal_observed_at: ago(70), renewed_at: None };
+    let other = DriverView::Other { holder: holder(), renewal_observed_at: ago(10) };
+    for (driver, said) in [(lost, "nobody, ada@line3 1m ago"), (other, "ada@line3 drives, seen 10s ago")] {
+        for millis in [0, 340] {
+            let mut snapshot = driven_by(driver.clone());
+            snapshot.distance.round_trip = Some(Duration::from_millis(millis));
+            let mut console = TestConsole::on(snapshot, 80, 24);
+            console.model.context = "rolldeck-demo-cluster".into();
+            let line = console.screen().lines().next().unwrap_or_default().to_owned();
+            assert!(line.contains(said) && line.contains("/edge/ipc-agent ") && line.contains("READ-ONLY"), "{line}");
+        }
+    }
+}
+
 /// A driver that was killed holds its lease for a few seconds more: how long ago it was seen is told as soon as a living one would not act any more.
 #[test]
 fn a_driver_that_does_not_renew_is_told_with_when_it_was_seen() {

@@ -28,8 +28,11 @@ const LEAST_DRIVER: usize = 14;
 /// The least number of cells at which a longer context is shown.
 const LEAST_CONTEXT: usize = 5;
 
-/// The cells of a context for which the driver's name is shortened.
+/// The cells of a context that stay while the driver's name is whole.
 const KEPT_CONTEXT: usize = 12;
+
+/// The cells of a context for which the driver's name is shortened.
+const SHORT_CONTEXT: usize = 8;
 
 /// Said of a DaemonSet that its own controller rolls out.
 const CONTROLLER: &str = "its controller drives";
@@ -55,11 +58,6 @@ pub(super) fn identity(
     }
     if let Some(shown) = shown {
         right.push(fresh(ctx, page, shown, cells));
-        if let Some(round_trip) = shown.snapshot.distance.notable().filter(|_| !narrow) {
-            right.push(dot());
-            let role = if round_trip > FAR { ThemeRole::Warn } else { ThemeRole::Text };
-            right.push(ctx.span(format!("API {}", Short(round_trip)), role));
-        }
     } else {
         right.push(ctx.span(if page.stopped { "driver stopped" } else { "connecting" }, ThemeRole::Warn));
     }
@@ -67,16 +65,36 @@ pub(super) fn identity(
     right.push(access(ctx));
     right.push(Span::raw(" "));
     if let Some(shown) = shown.filter(|shown| shown.snapshot.daemonset == Presence::Present) {
-        // The driver's name is shortened before the cluster's and the DaemonSet's are.
+        // The driver's name is shortened before the DaemonSet's is; the distance of the API server and a long context are before.
         let others: usize = right.iter().map(|span| width(&span.content)).sum();
-        let context = match narrow || banner.is_some() {
-            true => 0,
-            false => width(&ctx.model.context).min(KEPT_CONTEXT) + 1,
+        let round_trip = shown.snapshot.distance.notable().filter(|_| !narrow).map(|round_trip| {
+            let role = if round_trip > FAR { ThemeRole::Warn } else { ThemeRole::Text };
+            ctx.span(format!("API {}", Short(round_trip)), role)
+        });
+        let api_cells = round_trip.as_ref().map_or(0, |span| width(&span.content) + width(&dot().content));
+        let is_named = |who: &Span<'_>| {
+            holder_of(&shown.snapshot.driver).is_none_or(|holder| who.content.contains(person_of(holder)))
         };
-        let left_over = cells.saturating_sub(others + banner_cells + 3 + context + named + 3);
-        // Behind the warnings, each of which has a dot behind it.
+        let driver = |(context, has_api): (usize, bool)| {
+            let context = match narrow || banner.is_some() {
+                true => 0,
+                false => width(&ctx.model.context).min(context) + 1,
+            };
+            let api = if has_api { api_cells } else { 0 };
+            let left_over = cells.saturating_sub(others + api + banner_cells + 3 + context + named + 3);
+            (who(ctx, shown, cells, left_over.max(LEAST_DRIVER)), has_api)
+        };
+        let shorter = [(KEPT_CONTEXT, false), (SHORT_CONTEXT, false)];
+        let fitting = shorter.into_iter().map(driver).find(|(who, _)| is_named(who));
+        let first = driver((KEPT_CONTEXT, true));
+        let (who, has_api) = if is_named(&first.0) { first } else { fitting.unwrap_or_else(|| driver(shorter[1])) };
+        // Behind the warnings and how fresh the view is; each of them has a dot behind it.
+        if let Some(round_trip) = round_trip.filter(|_| has_api) {
+            let place = 2 * ctx.model.warnings.len() + 1;
+            right.splice(place..place, [dot(), round_trip]);
+        }
         let place = 2 * ctx.model.warnings.len();
-        right.splice(place..place, [who(ctx, shown, cells, left_over.max(LEAST_DRIVER)), dot()]);
+        right.splice(place..place, [who, dot()]);
     }
     let right_cells: usize = right.iter().map(|span| width(&span.content)).sum();
     let room = cells.saturating_sub(right_cells + banner_cells + 3);
@@ -175,10 +193,12 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
         DriverView::Lost { holder, .. } if is_wider(&words, room) => {
             let short = words.replacen(&**holder, person_of(holder), 1);
             let since = since.map(|since| ctx.age(shown, since)).unwrap_or_default();
-            match is_wider(&short, room) {
-                true => with_person(|person| format!("nobody drives, {person} did {since} ago"), holder, room),
-                false => short,
-            }
+            let person = person_of(holder);
+            let shorter =
+                [short, format!("nobody drives, {person} did {since} ago"), format!("nobody, {person} {since} ago")];
+            shorter.into_iter().find(|words| !is_wider(words, room)).unwrap_or_else(|| {
+                with_person(|person| format!("nobody drives, {person} did {since} ago"), holder, room)
+            })
         }
         DriverView::Unconfirmed { holder, .. }
         | DriverView::Other { holder, .. }
@@ -189,7 +209,15 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
             // Nobody reads the digits that only make an identity unique: context and DaemonSet need the room more.
             let is_long = process_of(holder).is_some() && cells < 120;
             match (is_long || is_wider(&words, room), is_wider(&brief, room)) {
-                (true, true) => with_person(|person| words.replacen(said, person, 1), holder, room),
+                (true, true) => {
+                    let of_person = words.replacen(said, person_of(holder), 1);
+                    let short = if is_wider(&of_person, room) { ", seen " } else { ", last seen " };
+                    with_person(
+                        |person| words.replacen(said, person, 1).replacen(", last seen ", short, 1),
+                        holder,
+                        room,
+                    )
+                }
                 (true, false) => brief,
                 (false, _) => words,
             }
@@ -198,6 +226,19 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
     };
     let words = if words == CONTROLLER && is_wider(&words, room) { "controller".to_owned() } else { words };
     ctx.span(fit(&words, room).into_owned(), role)
+}
+
+/// Who holds the lease, or held it last, if that is somebody else.
+fn holder_of(driver: &DriverView) -> Option<&str> {
+    match driver {
+        DriverView::Unconfirmed { holder, .. }
+        | DriverView::Other { holder, .. }
+        | DriverView::Lost { holder, .. }
+        | DriverView::Waiting { holder: Some(holder) } => Some(holder),
+        DriverView::Unknown | DriverView::Nobody | DriverView::You { .. } | DriverView::Waiting { holder: None } => {
+            None
+        }
+    }
 }
 
 /// `, last seen 9s ago`, of a driver who has not renewed its lease for so long that it starts nothing any more: its console may be gone, which is known only
