@@ -1,6 +1,7 @@
 //! The timeline of a rollout, shown in place of the nodes, newest first: who did what, and what happened on which node.
 
 mod lifted;
+mod lost_driver;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use std::fmt;
 
 use self::lifted::LiftedPause;
 pub(crate) use self::lifted::LiftedPauses;
+use self::lost_driver::LostDriver;
 use super::filter::{FieldKind, Filter, FilterField, FilterRow};
 use super::list::{List, Move};
 use crate::engine::model::Str;
@@ -29,7 +31,7 @@ pub(crate) struct Timeline {
     /// The entries by time, oldest first.
     entries: Vec<TimelineEntry>,
     /// The inputs from which `entries` were made.
-    made_of: (Vec<Timestamp>, u64, BTreeMap<i64, Vec<i64>>, usize),
+    made_of: (Vec<Timestamp>, u64, BTreeMap<i64, Vec<i64>>, usize, Option<LostDriver>),
     /// The entries that pass the filter, newest first, as indices.
     rows: Vec<usize>,
 }
@@ -46,6 +48,8 @@ pub(crate) enum TimelineEntry {
     Controller(ControllerMoment),
     /// On the rollout, by somebody whom no Event names.
     Lifted(LiftedPause),
+    /// On the rollout: its driver is gone.
+    LostDriver(LostDriver),
     /// On a node.
     Node(NodeMoment),
 }
@@ -56,6 +60,7 @@ impl TimelineEntry {
             Self::Rollout(event, _) => event.at,
             Self::Controller(moment) => moment.at,
             Self::Lifted(pause) => pause.at,
+            Self::LostDriver(lost) => lost.at,
             Self::Node(moment) => moment.at,
         }
     }
@@ -66,6 +71,7 @@ impl TimelineEntry {
             Self::Rollout(event, _) => who(event),
             Self::Controller(_) => "controller".into(),
             Self::Lifted(_) => "?".into(),
+            Self::LostDriver(lost) => lost.person(),
             Self::Node(moment) => moment.node.clone(),
         }
     }
@@ -75,6 +81,7 @@ impl TimelineEntry {
             Self::Rollout(event, _) => event.severity(),
             Self::Controller(moment) => moment.change.severity(),
             Self::Lifted(_) => Severity::Normal,
+            Self::LostDriver(_) => Severity::Warning,
             Self::Node(moment) => moment.change.severity(),
         }
     }
@@ -83,7 +90,7 @@ impl TimelineEntry {
     pub(crate) fn reason(&self) -> &str {
         match self {
             Self::Rollout(event, _) => event.reason(),
-            Self::Controller(_) | Self::Lifted(_) | Self::Node(_) => "",
+            Self::Controller(_) | Self::Lifted(_) | Self::LostDriver(_) | Self::Node(_) => "",
         }
     }
 }
@@ -122,6 +129,7 @@ impl fmt::Display for TimelineEntry {
             Self::Rollout(_, words) => f.write_str(words),
             Self::Controller(moment) => moment.change.fmt(f),
             Self::Lifted(pause) => pause.fmt(f),
+            Self::LostDriver(lost) => lost.fmt(f),
             Self::Node(moment) => moment.change.fmt(f),
         }
     }
@@ -138,7 +146,8 @@ impl Timeline {
     pub(crate) fn see(&mut self, snapshot: &Snapshot, story: &Story, pauses: &LiftedPauses) {
         let earlier = snapshot.all_earlier_numbers();
         let times = snapshot.timeline.iter().map(|event| event.at).collect();
-        let made_of = (times, story.moments_so_far(), earlier.clone(), pauses.lifted.len());
+        let lost = LostDriver::of(snapshot);
+        let made_of = (times, story.moments_so_far(), earlier.clone(), pauses.lifted.len(), lost.clone());
         if self.made_of != made_of || self.entries.is_empty() {
             self.made_of = made_of;
             // As in `rolldeck status`: a roll back gives a revision another number.
@@ -150,7 +159,8 @@ impl Timeline {
             // At the same instant nodes come first: an action on the whole rollout follows from them. What follows from an action comes after it.
             let untold = pauses.lifted.iter().filter(|pause| !pause.is_told(&snapshot.timeline));
             let lifted = untold.cloned().map(TimelineEntry::Lifted);
-            self.entries = nodes.chain(controllers).chain(lifted).chain(events).collect();
+            let lost = lost.map(TimelineEntry::LostDriver);
+            self.entries = nodes.chain(controllers).chain(lifted).chain(events).chain(lost).collect();
             self.entries.sort_by_cached_key(|entry| match entry {
                 TimelineEntry::Node(moment) => order.place(moment),
                 entry => (entry.at(), false),
@@ -199,7 +209,10 @@ impl Timeline {
 
     fn is_shown(&self, entry: &TimelineEntry) -> bool {
         match entry {
-            TimelineEntry::Rollout(..) | TimelineEntry::Controller(_) | TimelineEntry::Lifted(_) => true,
+            TimelineEntry::Rollout(..)
+            | TimelineEntry::Controller(_)
+            | TimelineEntry::Lifted(_)
+            | TimelineEntry::LostDriver(_) => true,
             // A user who searches for a node wants all of its entries.
             TimelineEntry::Node(moment) => self.all_steps || !self.filter.is_all() || moment.change.is_of_note(),
         }

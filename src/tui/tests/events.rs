@@ -3,6 +3,7 @@
 use super::console::TestConsole;
 use super::fixtures::{DAY, MINUTE, ago, idle, running};
 use crate::engine::model::command::{Command, Early, Step};
+use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::released_strategy::ReleasedStrategy;
 use crate::engine::model::rollout_event::{EventOutcome, ImageChanged, RolloutEvent, RolloutEventKind, Visibility};
@@ -123,4 +124,19 @@ fn when_nothing_is_rolled_out_the_header_says_when_the_last_rollout_was_complete
     snapshot.timeline = [complete(2 * DAY, false), undone, complete(3 * MINUTE, true)].into();
     let screen = TestConsole::on(snapshot, 80, 24).screen();
     assert!(screen.contains("✓ idle, last rollout rolled back 3m ago"), "{screen}");
+}
+
+/// No event tells of a driver that was gone before anybody looked.
+#[test]
+fn the_end_of_a_driver_is_on_the_timeline_also_where_nobody_saw_it() {
+    let holder = || "ben@bastion/7f".into();
+    let lost = DriverView::Lost { holder: holder(), renewal_observed_at: ago(20), renewed_at: Some(ago(3_600)) };
+    let mut console = TestConsole::on(Snapshot { driver: lost.clone(), ..running() }, 120, 40).typed("T");
+    let said = "driver ben@bastion/7f was last heard of at 11:00:00 by its clock; nobody drives";
+    assert!(console.screen().contains(said), "{}", console.screen());
+    let silent = rollout_event(1, None, RolloutEventKind::DriverSilent { holder: holder() }, EventOutcome::Done, "");
+    console.see(Snapshot { driver: lost, timeline: [silent].into(), ..running() });
+    assert!(!console.screen().contains("was last heard of"), "an event tells it: {}", console.screen());
+    console.see(running());
+    assert!(!console.screen().contains("was last heard of"), "{}", console.screen());
 }

@@ -165,7 +165,7 @@ fn draw_row(
     put(buffer, area.x + 1, area.y, ctx.glyph(glyph), 1, ctx.style(role));
     let by = match entry {
         TimelineEntry::Rollout(event, _) if event.by.is_none() => ThemeRole::Muted,
-        TimelineEntry::Controller(_) | TimelineEntry::Lifted(_) => ThemeRole::Muted,
+        TimelineEntry::Controller(_) | TimelineEntry::Lifted(_) | TimelineEntry::LostDriver(_) => ThemeRole::Muted,
         TimelineEntry::Rollout(..) | TimelineEntry::Node(_) => ThemeRole::Text,
     };
     let cells = [
@@ -200,7 +200,10 @@ fn draw_cells(buffer: &mut Buffer, area: Rect, columns: &TimelineColumns, texts:
 fn sign(entry: &TimelineEntry) -> (Glyph, ThemeRole) {
     let outcome = match entry {
         TimelineEntry::Rollout(event, _) => Some(event.outcome),
-        TimelineEntry::Controller(_) | TimelineEntry::Lifted(_) | TimelineEntry::Node(_) => None,
+        TimelineEntry::Controller(_)
+        | TimelineEntry::Lifted(_)
+        | TimelineEntry::LostDriver(_)
+        | TimelineEntry::Node(_) => None,
     };
     match (entry.severity(), outcome) {
         (_, Some(EventOutcome::Failed | EventOutcome::Refused)) => (Glyph::Failed, ThemeRole::Warn),
