@@ -13,7 +13,7 @@ use crate::engine::assess::rows::Row;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::command::{Refusal, Step};
+use crate::engine::model::command::{Command, Refusal, Step};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::labels::Selector;
@@ -265,7 +265,7 @@ impl Engine {
                 ));
             }
         }
-        if frees > 0 {
+        if frees > 0 && step == Step::Next {
             lines.extend(self.steps_left_out(step, before.allowed, after.allowed));
         }
         let until_resumed = intent.paused.is_some();
@@ -276,12 +276,21 @@ impl Engine {
         PreviewWords { lines, until_resumed }
     }
 
+    /// A warning about the steps of the plan that a step of another number leaves out, with `in_line` nodes that may go at once then. That the next
+    /// step leaves out those that move nothing is no reason for a warning.
+    pub(super) fn steps_passed_over(&self, command: &Command, in_line: usize, after: &Limits) -> Option<String> {
+        let Command::Step(step @ (Step::Back | Step::Updated(_) | Step::Partition(_))) = command else { return None };
+        let before = Limits::of(&self.view, &self.intent(), &self.assessment);
+        let frees = u32::try_from(in_line).unwrap_or(u32::MAX) > self.plan.in_line;
+        frees.then(|| self.steps_left_out(*step, before.allowed, after.allowed)).flatten()
+    }
+
     /// The steps of the plan that this one leaves out: those between `before` and `after` nodes that may be updated.
     fn steps_left_out(&self, step: Step, before: u32, after: u32) -> Option<String> {
         let (fleet, intent) = (self.assessment.fleet, self.intent());
         let between = |step: &&IntOrPercent| (before + 1..after).contains(&step.nodes_of(fleet));
         let left_out: Vec<String> = intent.steps.iter().filter(between).map(updated_in_total).collect();
-        let (left_out, by) = match left_out.as_slice() {
+        let (said, by) = match left_out.as_slice() {
             [] => return None,
             [one] => (format!("Leaves out the plan's step to {one}"), "it allows"),
             [more @ .., last] => {
@@ -295,7 +304,8 @@ impl Engine {
                 format!(": {} already or on the way, so {by} no further node to be updated", counted_updated(updated))
             }
         });
-        Some(format!("{left_out}{}.", why.unwrap_or_default()))
+        let waits = if left_out.len() == 1 { "does not wait at it" } else { "waits at none of them" };
+        Some(format!("{said}{}.", why.unwrap_or_else(|| format!(": {waits}"))))
     }
 
     /// The effect of a limit of `allowed` nodes, of which more may be updated already.

@@ -199,6 +199,7 @@ impl Engine {
                 .warnings(command)
                 .into_iter()
                 .chain(self.rolled_by_its_controller_anyway(command))
+                .chain(self.steps_passed_over(command, nodes.len(), &limits))
                 .chain(self.no_way_back(command, &limits))
                 .chain(self.prewarms_in_vain(command).or_else(|| halted_before.clone()))
                 .chain(self.never_ran(command, &intent).filter(|_| halted_before.is_none()))

@@ -22,9 +22,12 @@ fn a_step_says_that_nothing_is_updated_yet_and_which_steps_it_leaves_out() {
     let mut console = FakeConsole::open(&fake, "ops");
     console.set_image(&mut fake, "agent:v2");
     let unproven = "No node is updated yet (n1 is on its way): nothing shows whether the new revision works.";
-    let first = effects(&mut console, &fake, all());
-    assert!(says(&first, "Leaves out the plan's steps to 1 node, 10% and 50%."), "{first:?}");
-    assert!(!says(&first, "No node is updated yet"), "none is on its way: {first:?}");
+    let first = console.engine.preview(&Command::Step(all()), fake.now).unwrap();
+    // It is a warning, which is shown first also where there are few lines.
+    assert_eq!(first.warnings, ["Leaves out the plan's steps to 1 node, 10% and 50%: waits at none of them."]);
+    assert!(!says(&first.effects, "No node is updated yet"), "none is on its way: {first:?}");
+    let to_half = console.engine.preview(&Command::Step(Step::Updated(IntOrPercent::Int(2))), fake.now).unwrap();
+    assert_eq!(to_half.warnings, ["Leaves out the plan's step to 1 node: does not wait at it."]);
     fake.slow = true;
     // Nobody drives: the node of the first step is in line, and the second step is no less blind.
     console.ask(&mut fake, Command::StopDriving).unwrap();

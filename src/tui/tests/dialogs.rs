@@ -501,3 +501,17 @@ fn limits_without_a_change_are_not_said_to_change() {
     let screen = console.screen();
     assert!(screen.contains("┌ Limits") && screen.contains("[ Change ]"), "{screen}");
 }
+
+/// What a step warns of, such as steps of the plan that it leaves out, is seen on few lines, too.
+#[test]
+fn the_steps_that_are_left_out_are_seen_on_few_lines() {
+    let said = "Leaves out the plan's steps to 10% and 50%: waits at none of them.";
+    for (cells, lines) in [(40, 12), (80, 24), (120, 40)] {
+        for keys in ["A:step 100%<enter>", "A:partition 0<enter>"] {
+            let answer = Preview { warnings: vec![said.into()], ..preview(Danger::Bounded) };
+            let screen = TestConsole::on(running(), cells, lines).typed(keys).answered(answer).screen();
+            let words = screen.replace(['│', '\n'], " ").split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains(said), "{keys}: {screen}");
+        }
+    }
+}
