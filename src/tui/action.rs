@@ -45,22 +45,30 @@ pub(crate) fn bound(model: &Model, key: Key) -> Option<&'static Action> {
         return Some(action);
     }
     let here = || ACTIONS.iter().filter(|action| action.keys.contains(&key) && action.in_scope(model));
-    here().find(|action| action.scope.is_screen()).or_else(|| here().next()).or_else(|| own().next()).or_else(|| {
-        let elsewhere = || ACTIONS.iter().filter(|action| action.keys.contains(&key));
-        // On the list of DaemonSets, the action on a rollout comes before an action on one of the rollout's screens.
-        let of_rollout = || elsewhere().find(|action| model.page == Page::Fleet && !action.scope.is_screen());
-        // The action on nodes (`l` and `p` show logs) comes next, before actions on screens that have to be opened first.
-        let of_nodes = || elsewhere().find(|action| model.page == Page::Fleet && action.scope == ActionScope::Nodes);
-        let elsewhere = of_rollout().or_else(of_nodes).or_else(|| elsewhere().next());
-        elsewhere.filter(|action| {
-            let is_told = match action.scope {
-                ActionScope::Rollout | ActionScope::Revisions => true,
-                ActionScope::Nodes => model.page == Page::Fleet,
-                _ => false,
-            };
-            action.guard != Guard::Read || is_told
+    // Where there is no other container, the key copies as everywhere else.
+    let goes_on = |action: &&Action| action.id != ActionId::NextContainer || action.available(model).is_ok();
+    here()
+        .filter(goes_on)
+        .find(|action| action.scope.is_screen())
+        .or_else(|| here().find(goes_on))
+        .or_else(|| own().next())
+        .or_else(|| {
+            let elsewhere = || ACTIONS.iter().filter(|action| action.keys.contains(&key));
+            // On the list of DaemonSets, the action on a rollout comes before an action on one of the rollout's screens.
+            let of_rollout = || elsewhere().find(|action| model.page == Page::Fleet && !action.scope.is_screen());
+            // The action on nodes (`l` and `p` show logs) comes next, before actions on screens that have to be opened first.
+            let of_nodes =
+                || elsewhere().find(|action| model.page == Page::Fleet && action.scope == ActionScope::Nodes);
+            let elsewhere = of_rollout().or_else(of_nodes).or_else(|| elsewhere().next());
+            elsewhere.filter(|action| {
+                let is_told = match action.scope {
+                    ActionScope::Rollout | ActionScope::Revisions => true,
+                    ActionScope::Nodes => model.page == Page::Fleet,
+                    _ => false,
+                };
+                action.guard != Guard::Read || is_told
+            })
         })
-    })
 }
 
 /// The action called `name`.

@@ -2,6 +2,7 @@
 
 use super::effects::{Effects, refuse};
 use crate::engine::model::site::SiteLabel;
+use crate::engine::report::snapshot::Phase;
 use crate::tui::list::Move;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{Model, RolloutPage, RolloutScreen};
@@ -43,14 +44,22 @@ fn keep_cursor(page: &mut RolloutPage) {
 /// rollout's site label.
 pub(super) fn site(model: &mut Model, key: &str) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
-    let Some(shown) = page.shown() else { return Vec::new() };
+    if !key.is_empty()
+        && let Err(why) = key.parse::<SiteLabel>()
+    {
+        return refuse(model, why);
+    }
+    let Some(shown) = page.shown().filter(|shown| shown.snapshot.phase != Phase::Loading) else {
+        // Which labels the nodes have is not known yet.
+        let label = Some(key).filter(|key| !key.is_empty()).map(str::to_owned);
+        let by = label.as_deref().unwrap_or("the site label of the rollout");
+        let text = format!("still loading: map and table tell sites apart by {by} as soon as nodes are known");
+        return choose(model, label, text);
+    };
     let usual = shown.snapshot.site_label.key().to_owned();
     if key.is_empty() || key == usual {
         let text = format!("map and table tell sites apart by {usual}, the site label of the rollout");
         return choose(model, None, text);
-    }
-    if let Err(why) = key.parse::<SiteLabel>() {
-        return refuse(model, why);
     }
     // As in the engine: a label without a value names no site.
     let values = || shown.snapshot.nodes.iter().filter_map(|node| node.labels.get(key));

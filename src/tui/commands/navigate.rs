@@ -311,9 +311,25 @@ pub(super) fn go_to(model: &mut Model, name: &str) -> Effects {
         return fleet(model, "");
     }
     let name = name.trim_start_matches("ds/");
-    let (namespace, name) = name.split_once('/').unwrap_or((&model.default_namespace, name));
-    let target = DaemonSetRef { namespace: namespace.into(), name: name.into() };
-    open_rollout(model, target)
+    if let Some((namespace, name)) = name.split_once('/') {
+        return open_rollout(model, DaemonSetRef { namespace: namespace.into(), name: name.into() });
+    }
+    // The list tells in which namespaces there is one.
+    let listed = model.fleet.as_ref();
+    let rows = listed.into_iter().flat_map(|page| &page.fleet.rows).filter(|row| *row.name == *name);
+    let namespaces: Vec<Str> = rows.map(|row| row.namespace.clone()).collect();
+    let namespace = match namespaces.as_slice() {
+        [] => listed.and_then(|page| page.namespace.clone()).unwrap_or_else(|| (&*model.default_namespace).into()),
+        [only] => only.clone(),
+        several => {
+            let several = several.join(", ");
+            return refuse(
+                model,
+                format!("`{name}` is in several namespaces: {several}; `:ds NAMESPACE/{name}` opens one"),
+            );
+        }
+    };
+    open_rollout(model, DaemonSetRef { namespace, name: name.into() })
 }
 
 pub(super) fn filter(model: &mut Model, text: &str) -> Effects {

@@ -4,12 +4,14 @@ use super::console::TestConsole;
 use super::events::{rollout_event, with_events};
 use super::fixtures::{self, failed, fleet, running, target, the_target};
 use super::keys::{done, on_running, status};
+use crate::driver::FleetRow;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::command::Command;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEventKind};
 use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::Page;
 
@@ -185,4 +187,26 @@ fn a_page_down_skips_no_line_of_an_overlay() {
             assert!(after.contains(&last), "{overlay} at {width}x{height}: {last:?} is not in {after:#?}");
         }
     }
+}
+
+/// A name alone leads to the only DaemonSet that has it, whatever namespace is the default.
+#[test]
+fn a_daemonset_is_found_by_its_name_in_the_list() {
+    let mut listed = fleet();
+    let twin = FleetRow { namespace: "edge".into(), ..listed.rows[1].clone() };
+    listed.rows.push(twin);
+    let typed = |keys: &str| {
+        let mut console = TestConsole::on_fleet(80, 24);
+        console.tell(Msg::Fleet(listed.clone().into()));
+        console.typed(keys)
+    };
+    let page =
+        |namespace: &str, name: &str| Page::Rollout(DaemonSetRef { namespace: namespace.into(), name: name.into() });
+    assert_eq!(typed(":ds log-shipper<enter>").model.page, page("edge", "log-shipper"));
+    assert_eq!(typed(":ds edge/cilium<enter>").model.page, page("edge", "cilium"));
+    assert_eq!(typed(":ds other<enter>").model.page, page("default", "other"));
+    let several = typed(":ds cilium<enter>");
+    assert_eq!(several.model.page, Page::Fleet);
+    let said = "`cilium` is in several namespaces: kube-system, edge; `:ds NAMESPACE/cilium` opens one";
+    assert_eq!(several.model.status.unwrap().text, said);
 }

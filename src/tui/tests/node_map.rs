@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use super::console::TestConsole;
-use super::fixtures::{failed, held, idle, node, running, target, the_target, updated};
+use super::fixtures::{failed, held, idle, loading, node, running, target, the_target, updated};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::hold::{Hold, ImageWait};
 use crate::engine::model::node::{Blame, NodeState};
@@ -232,6 +232,18 @@ fn sites_are_chosen_by_label() {
         "those that tell nodes apart"
     );
     assert!(said(&console(":site rack=1<enter>")).contains("write the key of a label that nodes have, such as `rack`"));
+    // Before nodes are known, none is said to lack it.
+    for known in [None, Some(loading())] {
+        let mut console = TestConsole::on_fleet(80, 24).typed(":ds edge/ipc-agent<enter>");
+        if let Some(known) = known {
+            console.see(known);
+        }
+        console.type_keys(":site rack<enter>");
+        assert_eq!(said(&console), "still loading: map and table tell sites apart by rack as soon as nodes are known");
+        console.see(factory());
+        console.type_keys("m");
+        assert!(console.screen().contains("rack"), "{}", console.screen());
+    }
     // A label that some nodes have, and none with a value.
     let mut roles = factory();
     let with_role = |node: &NodeView| {
