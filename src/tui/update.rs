@@ -67,8 +67,10 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             status::overtake(model);
             let known = model.rollouts.iter().find(|page| page.target == target);
             let before = known.and_then(|page| page.snapshot());
-            let news = before
-                .and_then(|before| status::is_over(before, &snapshot).or_else(|| status::reported(before, &snapshot)));
+            let news = before.and_then(|before| {
+                let ended = status::is_over(before, &snapshot).or_else(|| status::prewarmed(before, &snapshot));
+                ended.or_else(|| status::reported(before, &snapshot))
+            });
             let is_worth_a_call = known.is_some() && notify::calls(before.map(|known| &**known), &snapshot);
             let height = view::list_height(model);
             if let Some(page) = model.rollouts.iter_mut().find(|page| page.target == target) {

@@ -183,6 +183,17 @@ impl PrewarmView {
         self.error.is_some() || ((pulling, retrying) == (0, 0) && !waits) || self.is_stuck()
     }
 
+    /// How it ended: `pre-warmed 12 of 12 nodes`. `None` while nodes are waited for, and where it was cancelled.
+    pub fn end_in_words(&self) -> Option<String> {
+        let PrewarmCounts { nodes, present, waiting, failed, .. } = self.counts;
+        if let Some(all) = self.request.complete {
+            return Some(format!("pre-warmed {all} of {all} nodes"));
+        }
+        let has_ended = self.is_done() && nodes > 0 && waiting == 0 && self.request.cancelled.is_none();
+        let failed = if failed > 0 { format!("; it failed on {failed}") } else { String::new() };
+        has_ended.then(|| format!("pre-warmed {present} of {nodes} nodes{failed}"))
+    }
+
     /// Whether every node has the images.
     pub fn has_all(&self) -> bool {
         self.counts.nodes > 0 && self.counts.present == self.counts.nodes

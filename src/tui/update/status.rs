@@ -123,6 +123,13 @@ pub(super) fn reported(before: &Snapshot, after: &Snapshot) -> Option<String> {
     Some(format!("{} {told}", person_of(told.reported_by()?)))
 }
 
+/// The text of the status line if pre-warming has ended between two snapshots.
+pub(super) fn prewarmed(before: &Snapshot, after: &Snapshot) -> Option<String> {
+    let (before, after) = (before.prewarm.as_ref()?, after.prewarm.as_ref()?);
+    let is_same = (&before.request.by, &before.request.source) == (&after.request.by, &after.request.source);
+    after.end_in_words().filter(|_| is_same && before.end_in_words().is_none())
+}
+
 /// Shows `what` if that rollout is open. A status line about a pending command stays.
 pub(super) fn announce(model: &mut Model, target: &DaemonSetRef, what: &str) {
     let waits = model.status.as_ref().is_some_and(|status| status.severity == StatusSeverity::Busy);
