@@ -31,6 +31,7 @@ mod prewarm_failures;
 mod prewarm_previews;
 mod prewarm_registry;
 mod prewarm_sidecars;
+mod prewarm_silent;
 mod prewarm_sites;
 mod prewarm_slots;
 mod prewarm_statefulset;

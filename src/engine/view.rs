@@ -134,6 +134,8 @@ pub(crate) struct View {
     start_notes: StartNotes,
     /// The pods that were made for pre-warming.
     pub(crate) warm: WarmPods,
+    /// Since when Events have been watched without a gap, by our clock; `None`: they are not seen now.
+    events_live_since: Option<Timestamp>,
     pub(crate) watches: WatchStates,
     listed_revisions: HashSet<Str>,
     /// The numbers that revisions were seen to have before the one that they have, the earliest first, by hash.
@@ -188,6 +190,7 @@ impl Default for View {
             admitted_policy: AdmittedPolicy::default(),
             start_notes: StartNotes::default(),
             warm: WarmPods::default(),
+            events_live_since: None,
             watches: WatchStates::default(),
             listed_revisions: HashSet::new(),
             seen_numbers: HashMap::new(),
@@ -250,6 +253,7 @@ impl View {
             Event::Listed(watched, version) => self.end_listing(watched, version, now),
             Event::Watch(watched, health) => {
                 self.nodes_are_seen(watched, &health, now);
+                self.events_are_seen(watched, &health, now);
                 self.touched.all |= self.watches.report(watched, health, now);
             }
             Event::Rights(rights) => self.rights = rights,

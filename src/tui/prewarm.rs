@@ -155,7 +155,7 @@ fn place(node: &NodeView) -> Option<SortKey> {
         PrewarmState::Present => return None,
         PrewarmState::Failed { .. } => (0, Timestamp::default()),
         PrewarmState::Pulling { since } => (1, *since),
-        PrewarmState::Queued => (2, Timestamp::default()),
+        PrewarmState::Queued | PrewarmState::Silent { .. } => (2, Timestamp::default()),
         PrewarmState::Waiting(_) => (3, Timestamp::default()),
     };
     Some((group, since, node.rank.unwrap_or(u32::MAX)))
@@ -180,7 +180,8 @@ pub(crate) fn prewarm_blocker(nodes: &[Arc<NodeView>]) -> Option<&PrewarmWait> {
             | PrewarmWait::NodeDown
             | PrewarmWait::Pressure(_)
             | PrewarmWait::Updating
-            | PrewarmWait::TriedAgain => None,
+            | PrewarmWait::TriedAgain
+            | PrewarmWait::Ending(_) => None,
         },
         _ => None,
     })

@@ -100,7 +100,11 @@ fn trouble(node: &NodeView) -> Trouble {
         Some(PrewarmState::Failed { cause, times, .. }) => Trouble::Failed { kind: cause.kind, times: *times },
         Some(PrewarmState::Waiting(PrewarmWait::NodeDown)) => Trouble::Down,
         Some(
-            PrewarmState::Waiting(_) | PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Present,
+            PrewarmState::Waiting(_)
+            | PrewarmState::Queued
+            | PrewarmState::Silent { .. }
+            | PrewarmState::Pulling { .. }
+            | PrewarmState::Present,
         )
         | None => Trouble::None,
     }

@@ -57,7 +57,7 @@ pub(super) fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
         counts.retrying += u32::from(state.is_retried());
         match &state {
             PrewarmState::Waiting(_) => counts.waiting += 1,
-            PrewarmState::Queued | PrewarmState::Pulling { .. } => counts.pulling += 1,
+            PrewarmState::Queued | PrewarmState::Silent { .. } | PrewarmState::Pulling { .. } => counts.pulling += 1,
             PrewarmState::Present => counts.present += 1,
             PrewarmState::Failed { .. } => counts.failed += 1,
         }

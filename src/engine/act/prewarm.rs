@@ -154,7 +154,7 @@ impl Engine {
     /// Ends the waits after failures if an operator asked for a retry or for something else, or if the images have arrived.
     fn note_retry(&mut self, now: Timestamp) {
         let asked = self.lock.prewarm().map(|saved| (saved.by.clone(), saved.retried.clone()));
-        let failed = self.view.warm.iter().filter(|warm| warm.failing.is_some()).map(|warm| warm.fact.pod.uid.clone());
+        let failed = self.view.warm.iter().filter(|warm| warm.cause().is_some()).map(|warm| warm.fact.pod.uid.clone());
         if self.warming.writes.follow_request(asked, failed) {
             self.warming.sets.try_now();
             self.freshness.touch();

@@ -537,6 +537,7 @@ impl Engine {
                 | PrewarmWait::SiteLimit { .. }
                 | PrewarmWait::NobodyDrives
                 | PrewarmWait::TriedAgain
+                | PrewarmWait::Ending(_)
                 | PrewarmWait::Refused(_)
                 | PrewarmWait::RateLimited { .. }
                 | PrewarmWait::ViewStale(_) => true,
@@ -550,7 +551,10 @@ impl Engine {
                 PrewarmWait::Updating => !self.own_pod_brings(node, job),
             },
             PrewarmState::Failed { again_at, .. } => !by_sets && (renews || again_at.is_some()),
-            PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Present => false,
+            PrewarmState::Queued
+            | PrewarmState::Silent { .. }
+            | PrewarmState::Pulling { .. }
+            | PrewarmState::Present => false,
         };
         let states = job.states.iter().enumerate().filter_map(|(node, state)| Some((node, state.as_ref()?)));
         let is_covered = |node: NodeIx| covered.contains(&self.view.nodes[node].name);

@@ -69,6 +69,30 @@ impl FakeCluster {
         });
     }
 
+    /// The kubelet tells this of a node's pod for pre-warming in an Event.
+    pub(crate) fn tell_of_warm_pod(&mut self, node: &str, reason: &str, message: &str) {
+        self.version += 1;
+        let pod = &self.warm.values().find(|warm| warm.pod.node.as_deref() == Some(node)).unwrap().pod;
+        let event = ClusterEvent {
+            version: Some(self.version),
+            object: pod.uid.clone(),
+            node: Some(node.into()),
+            container: (reason == "Pulling").then(|| pod.containers[0].name.clone()),
+            reason: reason.into(),
+            message: message.into(),
+            at: self.now,
+            count: 1,
+            ..ClusterEvent::default()
+        };
+        self.events.push(event.clone());
+        self.log.push(Event::Cluster(Box::new(event)));
+    }
+
+    /// The kubelet begins to pull, and tells so.
+    pub(crate) fn warm_pulls(&mut self, node: &str) {
+        self.tell_of_warm_pod(node, "Pulling", "Pulling image \"agent:v2\"");
+    }
+
     /// The pull failed, in these words.
     pub(crate) fn warm_fails(&mut self, node: &str, said: &str) {
         self.change_warm_pod(node, |pod| {

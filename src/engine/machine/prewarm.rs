@@ -182,7 +182,7 @@ impl Engine {
         let since = match &warm.fact.attempt {
             Some(attempt) => {
                 let before = || self.warming.writes.may_have_failed_before(&warm.fact.pod.uid, request);
-                warm.failing.is_some() && *attempt != attempt_key(request) && before()
+                warm.cause().is_some() && *attempt != attempt_key(request) && before()
             }
             None => self.warming.writes.is_renewed(&warm.fact.pod.uid),
         };
@@ -278,7 +278,7 @@ impl Engine {
     fn tries_the_registry(&self, job: &PrewarmJob) -> bool {
         let node = self.warming.writes.throttle().and_then(|throttle| self.view.node(throttle.tries.as_ref()?));
         let state = node.and_then(|node| job.states.get(node)?.as_ref());
-        matches!(state, Some(PrewarmState::Queued | PrewarmState::Pulling { .. }))
+        matches!(state, Some(PrewarmState::Queued | PrewarmState::Silent { .. } | PrewarmState::Pulling { .. }))
     }
 
     /// The registry's refusal, where at least [`REFUSED_ON`] nodes failed for it and no node got the images.
@@ -416,8 +416,11 @@ impl Engine {
                 };
             }
             Some(WarmState::Pulling { since: Some(since) }) => return PrewarmState::Pulling { since },
-            Some(WarmState::Pulling { since: None }) => return PrewarmState::Queued,
-            Some(WarmState::Terminating) | None => {}
+            Some(WarmState::Pulling { since: None }) => {
+                let silent = warm.and_then(WarmPod::silent_since);
+                return silent.map_or(PrewarmState::Queued, |since| PrewarmState::Silent { since });
+            }
+            Some(WarmState::Terminating { .. }) | None => {}
         }
         // Without a living driver, a node that failed is not tried again.
         if let Some(before) = before.filter(|before| self.now < before.again_at || self.is_undriven()) {

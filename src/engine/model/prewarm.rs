@@ -200,6 +200,11 @@ pub enum PrewarmState {
     Waiting(PrewarmWait),
     /// Its pod is there, and its kubelet has not begun to pull: other pulls of the node may come first.
     Queued,
+    /// Its pod is there, and its kubelet has shown no sign of a pull for minutes. It may pull all the same: what it told may not be seen here.
+    Silent {
+        /// Since when, by our clock.
+        since: Timestamp,
+    },
     /// The images are on their way.
     Pulling {
         /// Since when, by the kubelet's clock.
@@ -264,6 +269,8 @@ pub enum PrewarmWait {
     Updating,
     /// The pull failed, and was asked for again since: the pod that failed is deleted first.
     TriedAgain,
+    /// Its last pod is being deleted and is still there; with the finalizer that keeps it, if its kubelet has ended it.
+    Ending(Option<Str>),
     /// The API server refuses such pods at the moment, in these words.
     Refused(Str),
     /// Nobody drives.

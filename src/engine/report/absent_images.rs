@@ -48,7 +48,9 @@ impl Engine {
         let of_pod = || match self.prewarm_state(row.node).filter(|_| self.prewarms_the_target())? {
             PrewarmState::Pulling { since } => Some(ImageState::Pulling { since }),
             PrewarmState::Failed { .. } => Some(ImageState::Failed),
-            PrewarmState::Waiting(_) | PrewarmState::Queued | PrewarmState::Present => None,
+            PrewarmState::Waiting(_) | PrewarmState::Queued | PrewarmState::Silent { .. } | PrewarmState::Present => {
+                None
+            }
         };
         of_pod().or(of_event).unwrap_or(row.image)
     }

@@ -36,7 +36,7 @@ impl PrewarmState {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Waiting(_) => "waiting",
-            Self::Queued => "queued",
+            Self::Queued | Self::Silent { .. } => "queued",
             Self::Pulling { .. } => "pulling",
             Self::Present => "present",
             Self::Failed { .. } => "failed",
@@ -50,6 +50,10 @@ impl fmt::Display for PrewarmWords<'_> {
         match self.state {
             PrewarmState::Waiting(wait) => write!(f, ": {}", wait.words(self.at)),
             PrewarmState::Queued => f.write_str(" in its kubelet"),
+            PrewarmState::Silent { since } => {
+                let silent = ShortDuration(self.at.since(*since));
+                write!(f, " in its kubelet, which has shown no sign of a pull for {silent}")
+            }
             PrewarmState::Pulling { since } => write!(f, " for {}", ShortDuration(self.at.since(*since))),
             PrewarmState::Present => Ok(()),
             PrewarmState::Failed { cause, times, again_at } => {
@@ -104,6 +108,8 @@ impl fmt::Display for PrewarmWait {
             Self::Pressure(what) => write!(f, "its kubelet reports {what}"),
             Self::Updating => f.write_str("its update pulls"),
             Self::TriedAgain => f.write_str("tried again once its failed pod is deleted"),
+            Self::Ending(None) => f.write_str("its last pod is deleted and has not ended yet"),
+            Self::Ending(Some(finalizer)) => write!(f, "its last pod has ended and is kept by finalizer {finalizer}"),
             Self::Refused(why) => write!(f, "its pod is refused: {why}"),
             Self::NobodyDrives => f.write_str("nobody pre-warms"),
             Self::ViewStale(why) => f.write_str(why),

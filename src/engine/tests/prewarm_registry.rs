@@ -70,6 +70,9 @@ fn an_operator_who_asks_again_is_not_kept_waiting_by_the_limit_of_the_registry()
 fn a_verdict_of_the_registry_takes_no_slot_and_stays_until_somebody_says_again() {
     let (mut fake, mut console) = warming();
     fake.warm_fails("n1", "failed to resolve reference \"agent:v2\": agent:v2: not found");
+    fake.warm_pulls("n2");
+    console.run_for(&mut fake, 5);
+    fake.warm_pulls("n3");
     console.run_for(&mut fake, 300);
     assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"], "its pod says why");
     let PrewarmState::Failed { again_at: None, .. } = state(&mut console, &fake, "n1") else { panic!() };

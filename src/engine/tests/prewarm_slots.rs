@@ -8,6 +8,8 @@ use crate::engine::model::template::TaintEffect;
 #[test]
 fn a_node_that_stays_down_does_not_keep_its_pull_slot() {
     let (mut fake, mut console) = warming();
+    fake.warm_pulls("n1");
+    fake.warm_pulls("n2");
     fake.set_node_ready("n1", false);
     console.run_for(&mut fake, 300);
     assert_eq!(fake.warm_nodes(), ["n1", "n2"]);

@@ -357,6 +357,7 @@ impl View {
         }
         if !self.ended.contains(&event.object) {
             self.note_start(event, now);
+            self.warm_pod_is_told_of(&event.object, now);
         }
     }
 

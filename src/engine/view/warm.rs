@@ -1,8 +1,11 @@
 //! The pods made for pre-warming, by node, and how far each has brought its images.
 
+mod silence;
+
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use self::silence::Silence;
 use super::View;
 use super::ended::EndedPods;
 use crate::engine::model::Str;
@@ -27,6 +30,12 @@ pub(crate) struct WarmPod {
     pub(crate) failing: Option<(Timestamp, Cause)>,
     /// Since when an init container that admission added keeps its kubelet from pulling, by our clock.
     held_up_since: Option<Timestamp>,
+    /// When this process first saw it, by our clock.
+    seen_since: Timestamp,
+    /// Since when Events tell why its kubelet does not come to its pull, by our clock.
+    told_since: Option<Timestamp>,
+    /// Set once its kubelet has shown no sign of a pull for too long.
+    silence: Option<Silence>,
     listed: bool,
 }
 
@@ -43,7 +52,10 @@ pub(crate) enum WarmState {
     /// They do not arrive.
     Failed(Cause),
     /// It is being deleted.
-    Terminating,
+    Terminating {
+        /// Whether it is known that nothing is pulled for it any more.
+        is_over: bool,
+    },
 }
 
 impl WarmState {
@@ -54,7 +66,7 @@ impl WarmState {
             // An image that the registry refuses is not transferred. Any other pull may be tried again at any time.
             Self::Failed(cause) => !cause.kind.is_the_registrys_verdict(),
             // A kubelet goes on with the pull of a pod that is being deleted, and does not say so.
-            Self::Terminating => true,
+            Self::Terminating { is_over } => !is_over,
             Self::Present => false,
         }
     }
@@ -162,7 +174,10 @@ impl WarmPods {
         let held_up_since = endless_init(&fact.pod).map(|_| held_up_since);
         let gave_up = known.and_then(|known| known.failing.clone()).filter(|_| held_up_since.is_some());
         let failing = failing.or(tries_again).or(gave_up);
-        self.pods.insert(uid, WarmPod { fact, failing, held_up_since, listed: true });
+        let seen_since = known.map_or(now, |known| known.seen_since);
+        let told_since = known.and_then(|known| known.told_since);
+        let silence = known.and_then(|known| known.silence.clone());
+        self.pods.insert(uid, WarmPod { fact, failing, held_up_since, seen_since, told_since, silence, listed: true });
         true
     }
 
@@ -198,15 +213,20 @@ impl WarmPods {
 }
 
 impl View {
-    /// When the first pod counts as held up for too long.
+    /// When the first pod counts as held up, or as silent, for too long.
     pub(super) fn warm_pods_change_at(&self) -> Option<Timestamp> {
+        self.held_up_until().into_iter().chain(self.silent_until()).min()
+    }
+
+    fn held_up_until(&self) -> Option<Timestamp> {
         let held_up = self.warm.pods.values().filter(|pod| pod.failing.is_none());
         held_up.filter_map(|pod| Some(pod.held_up_since? + INIT_PATIENCE)).min()
     }
 
-    /// Gives up the pods whose pulls have been held up for too long.
+    /// Gives up the pods whose pulls have been held up, or whose kubelets have been silent, for too long.
     pub(crate) fn give_up_warm_pods(&mut self, now: Timestamp) {
-        if self.warm_pods_change_at().is_none_or(|at| at > now) {
+        self.judge_silent_warm_pods(now);
+        if self.held_up_until().is_none_or(|at| at > now) {
             return;
         }
         let late = |pod: &&WarmPod| {
@@ -239,10 +259,10 @@ impl View {
             return WarmState::Present;
         }
         if pod.deletion_at.is_some() {
-            return WarmState::Terminating;
+            return WarmState::Terminating { is_over: warm.is_over() };
         }
-        match &warm.failing {
-            Some((_, cause)) => WarmState::Failed(cause.clone()),
+        match warm.cause() {
+            Some(cause) => WarmState::Failed(cause.clone()),
             None => WarmState::Pulling { since: self.pulling_since(pod) },
         }
     }

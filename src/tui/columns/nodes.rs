@@ -367,6 +367,7 @@ pub(crate) fn prewarm_sign(state: &PrewarmState) -> (Glyph, ThemeRole) {
         PrewarmState::Waiting(PrewarmWait::NodeDown) => (Glyph::Down, ThemeRole::Warn),
         PrewarmState::Waiting(_) => (Glyph::Outdated, ThemeRole::Held),
         PrewarmState::Queued => (Glyph::ImageQueued, ThemeRole::Busy),
+        PrewarmState::Silent { .. } => (Glyph::ImageQueued, ThemeRole::Warn),
         PrewarmState::Pulling { .. } => (Glyph::ImagePulling, ThemeRole::Busy),
         PrewarmState::Present => (Glyph::ImagePresent, ThemeRole::Text),
         PrewarmState::Failed { .. } => (Glyph::ImageFailed, ThemeRole::Bad),
@@ -384,7 +385,12 @@ fn image(node: &NodeView, table: &NodeTable) -> (Glyph, ThemeRole, String) {
         (_, None) if table.warms_others => (Glyph::ImageUnknown, ThemeRole::Muted, String::new()),
         (
             ImageState::Unknown | ImageState::Absent | ImageState::Present,
-            Some(state @ (PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Failed { .. })),
+            Some(
+                state @ (PrewarmState::Queued
+                | PrewarmState::Silent { .. }
+                | PrewarmState::Pulling { .. }
+                | PrewarmState::Failed { .. }),
+            ),
         ) => {
             let (glyph, role) = prewarm_sign(state);
             (glyph, role, state.word().to_owned())

@@ -12,7 +12,7 @@ use crate::tui::model::ShownSnapshot;
 /// The instant for which the text about the progress of pre-warming is computed.
 pub(super) fn prewarm_instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, state: &PrewarmState) -> Timestamp {
     match state {
-        PrewarmState::Pulling { since } => ctx.instant(shown, *since),
+        PrewarmState::Pulling { since } | PrewarmState::Silent { since } => ctx.instant(shown, *since),
         PrewarmState::Failed { again_at: Some(_), .. }
         | PrewarmState::Waiting(PrewarmWait::RateLimited { again_at: Some(_), .. }) => ctx.present(shown),
         PrewarmState::Failed { again_at: None, .. }

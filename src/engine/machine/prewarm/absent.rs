@@ -31,7 +31,11 @@ impl PrewarmJob {
             Some(PrewarmState::Waiting(PrewarmWait::Unobtainable(why))) => ImageWait::NotTried { cause: why.cause },
             Some(PrewarmState::Waiting(PrewarmWait::Paused)) => ImageWait::Paused,
             Some(
-                PrewarmState::Waiting(_) | PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Present,
+                PrewarmState::Waiting(_)
+                | PrewarmState::Queued
+                | PrewarmState::Silent { .. }
+                | PrewarmState::Pulling { .. }
+                | PrewarmState::Present,
             ) => ImageWait::Coming,
         }
     }
@@ -41,7 +45,10 @@ impl PrewarmJob {
         let is_over = |state: &PrewarmState| match state {
             PrewarmState::Present | PrewarmState::Waiting(PrewarmWait::Unobtainable(_)) => true,
             PrewarmState::Failed { again_at, .. } => again_at.is_none(),
-            PrewarmState::Waiting(_) | PrewarmState::Queued | PrewarmState::Pulling { .. } => false,
+            PrewarmState::Waiting(_)
+            | PrewarmState::Queued
+            | PrewarmState::Silent { .. }
+            | PrewarmState::Pulling { .. } => false,
         };
         self.template.is_ok() && self.states.iter().flatten().all(is_over)
     }

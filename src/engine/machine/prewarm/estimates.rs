@@ -88,7 +88,7 @@ impl Engine {
             let left = sites.entry(&self.view.nodes[node].site).or_default();
             match state {
                 Some(PrewarmState::Pulling { since }) => left.pulling.push(now.since(*since)),
-                Some(PrewarmState::Queued) => left.pulling.push(Duration::ZERO),
+                Some(PrewarmState::Queued | PrewarmState::Silent { .. }) => left.pulling.push(Duration::ZERO),
                 Some(PrewarmState::Waiting(PrewarmWait::NodeDown | PrewarmWait::Cancelled | PrewarmWait::Complete)) => {
                 }
                 Some(PrewarmState::Waiting(_) | PrewarmState::Failed { again_at: Some(_), .. }) => left.waiting += 1,

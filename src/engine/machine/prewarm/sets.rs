@@ -28,7 +28,7 @@ impl Engine {
                 WarmState::Pulling { .. } if !pod.bound && pod.reason.as_deref() == Some(UNSCHEDULABLE) => {
                     Some(StuckWhy::Unschedulable(pod.message.clone().unwrap_or_default()))
                 }
-                WarmState::Pulling { .. } | WarmState::Terminating => None,
+                WarmState::Pulling { .. } | WarmState::Terminating { .. } => None,
             };
             let node = pod.node.clone();
             let there = |why| StuckSet { name: set.clone(), pod: Some(pod.name.clone()), node, why };

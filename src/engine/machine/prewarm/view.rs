@@ -105,7 +105,7 @@ impl PrewarmCounts {
         self.nodes += 1;
         match state {
             PrewarmState::Waiting(_) => self.waiting += 1,
-            PrewarmState::Queued | PrewarmState::Pulling { .. } => self.pulling += 1,
+            PrewarmState::Queued | PrewarmState::Silent { .. } | PrewarmState::Pulling { .. } => self.pulling += 1,
             PrewarmState::Present => self.present += 1,
             PrewarmState::Failed { .. } => self.failed += 1,
         }

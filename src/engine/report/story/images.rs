@@ -10,7 +10,11 @@ use crate::engine::report::snapshot::NodeView;
 pub(super) fn failed(node: &NodeView) -> Option<CauseKind> {
     match node.prewarm.as_deref()? {
         PrewarmState::Failed { cause, .. } => Some(cause.kind),
-        PrewarmState::Waiting(_) | PrewarmState::Queued | PrewarmState::Pulling { .. } | PrewarmState::Present => None,
+        PrewarmState::Waiting(_)
+        | PrewarmState::Queued
+        | PrewarmState::Silent { .. }
+        | PrewarmState::Pulling { .. }
+        | PrewarmState::Present => None,
     }
 }
 
