@@ -100,7 +100,9 @@ impl Writer {
             Effect::CreateWarmPod { name, node, pod, not_after } => {
                 self.create_warm_pod((name, node), pod, *not_after).await
             }
-            Effect::DeleteWarmPod { name, uid, node } => self.delete_warm_pod(name, uid, node).await,
+            Effect::DeleteWarmPod { name, uid, node, grace_secs } => {
+                self.delete_warm_pod(name, uid, node, *grace_secs).await
+            }
             Effect::ListWarmSets => Executed::only(self.warm_sets().list().await),
             Effect::CreateWarmSet { name, set, not_after } => {
                 Executed::only(self.warm_sets().create(name, set, *not_after).await)
@@ -164,10 +166,15 @@ impl Writer {
         })
     }
 
-    async fn delete_warm_pod(&self, pod: &str, uid: &str, node: &str) -> Executed {
+    async fn delete_warm_pod(&self, pod: &str, uid: &str, node: &str, grace_secs: u32) -> Executed {
         let what = format!("delete pre-warm pod {pod} on {node}");
         let path = format!("/api/v1/namespaces/{}/pods/{pod}", self.namespace);
-        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}});
+        let options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "gracePeriodSeconds": grace_secs,
+            "preconditions": {"uid": uid},
+        });
         let answer = self.send(Method::DELETE, (&path, "application/json"), &options, None).await;
         Executed::only(answer.map(|_| Done::WarmPodDeleted).map_err(|failure| error(&what, &failure)))
     }

@@ -66,6 +66,20 @@ async fn a_delete_names_the_pod_it_means() {
 }
 
 #[tokio::test]
+async fn a_pre_warm_pod_is_deleted_with_the_grace_that_is_asked_for() {
+    for grace_secs in [0, 1] {
+        let (writer, server) = writer(vec![Says::Json(200, json!({"kind": "Status"}))]).await;
+        let effect = Effect::DeleteWarmPod { name: "w".into(), uid: "u1".into(), node: "ipc-1".into(), grace_secs };
+        assert_eq!(writer.execute(&effect).await.outcome, Ok(Done::WarmPodDeleted));
+        let asked = &server.requests()[0];
+        assert_eq!(
+            (&asked.body["gracePeriodSeconds"], &asked.body["preconditions"]["uid"]),
+            (&json!(grace_secs), &json!("u1"))
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_delete_that_comes_too_late_is_not_sent() {
     let (writer, server) = writer(vec![]).await;
     let not_after = writer.http.clock().now() - Duration::from_millis(1);

@@ -23,6 +23,7 @@ use crate::engine::model::cause::Cause;
 use crate::engine::model::config::Role;
 use crate::engine::model::effect::{Done, Effect, EffectError, EffectErrorKind, EffectId, Outcome};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::facts::{ConditionStatus, PodFact};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState};
 use crate::engine::model::record::{By, Direction, Intent, OURSELVES};
@@ -36,6 +37,8 @@ use crate::engine::writes::retry::LOST_ANSWER;
 
 /// At most this many deletions of pods are on their way at once, and at most this many creations are sent with one decision.
 const AT_ONCE: usize = 20;
+/// The shortest grace period that leaves the removal of a pod to its kubelet.
+const GRACE_SECS: u32 = 1;
 
 impl Engine {
     /// Brings the record of pre-warming up to date with what was observed. Only the holder of the Lease does so.
@@ -187,8 +190,17 @@ impl Engine {
             self.view.touch_named(Some(&node));
             self.freshness.touch();
         }
-        let goes = |uid: &Str| self.view.warm.get(uid).is_none_or(|warm| warm.fact.pod.deletion_at.is_some());
-        let gone: Vec<Str> = self.warming.writes.deleting().filter(|uid| goes(uid)).cloned().collect();
+        let goes = |uid: &Str, at_once: bool| {
+            let pod = self.view.warm.get(uid).map(|warm| &warm.fact.pod);
+            let goes =
+                |pod: &PodFact| pod.deletion_at.is_some() && (!at_once || pod.deletion_grace_secs.unwrap_or(0) == 0);
+            pod.is_none_or(goes)
+        };
+        let deleting = self.warming.writes.deleting();
+        let gone: Vec<Str> = deleting
+            .filter(|(uid, at_once)| goes(uid, *at_once))
+            .map(|(uid, _)| uid.clone())
+            .collect();
         gone.iter().for_each(|uid| self.warming.writes.delete_settled(uid));
         let heard = |since: Timestamp| self.view.watches.heard_since(Watched::WarmPods, since);
         let before =
@@ -237,12 +249,17 @@ impl Engine {
     }
 
     fn delete_warm_pods(&mut self, now: Timestamp) -> Vec<(EffectId, Effect)> {
-        let mut doomed: Vec<(Str, Str, Str)> = Vec::new();
+        let mut doomed: Vec<(Str, &WarmPod)> = Vec::new();
         let mut failed = Vec::new();
         let asked = self.recorded_prewarm();
         for warm in self.view.warm.iter() {
             let pod = &warm.fact.pod;
-            if pod.deletion_at.is_some() || self.warming.writes.is_deleting(&pod.uid, now) {
+            if self.warming.writes.is_deleting(&pod.uid, now) {
+                continue;
+            }
+            if pod.deletion_at.is_some() {
+                doomed
+                    .extend(place_of(warm).filter(|_| self.waits_for_a_machine_that_is_off(warm)).map(|at| (at, warm)));
                 continue;
             }
             let renewed = asked.as_ref().is_some_and(|asked| self.is_tried_again(warm, asked));
@@ -256,28 +273,54 @@ impl Engine {
             } else if !renewed && !self.is_left_over(warm) {
                 continue;
             }
-            doomed.push((node, pod.name.clone(), pod.uid.clone()));
+            doomed.push((node, warm));
         }
         for warm in self.view.warm.strays().filter(|warm| !self.is_of_a_set(warm)) {
             let stray = &warm.fact.pod;
-            let going = stray.deletion_at.is_some() || self.warming.writes.is_deleting(&stray.uid, now);
+            let ends = stray.deletion_at.is_some() && !self.waits_for_a_machine_that_is_off(warm);
+            let going = ends || self.warming.writes.is_deleting(&stray.uid, now);
             if let Some(node) = place_of(warm).filter(|_| !going) {
-                doomed.push((node, stray.name.clone(), stray.uid.clone()));
+                doomed.push((node, warm));
             }
         }
+        let described = doomed.into_iter().map(|(node, warm)| {
+            let pod = &warm.fact.pod;
+            (node, pod.name.clone(), pod.uid.clone(), self.deletion_grace_of(warm))
+        });
+        let doomed: Vec<(Str, Str, Str, u32)> = described.collect();
         drop(asked);
         for (node, cause) in failed {
             self.warming.writes.pull_failed(&node, cause, now);
         }
         let room = AT_ONCE.saturating_sub(self.warming.writes.deletions_on_their_way());
         let mut effects = Vec::new();
-        for (node, name, uid) in doomed.into_iter().take(room) {
-            self.warming.writes.delete_sent(&uid);
+        for (node, name, uid, grace_secs) in doomed.into_iter().take(room) {
+            self.warming.writes.delete_sent(&uid, grace_secs == 0);
             self.tell_warm_pod((&node, &name), Some(&uid), EventOutcome::Sent, None);
             let id = self.effects.send(Sent::DeleteWarm { uid: uid.clone() });
-            effects.push((id, Effect::DeleteWarmPod { name, uid, node }));
+            effects.push((id, Effect::DeleteWarmPod { name, uid, node, grace_secs }));
         }
         effects
+    }
+
+    /// The grace period with which a pod is deleted. Without one the API server removes the pod at once, and its pull slot is free, while its kubelet goes
+    /// on with the pull. With one the kubelet removes the pod, once the pull is over. That is waited for only where something may be pulled.
+    fn deletion_grace_of(&self, warm: &WarmPod) -> u32 {
+        let is_there = self.view.warm_state(warm) == WarmState::Present;
+        let pulls = !is_there && !warm.never_pulled() && warm.fact.pod.bound && !self.is_off(warm);
+        if pulls { GRACE_SECS } else { 0 }
+    }
+
+    /// Whether the kubelet that was to end a pod, which is being deleted with a grace period, is not there to do so.
+    fn waits_for_a_machine_that_is_off(&self, warm: &WarmPod) -> bool {
+        warm.fact.pod.deletion_grace_secs.is_some_and(|secs| secs > 0) && self.is_off(warm)
+    }
+
+    /// Whether the node of a pod has been down for so long that it has given its pull slot up.
+    fn is_off(&self, warm: &WarmPod) -> bool {
+        let Some(ix) = warm.fact.pod.node.as_ref().and_then(|node| self.view.node(node)) else { return false };
+        let is_down = self.view.nodes[ix].fact.as_ref().is_some_and(|fact| fact.ready != ConditionStatus::True);
+        is_down && self.assessment.row(ix).is_none_or(|row| !row.warm_pulls)
     }
 
     /// The cause of a failed pull because of which the pod is to be made anew. `None` if the pull has not failed, or if the registry

@@ -292,7 +292,7 @@ impl<'a> Assessor<'a> {
         let fact = entry.fact.as_ref();
         let may_pull = self.may_pull(fact);
         let mut warm = self.view.warm.all_on(&entry.name);
-        let warm_takes_a_slot = may_pull && warm.any(|warm| self.view.warm_state(warm).takes_a_slot());
+        let warm_takes_a_slot = may_pull && warm.any(|warm| self.warm_takes_a_slot(warm));
         let warm_pulls = (self.question.warming)(&entry.name) || warm_takes_a_slot;
         let left = !in_fleet && self.left_while_it_was_updated(entry, any_pod.is_some());
         // A node that has left the fleet and goes on pulling is on the same link as the others.

@@ -1,5 +1,7 @@
 //! What becomes of the effects of engines: an API server with its admission.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::FakeCluster;
@@ -68,6 +70,15 @@ impl FakeCluster {
                 Ok(Done::WarmPodCreated(Box::new(self.make_warm_pod(name, Some(node), &pod))))
             }
             Effect::DeleteWarmPod { .. } if self.keeps_warm_pods => refuse(EffectErrorKind::Forbidden),
+            Effect::DeleteWarmPod { uid, grace_secs, .. } if self.hung && grace_secs > 0 => {
+                let until = self.now + Duration::from_secs(grace_secs.into());
+                let Some(warm) = self.warm.get_mut(&uid) else { return refuse(EffectErrorKind::NotFound) };
+                self.version += 1;
+                (warm.pod.deletion_at, warm.pod.deletion_grace_secs) = (Some(until), Some(grace_secs));
+                warm.pod.resource_version = self.version.to_string().into();
+                self.log.push(Event::WarmPod(Box::new(warm.clone())));
+                Ok(Done::WarmPodDeleted)
+            }
             Effect::DeleteWarmPod { uid, .. } => {
                 if self.warm.remove(&uid).is_none() {
                     return refuse(EffectErrorKind::NotFound);

@@ -40,6 +40,11 @@ impl FakeCluster {
         nodes
     }
 
+    /// The uid of a node's pod for pre-warming.
+    pub(crate) fn warm_on(&self, node: &str) -> Str {
+        self.warm.values().find(|warm| warm.pod.node.as_deref() == Some(node)).unwrap().pod.uid.clone()
+    }
+
     /// Changes what the kubelet says of a node's pod for pre-warming.
     pub(crate) fn change_warm_pod(&mut self, node: &str, change: impl FnOnce(&mut PodFact)) {
         self.version += 1;

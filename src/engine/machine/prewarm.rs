@@ -399,6 +399,7 @@ impl Engine {
         }
         let warm = self.view.warm.on(name).find(|warm| warm.fact.images == job.key);
         let before = self.warming.writes.attempts(name);
+        let mut ends = None;
         match warm.map(|warm| self.view.warm_state(warm)) {
             Some(WarmState::Present) => return PrewarmState::Present,
             // Nobody knows how far it came.
@@ -420,7 +421,8 @@ impl Engine {
                 let silent = warm.and_then(WarmPod::silent_since);
                 return silent.map_or(PrewarmState::Queued, |since| PrewarmState::Silent { since });
             }
-            Some(WarmState::Terminating { .. }) | None => {}
+            Some(WarmState::Terminating { .. }) => ends = warm.map(|warm| &warm.fact.pod),
+            None => {}
         }
         // Without a living driver, a node that failed is not tried again.
         if let Some(before) = before.filter(|before| self.now < before.again_at || self.is_undriven()) {
@@ -434,6 +436,9 @@ impl Engine {
             PrewarmWait::Updating
         } else if row.is_down || !row.should_run {
             PrewarmWait::NodeDown
+        } else if let Some(pod) = ends {
+            // The next pod has the same name.
+            PrewarmWait::Ending(pod.finalizers.first().filter(|_| pod.is_held_by_finalizers()).cloned())
         } else {
             PrewarmWait::Next
         })

@@ -57,6 +57,8 @@ pub enum Effect {
         uid: Str,
         /// Its node, for the log.
         node: Str,
+        /// `gracePeriodSeconds`. With 0 the API server removes the pod without its kubelet.
+        grace_secs: u32,
     },
     /// List the StatefulSets that were made for pre-warming in the namespace.
     ///

@@ -70,6 +70,8 @@ struct WarmDeletion {
     again_at: Option<Timestamp>,
     /// The server's words when the last deletion failed.
     refusal: Option<Str>,
+    /// It was sent without a grace period, which ends one that had begun.
+    at_once: bool,
 }
 
 /// Failed pulls on a node, after which its pod was deleted.
@@ -126,8 +128,9 @@ impl WarmWrites {
         self.deleting.get(uid).is_some_and(|sent| sent.again_at.is_none_or(|at| now < at))
     }
 
-    pub(crate) fn deleting(&self) -> impl Iterator<Item = &Str> {
-        self.deleting.keys()
+    /// The pods whose deletion was sent, by uid, each with whether that was without a grace period.
+    pub(crate) fn deleting(&self) -> impl Iterator<Item = (&Str, bool)> {
+        self.deleting.iter().map(|(uid, sent)| (uid, sent.at_once))
     }
 
     /// How many deletions have no answer yet, or were accepted while the pod is still there.
@@ -140,8 +143,9 @@ impl WarmWrites {
         self.deleting.get(uid)?.refusal.as_ref()
     }
 
-    pub(crate) fn delete_sent(&mut self, uid: &Str) {
-        self.deleting.entry(uid.clone()).or_default().again_at = None;
+    pub(crate) fn delete_sent(&mut self, uid: &Str, at_once: bool) {
+        let sent = self.deleting.entry(uid.clone()).or_default();
+        (sent.again_at, sent.at_once) = (None, at_once);
     }
 
     pub(crate) fn delete_settled(&mut self, uid: &str) {
@@ -150,8 +154,8 @@ impl WarmWrites {
 
     /// Takes in that a deletion was refused, or that its answer was lost.
     pub(crate) fn delete_failed(&mut self, uid: &Str, said: &Str, now: Timestamp) {
-        let failed = WarmDeletion { again_at: Some(now + DELETE_AGAIN), refusal: Some(said.clone()) };
-        self.deleting.insert(uid.clone(), failed);
+        let sent = self.deleting.entry(uid.clone()).or_default();
+        (sent.again_at, sent.refusal) = (Some(now + DELETE_AGAIN), Some(said.clone()));
     }
 
     /// The failed pulls on this node.

@@ -119,8 +119,9 @@ impl ApiClient {
                 (done.map(|_| Done::PodDeleted).map_err(|error| failure(&error)), None)
             }
             Effect::CreateWarmPod { name, node, pod, .. } => (self.create_warm_pod((name, node), pod, world), None),
-            Effect::DeleteWarmPod { name, uid, .. } => {
-                let options = DeleteOptions { uid: Some(uid.clone()), ..DeleteOptions::default() };
+            Effect::DeleteWarmPod { name, uid, grace_secs, .. } => {
+                let (uid, grace_secs) = (Some(uid.clone()), Some(*grace_secs));
+                let options = DeleteOptions { uid, grace_secs, ..DeleteOptions::default() };
                 let done = world.delete((Kind::Pod, &self.namespace, name), &options, WriteOptions::named(MANAGER));
                 (done.map(|_| Done::WarmPodDeleted).map_err(|error| failure(&error)), None)
             }

@@ -12,7 +12,7 @@ use crate::engine::model::pull::{Evidence, FinishedPull, ImagePull, PullFailure,
 use crate::engine::model::template::{NeededImage, Template};
 use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::pulls::{failure_of, has_image_of, images_present, waits_for_image};
-use crate::engine::view::{LastPullEvent, NodeEntry, PodEntry};
+use crate::engine::view::{LastPullEvent, NodeEntry, PodEntry, WarmPod};
 
 /// For how long a node that is not Ready is taken to go on pulling.
 const PULLS_WHILE_DOWN: Duration = Duration::from_secs(10 * 60);
@@ -218,6 +218,17 @@ impl<'a> Assessor<'a> {
         let down_for = self.server_now.since(since);
         self.wake_after(PULLS_WHILE_DOWN, down_for);
         down_for < PULLS_WHILE_DOWN
+    }
+
+    /// Whether a pod for pre-warming may be using the link of its node. A finalizer keeps a pod for ever, also after its kubelet has ended it: then the
+    /// containers have ended. Where nothing tells of them, a pod without a grace period is taken to have ended after as long as a node that is down.
+    pub(super) fn warm_takes_a_slot(&mut self, warm: &WarmPod) -> bool {
+        let pod = &warm.fact.pod;
+        let takes = self.view.warm_state(warm).takes_a_slot();
+        let Some(at) = pod.deletion_at.filter(|_| takes && pod.is_held_by_finalizers()) else { return takes };
+        let kept_for = self.server_now.since(at);
+        self.wake_after(PULLS_WHILE_DOWN, kept_for);
+        kept_for < PULLS_WHILE_DOWN
     }
 
     /// Whether the images of a pod that is going may still be on their way: its kubelet does not break off a pull. Once the time is over in

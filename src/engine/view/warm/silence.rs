@@ -40,6 +40,11 @@ pub(crate) struct Silence {
 }
 
 impl WarmPod {
+    /// Whether its kubelet never came to a pull, as far as is known.
+    pub(crate) fn never_pulled(&self) -> bool {
+        self.silence.as_ref().is_some_and(|silence| silence.cause.is_some())
+    }
+
     /// Why its images do not arrive.
     pub(crate) fn cause(&self) -> Option<&Cause> {
         let failing = self.failing.as_ref().map(|(_, cause)| cause);
@@ -58,7 +63,7 @@ impl WarmPod {
             let is_terminated = |state: &ContainerState| matches!(state, ContainerState::Terminated { .. });
             !pod.containers.is_empty() && pod.containers.iter().all(|container| is_terminated(&container.state))
         };
-        self.silence.as_ref().is_some_and(|silence| silence.cause.is_some()) || ended(&self.fact.pod)
+        self.never_pulled() || ended(&self.fact.pod)
     }
 }
 
