@@ -7,9 +7,9 @@
 //!   its node is updated, or it was cancelled, or the rollout is released ──▶ deleted
 //! ```
 //!
-//! A pod is named after its purpose, so that two processes cannot make it twice. If its pull failed because of the network, the kubelet
-//! would try again outside of the limits: the pod is deleted, and made again when its turn comes. If the registry refused the pull, the pod
-//! stays: it transfers nothing, and its status gives the reason.
+//! A pod is named after its purpose, so that two processes cannot make it twice. A kubelet tries a pull that failed again and again, outside of the limits: once
+//! the network or the registry is mended, all such pods would pull at once. So a pod whose pull failed is deleted, and made again when
+//! its turn comes; where the registry refused the image, once an operator asks for that.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -267,7 +267,7 @@ impl Engine {
                 continue;
             }
             let Some(node) = place_of(warm) else { continue };
-            let failing = self.failed_in_vain(warm);
+            let failing = self.failed_in_vain(warm).filter(|_| !renewed);
             if let Some(cause) = failing {
                 failed.push((node.clone(), cause));
             } else if !renewed && !self.is_left_over(warm) {
@@ -323,11 +323,12 @@ impl Engine {
         is_down && self.assessment.row(ix).is_none_or(|row| !row.warm_pulls)
     }
 
-    /// The cause of a failed pull because of which the pod is to be made anew. `None` if the pull has not failed, or if the registry
-    /// refused it.
+    /// The cause of a failed pull because of which the pod is deleted. `None` if the pull has not failed.
     fn failed_in_vain(&self, warm: &WarmPod) -> Option<Cause> {
-        let WarmState::Failed(cause) = self.view.warm_state(warm) else { return None };
-        (!cause.kind.is_the_registrys_verdict()).then_some(cause)
+        match self.view.warm_state(warm) {
+            WarmState::Failed(cause) => Some(cause),
+            WarmState::Present | WarmState::Pulling { .. } | WarmState::Terminating { .. } => None,
+        }
     }
 
     /// Takes in the outcome of the creation of a pod.

@@ -260,9 +260,10 @@ impl Engine {
         let writes = &self.warming.writes;
         let failed = |state: &PrewarmState| matches!(state, PrewarmState::Failed { .. });
         // What an earlier request to try again has not reached yet counts, too.
-        let failed_before = |warm: &WarmPod| warm.failing.is_some() && warm.fact.images == job.key;
+        let failed_before = |warm: &WarmPod| warm.cause().is_some() && warm.fact.images == job.key;
         job.states.iter().flatten().any(failed)
             || self.view.warm.iter().any(failed_before)
+            || writes.has_failed()
             || writes.refusal().is_some()
             || writes.throttle().is_some()
             || !self.stuck_sets(job).is_empty()
@@ -394,9 +395,13 @@ impl Engine {
                 refused.entry((pull.image.clone(), cause.kind)).or_default().push(name);
             }
         }
-        for warm in self.view.warm.iter().filter(|warm| warm.fact.images == key) {
-            let verdict = warm.failing.as_ref().filter(|(_, cause)| cause.kind.is_the_registrys_verdict());
-            let Some(((_, cause), node)) = verdict.zip(warm.fact.pod.node.as_deref()) else { continue };
+        let same = self.warming.job.as_ref().filter(|job| job.key == key);
+        for (node, state) in same.into_iter().flat_map(|job| job.states.iter().enumerate()) {
+            let Some(PrewarmState::Failed { cause, .. }) = state else { continue };
+            if !cause.kind.is_the_registrys_verdict() {
+                continue;
+            }
+            let node = &*self.view.nodes[node].name;
             let named =
                 |image: &&Str| images.len() == 1 || cause.message.as_ref().is_some_and(|it| it.contains(&***image));
             if let Some(image) = images.iter().find(named) {
@@ -505,7 +510,7 @@ impl Engine {
     pub(super) fn pods_to_delete(&self, job: &PrewarmJob, renews: bool) -> usize {
         let ours = self.view.warm.iter().filter(|warm| {
             let node = warm.fact.pod.node.as_ref().filter(|_| !self.is_of_a_set(warm));
-            (renews && warm.failing.is_some())
+            (renews && warm.cause().is_some())
                 || self.is_tried_again(warm, &job.request)
                 || node.is_some_and(|node| !self.is_needed(warm, node, job))
         });

@@ -398,7 +398,7 @@ impl Engine {
             return PrewarmState::Present;
         }
         let warm = self.view.warm.on(name).find(|warm| warm.fact.images == job.key);
-        let before = self.warming.writes.attempts(name);
+        let before = self.warming.writes.attempts(name).filter(|_| self.warming.writes.knows(&job.request));
         let mut ends = None;
         match warm.map(|warm| self.view.warm_state(warm)) {
             Some(WarmState::Present) => return PrewarmState::Present,
@@ -425,9 +425,10 @@ impl Engine {
             None => {}
         }
         // Without a living driver, a node that failed is not tried again.
-        if let Some(before) = before.filter(|before| self.now < before.again_at || self.is_undriven()) {
+        let waits = |again_at: Option<Timestamp>| again_at.is_none_or(|again_at| self.now < again_at);
+        if let Some(before) = before.filter(|before| waits(before.again_at()) || self.is_undriven()) {
             let (cause, times) = (before.cause.clone(), before.failed);
-            return PrewarmState::Failed { cause, times, again_at: Some(before.again_at) };
+            return PrewarmState::Failed { cause, times, again_at: before.again_at() };
         }
         if self.warming.writes.is_creating(name) {
             return PrewarmState::Queued;

@@ -67,15 +67,16 @@ fn an_operator_who_asks_again_is_not_kept_waiting_by_the_limit_of_the_registry()
 }
 
 #[test]
-fn a_verdict_of_the_registry_takes_no_slot_and_stays_until_somebody_says_again() {
+fn a_verdict_of_the_registry_takes_no_slot_and_stands_until_somebody_says_again() {
     let (mut fake, mut console) = warming();
     fake.warm_fails("n1", "failed to resolve reference \"agent:v2\": agent:v2: not found");
     fake.warm_pulls("n2");
     console.run_for(&mut fake, 5);
     fake.warm_pulls("n3");
     console.run_for(&mut fake, 300);
-    assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"], "its pod says why");
-    let PrewarmState::Failed { again_at: None, .. } = state(&mut console, &fake, "n1") else { panic!() };
+    assert_eq!(fake.warm_nodes(), ["n2", "n3"], "its kubelet does not ask again and again");
+    let PrewarmState::Failed { cause, again_at: None, .. } = state(&mut console, &fake, "n1") else { panic!() };
+    assert!(cause.message.unwrap().contains("agent:v2: not found"), "its kubelet's words are kept");
     let made = fake.warm_made;
     console.engine.command(Command::Prewarm(PrewarmCommand::Retry), fake.now).unwrap();
     console.run_for(&mut fake, 5);
@@ -83,6 +84,37 @@ fn a_verdict_of_the_registry_takes_no_slot_and_stays_until_somebody_says_again()
     fake.warm_arrives("n2");
     console.run_for(&mut fake, 5);
     assert_eq!((fake.warm_nodes(), fake.warm_made), (vec!["n1".into(), "n2".into(), "n3".into()], made + 1));
+}
+
+/// Whenever the registry gives the image again, whatever its answers were before, and however long kubelets take to end pods.
+#[test]
+fn no_more_nodes_may_pull_than_the_limit_allows_whenever_the_registry_comes_back() {
+    let answers = [MISSING, TOO_MANY_PULLS, "dial tcp 10.0.0.1:443: i/o timeout", "no match for platform in manifest"];
+    for (nth, back_after) in [20, 45, 90, 150].into_iter().enumerate() {
+        let (mut fake, mut console) = warming();
+        fake.hung = true;
+        fake.warm_arrives("n1");
+        let may_pull =
+            |fake: &FakeCluster| fake.warm.values().filter(|warm| !warm.pod.containers[0].image_present).count();
+        for second in 0..400 {
+            console.run(&mut fake);
+            assert!(may_pull(&fake) <= 2, "{nth}, {second}: {:?}", fake.warm_nodes());
+            fake.wait(1);
+            let there = fake.warm.values().filter(|warm| !warm.pod.containers[0].image_present);
+            let there: Vec<_> = there.map(|it| (it.pod.clone(), it.pod.node.clone().unwrap())).collect();
+            for (at, (pod, node)) in there.iter().enumerate() {
+                if pod.deletion_at.is_some_and(|until| until + Duration::from_secs(3) < fake.now) {
+                    fake.take_warm_pod(&pod.uid);
+                } else if second < back_after {
+                    fake.warm_fails(node, answers[(nth + second + at) % answers.len()]);
+                } else if second % 4 == 0 {
+                    fake.warm_arrives(node);
+                }
+            }
+        }
+        let counts = console.snapshot(&fake).prewarm.unwrap().counts;
+        assert!(counts.present > 2 && counts.present + counts.failed == 20, "{counts:?}");
+    }
 }
 
 const MISSING: &str = "failed to resolve reference \"agent:v2\": agent:v2: not found";

@@ -63,8 +63,8 @@ impl WarmState {
     pub(crate) fn takes_a_slot(&self) -> bool {
         match self {
             Self::Pulling { .. } => true,
-            // An image that the registry refuses is not transferred. Any other pull may be tried again at any time.
-            Self::Failed(cause) => !cause.kind.is_the_registrys_verdict(),
+            // Its kubelet may try again at any time, and the registry may give the image by then.
+            Self::Failed(_) => true,
             // A kubelet goes on with the pull of a pod that is being deleted, and does not say so.
             Self::Terminating { is_over } => !is_over,
             Self::Present => false,
@@ -267,10 +267,19 @@ impl View {
         }
     }
 
+    /// Whether the pod may be using the link of its node. A StatefulSet keeps a pod whose image the registry refuses for ever, and makes no other: the rollout
+    /// does not wait for it.
+    pub(crate) fn warm_takes_a_slot(&self, warm: &WarmPod) -> bool {
+        match self.warm_state(warm) {
+            WarmState::Failed(cause) if cause.kind.is_the_registrys_verdict() => warm.fact.set.is_none(),
+            state => state.takes_a_slot(),
+        }
+    }
+
     /// Whether the pod pulls or will pull again, so that an update of its node adds no pull. A pod that its kubelet ended, such as an evicted one, will
     /// not; what it had begun to pull may come for a while still, and takes a slot until the pod is gone.
     pub(crate) fn still_pulls(&self, warm: &WarmPod) -> bool {
-        warm.fact.pod.phase != PodPhase::Failed && self.warm_state(warm).takes_a_slot()
+        warm.fact.pod.phase != PodPhase::Failed && self.warm_takes_a_slot(warm)
     }
 
     /// Whether a pod that was made for pre-warming has brought these images to a node and is still there, so that they are not

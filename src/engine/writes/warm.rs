@@ -79,8 +79,15 @@ struct WarmDeletion {
 pub(crate) struct Attempts {
     pub(crate) failed: u32,
     pub(crate) cause: Cause,
-    /// Until then no other pod is made on the node.
-    pub(crate) again_at: Timestamp,
+    /// Until then no other pod is made on the node, unless the registry has refused the image.
+    waits_until: Timestamp,
+}
+
+impl Attempts {
+    /// When another pod is made at the earliest; `None`: the registry refused the image, so that none is made before an operator asks for that.
+    pub(crate) fn again_at(&self) -> Option<Timestamp> {
+        (!self.cause.kind.is_the_registrys_verdict()).then_some(self.waits_until)
+    }
 }
 
 /// A pod that the API server refused.
@@ -163,13 +170,18 @@ impl WarmWrites {
         self.attempts.get(node)
     }
 
+    /// Whether pulls failed, also where they were asked for again and this process has not taken that in yet.
+    pub(crate) fn has_failed(&self) -> bool {
+        !self.attempts.is_empty()
+    }
+
     /// Takes in a failed pull, whose pod is deleted so that it does not go on outside of the limits.
     pub(crate) fn pull_failed(&mut self, node: &Str, cause: Cause, now: Timestamp) {
         let failed = self.attempts.get(node).map_or(0, |known| known.failed) + 1;
         if cause.kind.is_the_registrys_limit() {
             self.rate_limited(node, now);
         }
-        self.attempts.insert(node.clone(), Attempts { failed, cause, again_at: now + wait_after(failed) });
+        self.attempts.insert(node.clone(), Attempts { failed, cause, waits_until: now + wait_after(failed) });
     }
 
     fn rate_limited(&mut self, node: &Str, now: Timestamp) {
@@ -195,11 +207,11 @@ impl WarmWrites {
 
     /// The failures that are to be recorded with the request `asked`; `None` if this process has not taken in that request yet.
     pub(crate) fn failures(&self, asked: &Prewarm) -> Option<BTreeMap<Str, PrewarmFailure>> {
-        let known = self.request.as_ref().is_some_and(|(by, retried)| (by, retried) == (&asked.by, &asked.retried));
+        let known = self.knows(asked);
         let recorded = |attempts: &Attempts| PrewarmFailure {
             cause: attempts.cause.kind,
             times: attempts.failed,
-            again_at: attempts.again_at,
+            again_at: attempts.waits_until,
         };
         let all = || self.attempts.iter().take(FAILURES_LIMIT);
         known.then(|| all().map(|(node, attempts)| (node.clone(), recorded(attempts))).collect())
@@ -215,13 +227,13 @@ impl WarmWrites {
         let attempts = |failure: &PrewarmFailure| Attempts {
             failed: failure.times,
             cause: Cause { kind: failure.cause, container: None, message: None },
-            again_at: failure.again_at.min(now + wait_after(failure.times)),
+            waits_until: failure.again_at.min(now + wait_after(failure.times)),
         };
         self.attempts = recorded.iter().map(|(node, failure)| (node.clone(), attempts(failure))).collect();
         let limited = self.attempts.iter().filter(|(_, attempts)| attempts.cause.kind.is_the_registrys_limit());
-        self.throttle = limited.max_by_key(|(_, attempts)| attempts.again_at).map(|(node, attempts)| PullThrottle {
+        self.throttle = limited.max_by_key(|(_, attempts)| attempts.waits_until).map(|(node, attempts)| PullThrottle {
             node: node.clone(),
-            again_at: attempts.again_at,
+            again_at: attempts.waits_until,
             times: attempts.failed,
             tries: None,
         });
@@ -249,6 +261,11 @@ impl WarmWrites {
         true
     }
 
+    /// Whether this process has taken in that request and its last retry. What failed before an operator asked again is over.
+    pub(crate) fn knows(&self, asked: &Prewarm) -> bool {
+        self.request.as_ref().is_some_and(|(by, retried)| (by, retried) == (&asked.by, &asked.retried))
+    }
+
     /// Whether an operator has asked for this pod to be made anew.
     pub(crate) fn is_renewed(&self, uid: &str) -> bool {
         self.renewed.contains(uid)
@@ -257,8 +274,7 @@ impl WarmWrites {
     /// Whether a pod that was made for an earlier attempt, and has failed by now, may have failed before it was asked for again. A process that saw the
     /// operator ask knows which ones had.
     pub(crate) fn may_have_failed_before(&self, uid: &str, asked: &Prewarm) -> bool {
-        let taken_in = self.request.as_ref().is_some_and(|(by, retried)| (by, retried) == (&asked.by, &asked.retried));
-        !taken_in || !self.saw_request || self.is_renewed(uid)
+        !self.knows(asked) || !self.saw_request || self.is_renewed(uid)
     }
 
     pub(crate) fn refusal(&self) -> Option<&WarmRefusal> {
@@ -276,7 +292,7 @@ impl WarmWrites {
 
     /// When time alone lets something go on.
     pub(crate) fn changes_at(&self) -> impl Iterator<Item = Timestamp> {
-        let again = self.attempts.values().map(|attempts| attempts.again_at);
+        let again = self.attempts.values().filter_map(Attempts::again_at);
         let delete_again = self.deleting.values().filter_map(|sent| sent.again_at);
         let throttled = self.throttle.iter().map(|throttle| throttle.again_at);
         // A creation is given up a moment after its limit.

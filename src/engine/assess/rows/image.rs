@@ -224,7 +224,7 @@ impl<'a> Assessor<'a> {
     /// containers have ended. Where nothing tells of them, a pod without a grace period is taken to have ended after as long as a node that is down.
     pub(super) fn warm_takes_a_slot(&mut self, warm: &WarmPod) -> bool {
         let pod = &warm.fact.pod;
-        let takes = self.view.warm_state(warm).takes_a_slot();
+        let takes = self.view.warm_takes_a_slot(warm);
         let Some(at) = pod.deletion_at.filter(|_| takes && pod.is_held_by_finalizers()) else { return takes };
         let kept_for = self.server_now.since(at);
         self.wake_after(PULLS_WHILE_DOWN, kept_for);
