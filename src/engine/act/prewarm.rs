@@ -144,6 +144,12 @@ impl Engine {
         effects
     }
 
+    /// Whether the watch shows all pods for pre-warming.
+    fn sees_warm_pods(&self) -> bool {
+        let catches_up = self.view.watches.catches_up_until(Watched::WarmPods, self.now).is_some();
+        self.health(Watched::WarmPods) == WatchHealth::Live && !catches_up
+    }
+
     /// Whether this process pre-warms: it drives, goes on driving, and sees the pods that it would count.
     fn may_prewarm(&self, now: Timestamp) -> bool {
         self.config().role == Role::Driver
@@ -202,10 +208,12 @@ impl Engine {
             .map(|(uid, _)| uid.clone())
             .collect();
         gone.iter().for_each(|uid| self.warming.writes.delete_settled(uid));
-        let heard = |since: Timestamp| self.view.watches.heard_since(Watched::WarmPods, since);
-        let before =
-            Timestamp::from_millis(now.millis().saturating_sub(LOST_ANSWER.as_millis().try_into().unwrap_or(0)));
-        if heard(before) && self.health(Watched::WarmPods) == WatchHealth::Live {
+        // A watch tells what happened in order. So what it has not told although it was heard after the last instant at which the API server may have made
+        // the pod, it will not tell. After it was down it is heard before it has told what it missed.
+        let heard_until = self.view.watches.heard_until(Watched::WarmPods, now);
+        let before = heard_until.millis().saturating_sub(LOST_ANSWER.as_millis().try_into().unwrap_or(0));
+        let before = Timestamp::from_millis(before);
+        if self.sees_warm_pods() {
             for node in self.warming.writes.give_up_creations(before) {
                 self.view.touch_named(Some(&node));
                 self.freshness.touch();
@@ -217,6 +225,9 @@ impl Engine {
         let Some(job) = &self.warming.job else { return Vec::new() };
         // The registry may have refused a pull since the next nodes were chosen.
         if self.warming.writes.throttle().is_some_and(|throttle| now < throttle.again_at) {
+            return Vec::new();
+        }
+        if !self.sees_warm_pods() {
             return Vec::new();
         }
         let (Ok(template), Some(daemonset)) = (&job.template, &self.view.daemonset) else { return Vec::new() };

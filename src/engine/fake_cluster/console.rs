@@ -26,6 +26,8 @@ pub(crate) struct FakeConsole {
     kept_back: Vec<Event>,
     /// What it deletes is deleted, and it hears nothing of that.
     pub(crate) lose_answers: bool,
+    /// The same of the pods for pre-warming that it makes.
+    pub(crate) lose_creations: bool,
     pub(crate) settled: Vec<(CommandId, Result<String, String>)>,
     /// What it told of what happened.
     pub(crate) happened: Vec<RolloutEvent>,
@@ -86,6 +88,7 @@ impl FakeConsole {
             muted: Vec::new(),
             kept_back: Vec::new(),
             lose_answers: false,
+            lose_creations: false,
             settled: Vec::new(),
             happened: Vec::new(),
             happened_listed_at: Vec::new(),
@@ -134,7 +137,8 @@ impl FakeConsole {
             }
             for (id, effect) in effects {
                 done += 1;
-                let lost = self.lose_answers && matches!(effect, Effect::DeletePod { .. });
+                let lost = self.lose_answers && matches!(effect, Effect::DeletePod { .. })
+                    || self.lose_creations && matches!(effect, Effect::CreateWarmPod { .. });
                 let mut outcome = fake.carry_out(effect);
                 if lost {
                     outcome = Err(EffectError {

@@ -1,9 +1,12 @@
 //! Nodes that go away while they pull for pre-warming: who keeps the pull slot.
 
-use super::prewarm::{state, warming};
+use super::prewarm::{image, start, state, warming};
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, PrewarmCommand};
+use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
+use crate::engine::model::event::{Event, WatchHealth, Watched};
 use crate::engine::model::facts::ContainerState;
-use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
+use crate::engine::model::prewarm::{PrewarmNodes, PrewarmState, PrewarmWait};
 use crate::engine::model::template::TaintEffect;
 
 /// A machine that is switched off while it pulls gives its place to another one, though not at once: a node that pulls may be NotReady because of that.
@@ -99,4 +102,61 @@ fn a_node_that_leaves_the_fleet_while_it_pulls_keeps_its_pull_slot() {
     fake.change_warm_pod("n1", |pod| pod.deletion_at = Some(now));
     console.run_for(&mut fake, 60);
     assert_eq!(fake.warm_nodes(), ["n1", "n2"]);
+}
+
+/// The answers to two creations are lost with the connection. The watch goes on where it stood, and tells a moment later what it missed.
+#[test]
+fn creations_whose_answers_were_lost_keep_their_slots_until_the_watch_has_caught_up() {
+    for away in [70, 700] {
+        let mut fake = FakeCluster::rolling(20, 1);
+        fake.holds_images = false;
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.engine.command(start(image("v2"), PrewarmNodes::All, 2), fake.now).unwrap();
+        console.mute(Watched::WarmPods);
+        console.lose_creations = true;
+        console.run(&mut fake);
+        assert_eq!(fake.warm_made, 2);
+        console.lose_creations = false;
+        let down = WatchHealth::Down { since: fake.now, why: "connection refused".into() };
+        console.engine.observe(Event::Watch(Watched::WarmPods, down), fake.now);
+        console.run_for(&mut fake, away);
+        console.engine.observe(Event::Watch(Watched::WarmPods, WatchHealth::Live), fake.now);
+        console.run(&mut fake);
+        fake.wait(1);
+        console.run(&mut fake);
+        console.unmute(&fake, Watched::WarmPods);
+        console.run_for(&mut fake, 70);
+        assert_eq!((fake.warm_nodes(), fake.warm_made), (vec!["n1".into(), "n2".into()], 2), "{away}");
+    }
+}
+
+/// None of the two has arrived.
+#[test]
+fn creations_that_did_not_arrive_are_sent_again() {
+    let mut fake = FakeCluster::rolling(20, 1);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine.command(start(image("v2"), PrewarmNodes::All, 2), fake.now).unwrap();
+    console.engine.observe(Event::Heard(Watched::WarmPods, None), fake.now);
+    let sent = fake.now;
+    console.hear(&fake);
+    while fake.warm_made == 0 && fake.now.since(sent).as_secs() < 5 {
+        let effects = console.engine.decide(fake.now);
+        for (id, effect) in effects {
+            let lost = matches!(effect, Effect::CreateWarmPod { .. });
+            let error = EffectError { kind: EffectErrorKind::Unknown, message: "no answer".into(), dry_run: false };
+            let outcome = if lost { Err(error) } else { fake.apply(effect) };
+            console.engine.outcome(id, outcome, fake.now);
+        }
+        console.hear(&fake);
+        fake.wait(1);
+    }
+    console.run_for(&mut fake, 62);
+    assert_eq!(
+        fake.warm_made, 0,
+        "an API server that stood still may make them yet, and the watch was not heard since"
+    );
+    console.engine.observe(Event::Heard(Watched::WarmPods, None), fake.now);
+    console.run_for(&mut fake, 3);
+    assert_eq!(fake.warm_made, 2);
 }

@@ -219,6 +219,12 @@ impl WatchStates {
         !state.sends_bookmarks || state.heard_at.is_some_and(|heard_at| heard_at >= at)
     }
 
+    /// Until when a watch has told everything, as far as is known. One that sends no bookmarks may have nothing to tell.
+    pub(crate) fn heard_until(&self, watched: Watched, now: Timestamp) -> Timestamp {
+        let state = self.state(watched);
+        if state.sends_bookmarks { state.heard_at.unwrap_or_default() } else { now }
+    }
+
     /// Why an open watch lags, and as of when it was still right; `overdue` is a change that it should have shown, besides our pending writes.
     pub(crate) fn lag(&self, watched: Watched, overdue: Option<Overdue>, now: Timestamp) -> Option<WatchHealth> {
         let state = self.state(watched);
