@@ -81,6 +81,10 @@ pub(crate) struct FakeCluster {
     pub(crate) sets_listed: usize,
     /// Pods for pre-warming are refused with these words.
     pub(crate) refuses_warm: Option<Str>,
+    /// Admission removes labels of rolldeck.io from the pods for pre-warming, which no watch shows therefore.
+    pub(crate) strips_warm_labels: bool,
+    /// Uids of pods for pre-warming without labels.
+    pub(crate) unlabelled: BTreeSet<Str>,
     /// Writes of the Lease are refused with these words.
     pub(crate) refuses_lease: Option<Str>,
     /// Admission removes annotations of rolldeck.io from the DaemonSet in every write.
@@ -145,6 +149,8 @@ impl FakeCluster {
             sets_made: 0,
             sets_listed: 0,
             refuses_warm: None,
+            strips_warm_labels: false,
+            unlabelled: BTreeSet::new(),
             refuses_lease: None,
             strips_annotations: false,
             rolling_only: false,

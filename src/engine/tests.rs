@@ -28,6 +28,7 @@ mod plan;
 mod prewarm;
 mod prewarm_clocks;
 mod prewarm_failures;
+mod prewarm_labels;
 mod prewarm_previews;
 mod prewarm_registry;
 mod prewarm_sidecars;

@@ -276,6 +276,18 @@ impl PodWire<'_> {
         Some(WarmPodFact { pod: self.fact(interner), daemonset, images, attempt, set })
     }
 
+    /// The fact in a pod that was just made for pre-warming. A label that admission has removed is empty in it.
+    pub(crate) fn made_warm_fact(&self, interner: &mut Interner) -> WarmPodFact {
+        let (pod, none) = (self.fact(interner), Str::default());
+        self.warm_fact(interner).unwrap_or_else(|| {
+            let labels = self.metadata.labels.as_ref();
+            let mut label = |label: Option<&Option<Text<'_>>>| label.and_then(|label| interner.option(label));
+            let daemonset = label(labels.map(|labels| &labels.prewarm)).unwrap_or_else(|| none.clone());
+            let images = label(labels.map(|labels| &labels.prewarm_images)).unwrap_or(none);
+            WarmPodFact { pod, daemonset, images, attempt: None, set: None }
+        })
+    }
+
     /// The fact in a starting pod; `None` if it belongs to no DaemonSet.
     pub(crate) fn starting_fact(&self, interner: &mut Interner) -> Option<StartingPodFact> {
         let warms = self.metadata.labels.as_ref().and_then(|labels| interner.option(&labels.prewarm));

@@ -23,9 +23,11 @@ use crate::engine::model::cause::Cause;
 use crate::engine::model::config::Role;
 use crate::engine::model::effect::{Done, Effect, EffectError, EffectErrorKind, EffectId, Outcome};
 use crate::engine::model::event::{Event, WatchHealth, Watched};
-use crate::engine::model::facts::{ConditionStatus, PodFact};
+use crate::engine::model::facts::{ConditionStatus, PodFact, WarmPodFact};
 use crate::engine::model::node::NodeIx;
-use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState};
+use crate::engine::model::prewarm::{
+    PREWARM, PREWARM_IMAGES, Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState,
+};
 use crate::engine::model::record::{By, Direction, Intent, OURSELVES};
 use crate::engine::model::rollout_event::EventOutcome;
 use crate::engine::model::settings::PrewarmAhead;
@@ -204,7 +206,7 @@ impl Engine {
         };
         let deleting = self.warming.writes.deleting();
         let gone: Vec<Str> = deleting
-            .filter(|(uid, at_once)| goes(uid, *at_once))
+            .filter(|(uid, at_once)| goes(uid, *at_once) && !self.warming.writes.is_without_labels(uid))
             .map(|(uid, _)| uid.clone())
             .collect();
         gone.iter().for_each(|uid| self.warming.writes.delete_settled(uid));
@@ -294,11 +296,18 @@ impl Engine {
                 doomed.push((node, warm));
             }
         }
+        let unlabelled: Vec<(Str, Str, Str, u32)> = self
+            .warming
+            .writes
+            .without_labels()
+            .filter(|(uid, ..)| !self.warming.writes.is_deleting(uid, now))
+            .map(|(uid, node, pod)| (node.clone(), pod.clone(), uid.clone(), 0))
+            .collect();
         let described = doomed.into_iter().map(|(node, warm)| {
             let pod = &warm.fact.pod;
             (node, pod.name.clone(), pod.uid.clone(), self.deletion_grace_of(warm))
         });
-        let doomed: Vec<(Str, Str, Str, u32)> = described.collect();
+        let doomed: Vec<(Str, Str, Str, u32)> = unlabelled.into_iter().chain(described).collect();
         drop(asked);
         for (node, cause) in failed {
             self.warming.writes.pull_failed(&node, cause, now);
@@ -346,6 +355,17 @@ impl Engine {
     pub(super) fn warm_pod_outcome(&mut self, node: &Str, pod: &Str, outcome: Outcome, now: Timestamp) {
         match outcome {
             Ok(done) => {
+                if let Done::WarmPodCreated(fact) = &done
+                    && let Some(label) = label_that_lacks(fact)
+                {
+                    let said = format!(
+                        "admission removed label {label}, without which rolldeck does not find the pod again: the pod is deleted, and no more are made before a retry"
+                    );
+                    self.tell_warm_pod((node, pod), None, EventOutcome::Failed, Some(said.clone().into()));
+                    self.warming.writes.unlabelled(node, (&fact.pod.uid, pod), &said.into());
+                    self.view.touch_named(Some(node));
+                    return;
+                }
                 self.warming.writes.accepted();
                 if let Done::WarmPodCreated(fact) = done {
                     self.tell_warm_pod_made((node, pod), &fact.pod.uid);
@@ -373,10 +393,20 @@ impl Engine {
         if let Err(error) = outcome {
             self.warming.writes.delete_failed(uid, &error.message, now);
         }
-        if matches!(outcome, Err(EffectError { kind: EffectErrorKind::NotFound, .. })) {
+        let is_gone = matches!(outcome, Err(EffectError { kind: EffectErrorKind::NotFound, .. }));
+        if outcome.is_ok() || is_gone {
+            self.warming.writes.unlabelled_goes(uid);
+        }
+        if is_gone {
             self.view.observe(Event::WarmPodGone(uid.clone(), None), now);
         }
     }
+}
+
+/// The label of ours that a pod which was just made does not have.
+fn label_that_lacks(made: &WarmPodFact) -> Option<&'static str> {
+    let labels = [(PREWARM, &made.daemonset), (PREWARM_IMAGES, &made.images)];
+    labels.into_iter().find(|(_, value)| value.is_empty()).map(|(label, _)| label)
 }
 
 /// Where a pod is, for the log. A pod that a StatefulSet left behind may have no node yet.

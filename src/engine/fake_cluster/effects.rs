@@ -5,11 +5,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::FakeCluster;
+use crate::engine::model::Str;
 use crate::engine::model::effect::{
     DaemonSetPatch, Done, Effect, EffectError, EffectErrorKind, LeaseWrite, MustStay, Outcome,
 };
 use crate::engine::model::event::Event;
-use crate::engine::model::facts::LeaseFact;
+use crate::engine::model::facts::{LeaseFact, PodFact, WarmPodFact};
 use crate::engine::model::record::{CHANGE, RECORD_LIMIT};
 use crate::engine::model::template::Template;
 
@@ -67,6 +68,14 @@ impl FakeCluster {
                 if self.warm.values().any(|warm| warm.pod.name == name) {
                     return refuse(EffectErrorKind::Conflict);
                 }
+                if self.strips_warm_labels {
+                    let uid = Str::from(format!("stripped{}", self.unlabelled.len()));
+                    (self.warm_made, _) = (self.warm_made + 1, self.unlabelled.insert(uid.clone()));
+                    let pod = PodFact { uid, name, node: Some(node), bound: true, ..PodFact::default() };
+                    let (daemonset, images) = (Str::default(), Str::default());
+                    let fact = WarmPodFact { pod, daemonset, images, attempt: None, set: None };
+                    return Ok(Done::WarmPodCreated(Box::new(fact)));
+                }
                 Ok(Done::WarmPodCreated(Box::new(self.make_warm_pod(name, Some(node), &pod))))
             }
             Effect::DeleteWarmPod { .. } if self.keeps_warm_pods => refuse(EffectErrorKind::Forbidden),
@@ -77,6 +86,10 @@ impl FakeCluster {
                 (warm.pod.deletion_at, warm.pod.deletion_grace_secs) = (Some(until), Some(grace_secs));
                 warm.pod.resource_version = self.version.to_string().into();
                 self.log.push(Event::WarmPod(Box::new(warm.clone())));
+                Ok(Done::WarmPodDeleted)
+            }
+            Effect::DeleteWarmPod { uid, .. } if self.unlabelled.contains(&uid) => {
+                self.unlabelled.remove(&uid);
                 Ok(Done::WarmPodDeleted)
             }
             Effect::DeleteWarmPod { uid, .. } => {

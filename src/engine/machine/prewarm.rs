@@ -380,7 +380,7 @@ impl Engine {
         if let Some((_, message)) = refused {
             return Some(PrewarmWait::Refused(message.clone()));
         }
-        let refusal = self.warming.writes.refusal().filter(|refusal| self.now < refusal.again_at);
+        let refusal = self.warming.writes.refusal().filter(|refusal| refusal.stands(self.now));
         let throttle = self.warming.writes.throttle().filter(|throttle| self.now < throttle.again_at);
         let throttled = || throttle.map(|throttle| throttle.wait(self.now));
         refusal.map(|refusal| PrewarmWait::Refused(refusal.message.clone())).or_else(throttled)

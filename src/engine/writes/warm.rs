@@ -26,6 +26,8 @@ pub(crate) struct WarmWrites {
     creating: BTreeMap<Str, (Str, Timestamp)>,
     /// By uid: pods whose deletion was sent.
     deleting: BTreeMap<Str, WarmDeletion>,
+    /// By uid: pods from which admission took our labels, each with its node and its name, until their deletion is accepted. No watch shows them.
+    unlabelled: BTreeMap<Str, (Str, Str)>,
     /// By node: pulls that failed.
     attempts: BTreeMap<Str, Attempts>,
     /// The failures that another process has recorded, as they were last taken in.
@@ -95,8 +97,15 @@ impl Attempts {
 pub(crate) struct WarmRefusal {
     pub(crate) node: Str,
     pub(crate) message: Str,
-    /// Until then no pod is tried.
-    pub(crate) again_at: Timestamp,
+    /// Until then no pod is tried; `None`: until an operator asks for that.
+    again_at: Option<Timestamp>,
+}
+
+impl WarmRefusal {
+    /// Whether no pod is tried yet.
+    pub(crate) fn stands(&self, now: Timestamp) -> bool {
+        self.again_at.is_none_or(|again_at| now < again_at)
+    }
 }
 
 impl WarmWrites {
@@ -283,7 +292,31 @@ impl WarmWrites {
 
     pub(crate) fn refused(&mut self, node: &Str, message: &Str, now: Timestamp) {
         self.creating.remove(node);
-        self.refusal = Some(WarmRefusal { node: node.clone(), message: message.clone(), again_at: now + REFUSED });
+        self.refusal =
+            Some(WarmRefusal { node: node.clone(), message: message.clone(), again_at: Some(now + REFUSED) });
+    }
+
+    /// Takes in that admission made another pod of the one that was sent: none would be found again. That one is deleted.
+    pub(crate) fn unlabelled(&mut self, node: &Str, (uid, pod): (&Str, &Str), message: &Str) {
+        self.creating.remove(node);
+        self.unlabelled.insert(uid.clone(), (node.clone(), pod.clone()));
+        self.refusal = Some(WarmRefusal { node: node.clone(), message: message.clone(), again_at: None });
+    }
+
+    /// The pods that no watch shows, because admission took our labels off: uid, node and name.
+    pub(crate) fn without_labels(&self) -> impl Iterator<Item = (&Str, &Str, &Str)> {
+        self.unlabelled.iter().map(|(uid, (node, pod))| (uid, node, pod))
+    }
+
+    pub(crate) fn is_without_labels(&self, uid: &str) -> bool {
+        self.unlabelled.contains_key(uid)
+    }
+
+    /// The deletion of such a pod was accepted, or it is gone.
+    pub(crate) fn unlabelled_goes(&mut self, uid: &str) {
+        if self.unlabelled.remove(uid).is_some() {
+            self.deleting.remove(uid);
+        }
     }
 
     pub(crate) fn accepted(&mut self) {
@@ -297,7 +330,7 @@ impl WarmWrites {
         let throttled = self.throttle.iter().map(|throttle| throttle.again_at);
         // A creation is given up a moment after its limit.
         let lost = self.creating.values().map(|(_, sent_at)| *sent_at + LOST_ANSWER + Duration::from_millis(1));
-        let refused = self.refusal.iter().map(|refusal| refusal.again_at);
+        let refused = self.refusal.iter().filter_map(|refusal| refusal.again_at);
         again.chain(refused).chain(delete_again).chain(throttled).chain(lost)
     }
 }
