@@ -7,6 +7,7 @@
 //!                               → tell changes ─┬─ every node has the images; cleaned up      0
 //!                                               ├─ some did not arrive                        4
 //!                                               └─ cancelled, or other images were asked for  3
+//!                                                  or only nodes that are down are left for minutes
 //! ```
 //!
 //! The request and its pods are kept in the cluster: however this command ends, the next driver continues.
@@ -30,7 +31,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::person_of;
 use crate::engine::model::presence::Presence;
-use crate::engine::model::prewarm::{PrewarmMethod, PrewarmSource, PrewarmState, PrewarmView};
+use crate::engine::model::prewarm::{PrewarmMethod, PrewarmSource, PrewarmState, PrewarmView, PrewarmWait};
 use crate::engine::model::rollout_event::RolloutEventKind;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
@@ -39,6 +40,9 @@ use crate::engine::report::snapshot::{NodeView, Snapshot};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long the Lease must be vacant before this process drives. A shorter time could interfere with another process that is taking over.
 const VACANT: Duration = Duration::from_secs(5);
+
+/// How long the command waits for nodes that are down where nothing else is left to do. A node that is down for so long gives its pull slot up.
+const DOWN_FOR: Duration = Duration::from_secs(10 * 60);
 
 /// Pre-warms, or changes what is being pre-warmed.
 pub(crate) async fn run(
@@ -220,7 +224,7 @@ async fn follow(
 ) -> Result<Exit, CliError> {
     let mut snapshots = rollout.snapshots.clone();
     let began = rollout.snapshot().at;
-    let mut vacant_since = None;
+    let (mut vacant_since, mut down_since) = (None, None);
     let mut arrived = false;
     let mut cancelled = None;
     loop {
@@ -260,6 +264,14 @@ async fn follow(
                 return Err(CliError::new(CliErrorKind::Incomplete, why));
             }
         }
+        let down = *command != PrewarmCommand::Cancel && !only_down(&snapshot).is_empty();
+        down_since = down.then(|| down_since.unwrap_or_else(Instant::now));
+        let given_up = async {
+            match down_since {
+                Some(since) => sleep_until(since + DOWN_FOR).await,
+                None => std::future::pending().await,
+            }
+        };
         let vacant = snapshot.driver.is_nobody();
         vacant_since = vacant.then(|| vacant_since.unwrap_or_else(Instant::now));
         let vacated = async {
@@ -270,6 +282,7 @@ async fn follow(
         };
         tokio::select! {
             changed = snapshots.changed() => changed.map_err(|_gone| CliError::failed("the driver has stopped"))?,
+            () = given_up => return Err(down_for_long(foreground.place(), &snapshot)),
             () = vacated => {
                 // If driving is refused, the command itself reports the reason.
                 let preview = rollout.preview(Command::Drive(Takeover::IfFree)).await;
@@ -282,6 +295,33 @@ async fn follow(
             }
         }
     }
+}
+
+/// The nodes that are down, if no other node waits for its images: each has them or has finally failed.
+fn only_down(snapshot: &Snapshot) -> Vec<&NodeView> {
+    let Some(prewarm) = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.request.cancelled.is_none()) else {
+        return Vec::new();
+    };
+    let is_down =
+        |node: &&NodeView| matches!(node.prewarm.as_deref(), Some(PrewarmState::Waiting(PrewarmWait::NodeDown)));
+    let down: Vec<&NodeView> = snapshot.nodes.iter().filter(is_down).collect();
+    let counts = &prewarm.counts;
+    let goes_on = counts.pulling > 0 || counts.retrying > 0 || counts.waiting as usize > down.len();
+    if goes_on || prewarm.error.is_some() { Vec::new() } else { down }
+}
+
+/// The error at the end if only nodes that are down are left.
+fn down_for_long(place: &CommandPlace, snapshot: &Snapshot) -> CliError {
+    let down = only_down(snapshot);
+    let failed = failures(place, snapshot);
+    let nodes = if down.len() == 1 { "1 node is".to_owned() } else { format!("{} nodes are", down.len()) };
+    let why = format!(
+        "pre-warming goes on without this command: {nodes} down, and everything else is done: {}",
+        some_of(&down)
+    );
+    let error = CliError::new(CliErrorKind::Incomplete, why)
+        .hinted("whoever drives brings them the images once they are back; the same command waits for that");
+    failed.into_iter().fold(error, CliError::hinted)
 }
 
 /// Whether pre-warming was complete at or after `began`, by the timeline.

@@ -451,3 +451,17 @@ async fn status_says_how_the_pods_of_a_cancelled_pre_warming_go() {
     assert!(output.text.lines().any(|line| line == next), "{}", output.text);
     assert!(!output.text.contains("being cleaned up"), "{}", output.text);
 }
+
+/// A machine that is off for days does not keep the command waiting.
+#[tokio::test(start_paused = true)]
+async fn it_ends_once_only_nodes_that_are_down_are_left() {
+    let down = || PrewarmState::Waiting(PrewarmWait::NodeDown);
+    let script = Script::of(idle())
+        .previews(Danger::Bounded)
+        .then(warm([PRESENT, pulling(), down()], request()))
+        .then(warm([PRESENT, PRESENT, down()], request()));
+    let output = script.run(V2).await;
+    assert_eq!(output.code, 3, "{}", output.error);
+    let said = "pre-warming goes on without this command: 1 node is down, and everything else is done: ipc-003";
+    assert!(output.error.contains(said), "{}", output.error);
+}
