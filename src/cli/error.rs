@@ -88,6 +88,14 @@ impl Exit {
             Self::Terminated => 143,
         }
     }
+
+    /// What a signal did to the process, in a word.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Terminated => "terminated",
+            _ => "interrupted",
+        }
+    }
 }
 
 impl From<EndSignal> for Exit {

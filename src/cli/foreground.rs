@@ -29,10 +29,8 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
-use crate::process::signals::{self, EndSignal, Listener};
+use crate::process::signals::{self, EndSignal, Listener, STOP_WITHIN};
 
-/// How long stopping may take after a signal: the process ends after [`signals::LEAVE_WITHIN`].
-const LEAVE_WITHIN: Duration = Duration::from_secs(4);
 /// How long a complete view may take to load if no `--timeout` is given. It is generous because a driver may be started before the link of its cluster
 /// is up.
 const LOAD_WITHIN: Duration = Duration::from_secs(120);
@@ -129,7 +127,7 @@ pub(crate) async fn run(
             let said = foreground.say(ChangeTopic::Command, format!("this process was {}: stopping", exit.word()));
             let before = foreground.open.as_ref().map(Rollout::snapshot);
             // A second signal ends the process at once, unless it comes together with the first.
-            let last = tokio::time::timeout(LEAVE_WITHIN, foreground.stop_driving(format!("ended by {signal}"))).await;
+            let last = tokio::time::timeout(STOP_WITHIN, foreground.stop_driving(format!("ended by {signal}"))).await;
             said?;
             if let Some(last) = last.unwrap_or(before) {
                 let at = foreground.present(Some(last.at));
@@ -159,7 +157,7 @@ async fn stopped(stopping: impl Future<Output = Option<Arc<Snapshot>>>, interrup
     tokio::select! {
         _ = &mut stopping => None,
         exit = interrupted.next() => {
-            let _ = tokio::time::timeout(LEAVE_WITHIN, stopping).await;
+            let _ = tokio::time::timeout(STOP_WITHIN, stopping).await;
             Some(exit)
         }
     }
@@ -175,15 +173,6 @@ enum TaskEnd {
     Signal(EndSignal),
     /// Because its output is stuck since this instant.
     Stuck(Instant),
-}
-
-impl Exit {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Terminated => "terminated",
-            _ => "interrupted",
-        }
-    }
 }
 
 /// Ends when the time is over.

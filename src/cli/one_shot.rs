@@ -3,10 +3,15 @@
 //! ```text
 //! open as Role::OneShot → view complete → preview → confirm → command → settled → advice → close
 //! ```
+//!
+//! A signal ends it at any point: `unsettled` gives the Lease back, and says what is recorded by then.
+
+mod unsettled;
 
 use std::io::{self, BufRead, IsTerminal};
 use std::time::Duration;
 
+use self::unsettled::{leave, out_of_time};
 use super::args::{How, OutputFormat};
 use super::audit::Warnings;
 use super::error::{CliError, CliErrorKind, Exit, NOTHING_CHANGED};
@@ -20,13 +25,13 @@ use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::config::{LEASE, Role};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::record::{Direction, Halt, Paused};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::engine::report::trouble::TroubleKind;
 use crate::process::output::say_on_stderr;
 use crate::process::printable::Printable;
+use crate::process::signals::{self, EndSignal};
 
 /// How many node names a preview shows.
 const FIRST_NODES: usize = 8;
@@ -61,9 +66,35 @@ pub(crate) async fn run(
     how: &How,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
+    let mut signals = signals::listen().map_err(|error| CliError::failed(format!("listening for signals: {error}")))?;
+    run_until(signals.ended(), session, (namespace, name), command, how, output).await
+}
+
+/// The same until `signal`: then it stops waiting, gives the Lease back where this process holds it, and says what is recorded.
+pub(crate) async fn run_until(
+    signal: impl Future<Output = EndSignal>,
+    session: &dyn Session,
+    (namespace, name): (&str, &str),
+    command: Command,
+    how: &How,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
     let rollout = session.open(namespace, name, Role::OneShot);
-    let done = carry_out(session, namespace, &rollout, command, how, output).await;
+    let mut given = None;
+    let done = tokio::select! {
+        biased;
+        signal = signal => Err(signal),
+        done = carry_out(session, namespace, &rollout, command, how, output, &mut given) => Ok(done),
+    };
     let streams = output.streams();
+    let done = match done {
+        Ok(done) => done,
+        Err(signal) => {
+            let said = leave(rollout, signal, given.as_deref(), &streams).await;
+            streams.complain(&said);
+            return Ok(signal.into());
+        }
+    };
     Warnings::default().close(rollout, &streams).await;
     let (said, settled) = done?;
     let Some(settled) = settled else { return said };
@@ -75,7 +106,8 @@ pub(crate) async fn run(
     }
 }
 
-/// Carries out the command and prints the answer. Returns the result of the printing, with the command's result unless nothing was changed.
+/// Carries out the command and prints the answer. Returns the result of the printing, with the command's result unless nothing was changed. `given` becomes
+/// the title of the command once the driver has it.
 async fn carry_out(
     session: &dyn Session,
     namespace: &str,
@@ -83,6 +115,7 @@ async fn carry_out(
     command: Command,
     how: &How,
     output: &mut Output,
+    given: &mut Option<String>,
 ) -> Result<(Result<Exit, CliError>, Option<String>), CliError> {
     let commands = CommandPlace::of(session);
     let place = LoadPlace { commands: &commands, namespace: Some(namespace) };
@@ -112,6 +145,7 @@ async fn carry_out(
     };
     let agreed = agreeing.await;
     recorded(rollout, &command, agreed).await?;
+    *given = Some(preview.title.clone());
     let (streams, driver) = (output.streams(), || rollout.snapshot().driver.clone());
     let say = |waits: String| streams.complain(&waits);
     let settling = saying_what_it_waits_for(driver, say, rollout.command(command.clone()));
@@ -207,34 +241,6 @@ pub(crate) async fn recorded<T>(
         rollout.refused(command.clone(), error.message()).await;
     }
     agreed
-}
-
-/// The error for a command that is not settled in time. If the command is recorded, the driver will carry it out; otherwise it may be lost.
-fn out_of_time(place: &CommandPlace, snapshot: &Snapshot, preview: &Preview, timeout: Duration) -> CliError {
-    let secs = whole_secs(timeout).as_secs();
-    let driving = snapshot.driving();
-    if matches!(snapshot.phase, Phase::Releasing(_)) && snapshot.not_sent().is_none() {
-        let target = CommandTarget::new(place, snapshot);
-        let message = format!("the release is recorded, and not carried out yet after {secs} s ({driving})");
-        let next = format!("{} carries it out, {} calls it off", target.named("drive"), target.named("pause"));
-        return CliError::new(CliErrorKind::TimedOut, message).hinted(next);
-    }
-    let message = match &snapshot.requested_change {
-        Some(asked) if snapshot.change_is_written => {
-            let waits = snapshot.blocked.as_ref().map(|blocked| format!("waits {}", blocked.by)).unwrap_or_default();
-            format!("{asked} is written to the template, and after {secs} s still {waits}")
-        }
-        Some(asked) => format!("{asked} is recorded, and not carried out yet after {secs} s ({driving})"),
-        None => {
-            let unsent = snapshot.not_sent().map(|unsent| {
-                let why = unsent.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-                format!("; the {} was not sent{why}", unsent.kind)
-            });
-            format!("`{}` was not settled after {secs} s{}", preview.title, unsent.unwrap_or_default())
-        }
-    };
-    CliError::new(CliErrorKind::TimedOut, message)
-        .hinted("`rolldeck status` says whether it was done; `--timeout` waits longer")
 }
 
 /// Prints the effect of a command.

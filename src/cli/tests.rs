@@ -21,3 +21,5 @@ mod script;
 mod status;
 mod times;
 mod writes;
+
+pub(in crate::cli) use script::rollout;

@@ -23,6 +23,9 @@ use tokio::sync::watch;
 /// How long an orderly end may take: of the 5 s that are promised, the rest is for the end itself.
 pub(crate) const LEAVE_WITHIN: Duration = Duration::from_millis(4_500);
 
+/// How much of that may be spent on giving a Lease back, so that there is time left to say what is left behind.
+pub(crate) const STOP_WITHIN: Duration = Duration::from_secs(4);
+
 /// Signals that come so soon after the first belong to it. Who presses ctrl-c again, because it takes too long, is slower.
 const TOGETHER: Duration = Duration::from_millis(300);
 

@@ -1,4 +1,4 @@
-//! If nobody reads the output, signals still take effect at once, and other drivers wait only a short time.
+//! If nobody reads the output, signals still take effect at once, and other drivers wait only a short time. One-shot commands that wait heed signals, too.
 
 use std::time::{Duration, Instant};
 
@@ -37,6 +37,27 @@ fn signals_that_come_together_let_a_drive_give_its_lease_back() {
     assert_eq!(drive.gone().code(), Some(130), "the first one counts");
     let status = practice.status(DS).0;
     assert_eq!(status["driver"]["state"], "nobody", "{status}");
+}
+
+/// The driver stands still, so that the command waits for it until its lease has run out.
+#[test]
+fn a_signal_ends_a_command_that_waits_for_a_driver() {
+    let practice = Practice::start();
+    for (signal, code, says) in [(Signal::INT, 130, "Interrupted: "), (Signal::TERM, 143, "Terminated: ")] {
+        let mut drive = practice.drive(DS, &["--image", "agent=registry.example/agent:v2", "--to", "1"]);
+        drive.until("you drive");
+        drive.signal(Signal::STOP);
+        let mut waits = practice.start(&["set-image", DS, "agent=registry.example/agent:v3", "--yes"]);
+        waits.until("API: ");
+        std::thread::sleep(Duration::from_secs(2));
+        waits.signal(signal);
+        let end = waits.end();
+        let said = waits.errors();
+        assert_eq!(end.code(), Some(code), "{end:?}: {said}");
+        assert!(said.contains(says) && said.contains("is recorded, and not carried out yet"), "{said}");
+        drop(drive);
+        practice.ok(&["undo", DS, "--yes", "--timeout", "60s"]);
+    }
 }
 
 #[track_caller]

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex};
 use clap::CommandFactory;
 use tokio::sync::{mpsc, watch};
 
+pub(in crate::cli) use self::rollouts::rollout;
 pub(super) use self::rollouts::{
-    argo_cd, at, cause, driving, held_by_nobody, loading, minutes, node, node_moves, pulling, rollout, step_done,
-    under_argo_cd, watches_down,
+    argo_cd, at, cause, driving, held_by_nobody, loading, minutes, node, node_moves, pulling, step_done, under_argo_cd,
+    watches_down,
 };
 use crate::cli::args::{Cli, OutputAs};
 use crate::cli::output::tests::{Full, Kept};
@@ -78,6 +79,8 @@ pub(super) struct Script {
     is_second: bool,
     /// Why no command is carried out, although it was accepted.
     fails: Option<CommandError>,
+    /// No command is settled before the driver is told to end.
+    never_settles: bool,
     /// Nothing that is printed can be written.
     disk_is_full: bool,
     /// The clock, where time passes and nothing changes.
@@ -106,9 +109,16 @@ impl Script {
             has_line: true,
             is_second: false,
             fails: None,
+            never_settles: false,
             disk_is_full: false,
             now: Timestamp::default(),
         }
+    }
+
+    /// Commands are accepted, and the next snapshot shows it; they are not settled.
+    pub(super) fn never_settles(mut self) -> Self {
+        self.never_settles = true;
+        self
     }
 
     /// What is printed goes to a disk that is full.
@@ -303,6 +313,14 @@ impl Script {
                 Request::ImagesOnNodes(answer) => drop(answer.send(self.images_on_nodes())),
                 Request::Refused(command, why) => self.refused.lock().unwrap().push((command, why)),
                 Request::Preview(command, answer) => drop(answer.send(self.preview(&command))),
+                Request::Command(command, answer) if self.never_settles => {
+                    follow(&snapshots, &mut rest.by_ref().take(1)).await;
+                    match command {
+                        Command::EndDriving { .. } => drop(answer.send(Ok(String::new()))),
+                        _ => unanswered.push(answer),
+                    }
+                    self.requests.lock().unwrap().push(command);
+                }
                 Request::Command(command, answer) => {
                     if let Some(error) = &self.fails {
                         follow(&snapshots, &mut rest).await;

@@ -2,6 +2,10 @@
 
 use super::script;
 use super::script::{Script, at, rollout};
+use crate::cli::args::{CliCommand, OnCluster, OutputFormat};
+use crate::cli::one_shot;
+use crate::cli::output::Charset;
+use crate::cli::output::tests::Kept;
 use crate::driver::CommandError;
 use crate::engine::model::command::{Command, Refusal, Step};
 use crate::engine::model::danger::Danger;
@@ -10,6 +14,7 @@ use crate::engine::model::labels::Selector;
 use crate::engine::model::record::{Halt, HaltingGate, OURSELVES, Paused};
 use crate::engine::model::step_ahead::{NoStep, SelectionDone};
 use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::process::signals::EndSignal;
 use insta::assert_snapshot;
 
 #[tokio::test]
@@ -86,6 +91,43 @@ async fn a_write_is_shown_made_and_followed_by_advice() {
     next: rolldeck undo --context prod-eu -n edge ds/agent   (rolls back)
     next: rolldeck drive --context prod-eu -n edge ds/agent   (drives it)
     "#);
+}
+
+/// A script that was interrupted must not keep others from driving, and has to learn how it ended.
+#[tokio::test]
+async fn a_signal_ends_a_command_that_waits_and_gives_its_lease_back() {
+    let shows = |driver: DriverView, asked: Option<&str>| Snapshot {
+        driver,
+        requested_change: asked.map(Into::into),
+        phase: Phase::Held,
+        ..rollout()
+    };
+    let ours = DriverView::You { renewed_at: at(0), lapsed: false };
+    for (driver, ends) in [(ours, true), (DriverView::Nobody, false)] {
+        for (signal, code, name) in [(EndSignal::Interrupt, 130, "SIGINT"), (EndSignal::Terminate, 143, "SIGTERM")] {
+            let script = Script::of(shows(DriverView::Nobody, None))
+                .then(shows(driver.clone(), Some("a new image")))
+                .then(shows(DriverView::Nobody, Some("a new image")))
+                .never_settles();
+            let cli = crate::cli::parse(["rolldeck", "undo", "ds/agent", "--yes"].map(Into::into)).unwrap().typed();
+            let Some(CliCommand::OnCluster(OnCluster::OneShot(one_shot))) = cli.command else { panic!() };
+            let (_, how, command) = one_shot.into_parts();
+            let asked = || !script.requests().is_empty();
+            let signalled = async {
+                while !asked() {
+                    tokio::task::yield_now().await;
+                }
+                signal
+            };
+            let mut output = Kept::default().output(OutputFormat::Text, Charset::Unicode);
+            let place = ("edge", "agent");
+            let end = one_shot::run_until(signalled, &script, place, command, &how, &mut output).await;
+            assert_eq!(end.unwrap().code(), code);
+            let last = script.requests().pop().unwrap();
+            let why = format!("ended by {name}");
+            assert_eq!(last == Command::EndDriving { why }, ends, "{last:?}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -101,7 +101,7 @@ pub(in crate::cli::tests) fn cause(mut node: NodeView) -> NodeView {
 }
 
 /// A rollout under way, ten minutes after it began.
-pub(in crate::cli::tests) fn rollout() -> Snapshot {
+pub(in crate::cli) fn rollout() -> Snapshot {
     let revisions = [
         revision(15, "registry.example/agent:v1.9.0", 38, 0),
         revision(14, "registry.example/agent:v1.8.2", 82, -86_400 * 3),
