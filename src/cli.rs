@@ -441,8 +441,8 @@ async fn connect_within(
     let began = Instant::now();
     let Ok(session) = tokio::time::timeout(*timeout, connecting).await else {
         let secs = timeout.as_secs_f32();
-        let error =
-            CliError::new(error::CliErrorKind::TimedOut, format!("no credentials for the cluster within {secs} s"));
+        // Nothing was read yet: that is no rollout that is not complete.
+        let error = CliError::failed(format!("no credentials for the cluster within {secs} s"));
         return Err(error.hinted("a credential plugin is still running; `--timeout` waits longer"));
     };
     *timeout = timeout.saturating_sub(began.elapsed());

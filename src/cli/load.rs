@@ -92,7 +92,7 @@ pub(crate) async fn fleet(
             }
             WatchHealth::Live => return Ok(now),
             WatchHealth::Forbidden { why } => {
-                let error = CliError::failed(format!("you may not list DaemonSets here: {why}"));
+                let error = CliError::new(CliErrorKind::Refused, format!("you may not list DaemonSets here: {why}"));
                 return Err(match place.namespace {
                     None => error.hinted("`-n NAMESPACE` asks for one namespace only"),
                     Some(_) => error.hinted("the README has the Role that rolldeck needs"),
@@ -179,8 +179,8 @@ fn status_of(place: &CommandPlace, namespace: &str) -> String {
 
 fn forbidden(snapshot: &Snapshot, why: &str) -> CliError {
     let Snapshot { namespace, name, .. } = snapshot;
-    CliError::failed(format!("you may not see DaemonSet `{name}` in namespace `{namespace}`: {why}"))
-        .hinted("the README has the Role that rolldeck needs")
+    let why = format!("you may not see DaemonSet `{name}` in namespace `{namespace}`: {why}");
+    CliError::new(CliErrorKind::Refused, why).hinted("the README has the Role that rolldeck needs")
 }
 
 fn unreachable(place: LoadPlace<'_>, why: &str) -> CliError {

@@ -8,7 +8,7 @@ pub(crate) const EXIT_CODE_TABLE: &[(&str, &str)] = &[
     ("3", "not complete yet: running, held, paused, or out of time"),
     ("4", "halted, paused by rolldeck itself, rolled back while it drove, or failed"),
     ("5", "the DaemonSet, or a revision that was named, is not there"),
-    ("6", "refused before anything was written (by rolldeck, a policy, a right that is missing), or declined"),
+    ("6", "refused (by rolldeck, a policy, a right that is missing; what stays of it is said), or declined"),
     ("7", "somebody else drives"),
     ("130", "interrupted (143: terminated); the lease was given back"),
 ];

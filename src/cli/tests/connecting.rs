@@ -8,6 +8,7 @@ use super::script::{Script, rollout};
 use crate::cli::args::{Cli, CliCommand};
 use crate::config::ConfigValues;
 use crate::driver::{AccessError, Impersonate, Session};
+use crate::engine::model::event::{WatchHealth, Watched};
 use clap::Parser;
 
 async fn connecting(takes: Duration) -> Result<Arc<dyn Session>, AccessError> {
@@ -24,10 +25,36 @@ async fn connecting_counts_toward_the_timeout() {
 
     let late = connect_within(Some(&mut timeout), connecting(Duration::from_secs(300))).await;
     let error = late.err().unwrap();
-    assert_eq!(error.code(), 3);
+    assert_eq!(error.code(), 1, "as where the credentials are not accepted");
     assert!(error.to_string().contains("no credentials for the cluster within"), "{error}");
 
     assert!(connect_within(None, connecting(Duration::from_secs(300))).await.is_ok());
+}
+
+/// A script takes the same refusal for the same one, whichever command meets it.
+#[tokio::test]
+async fn a_right_that_is_missing_is_a_refusal_whatever_is_asked_for() {
+    let mut snapshot = super::script::loading();
+    let why = "daemonsets.apps \"agent\" is forbidden";
+    for watch in snapshot.watches.iter_mut().filter(|watch| watch.watched == Watched::DaemonSet) {
+        watch.health = WatchHealth::Forbidden { why: why.into() };
+    }
+    let script = Script::of(snapshot).hides_other_namespaces();
+    for line in [
+        "status",
+        "status ds/agent",
+        "diagnose ds/agent",
+        "history ds/agent",
+        "diff ds/agent",
+        "pause ds/agent",
+        "undo ds/agent --yes",
+        "drive ds/agent",
+        "prewarm ds/agent --cancel",
+    ] {
+        let output = script.run(line).await;
+        assert_eq!(output.code, 6, "{line}: {}", output.error);
+        assert!(output.error.contains("you may not"), "{line}: {}", output.error);
+    }
 }
 
 #[test]
