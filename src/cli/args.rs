@@ -13,7 +13,7 @@ mod values;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::format::{OutputAs, OutputFormat, OutputShape};
@@ -26,7 +26,7 @@ use self::revisions::DIFF_HELP;
 pub(crate) use self::revisions::{DiffArgs, HistoryArgs};
 pub(crate) use self::tuning::TuningFlags;
 pub(crate) use self::values::{ContainerImage, DaemonSetName, LogTo, by_container};
-use self::values::{duration, speed};
+use self::values::{duration, patience, somebody, speed};
 use crate::config::ConfigFile;
 use crate::driver::practice;
 use crate::engine::model::command::PrewarmCommand;
@@ -64,22 +64,22 @@ pub(crate) struct Cli {
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// Namespace; otherwise the context's own
-    #[arg(short, long, global = true, value_parser = NonEmptyStringValueParser::new())]
+    #[arg(short, long, global = true, value_parser = values::namespace)]
     pub(crate) namespace: Option<String>,
     /// Context of the kubeconfig; otherwise its current one
-    #[arg(long, global = true)]
+    #[arg(long, global = true, value_parser = values::context)]
     pub(crate) context: Option<String>,
     /// Kubeconfig file; otherwise KUBECONFIG, then ~/.kube/config
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// User to impersonate
-    #[arg(long = "as", global = true, value_name = "USER")]
+    #[arg(long = "as", global = true, value_name = "USER", value_parser = somebody)]
     pub(crate) impersonate: Option<String>,
     /// Group to impersonate; may be given several times
-    #[arg(long, global = true, value_name = "GROUP", requires = "impersonate")]
+    #[arg(long, global = true, value_name = "GROUP", requires = "impersonate", value_parser = somebody)]
     pub(crate) as_group: Vec<String>,
     /// Uid to impersonate
-    #[arg(long, global = true, value_name = "UID", requires = "impersonate")]
+    #[arg(long, global = true, value_name = "UID", requires = "impersonate", value_parser = somebody)]
     pub(crate) as_uid: Option<String>,
     /// How long the API server may take to answer one read; 0s: as long as it takes [default: 10s to 60s, by what is read]
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
@@ -333,7 +333,7 @@ pub(crate) struct StatusArgs {
     #[arg(long, requires = "name")]
     pub(crate) images: bool,
     /// How long to wait for the cluster; with --watch: for the end [default: 30s, with --watch: none]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = patience)]
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -343,7 +343,7 @@ pub(crate) struct DiagnoseArgs {
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: DaemonSetName,
     /// How long to wait for the cluster
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = patience)]
     pub(crate) timeout: Duration,
 }
 
@@ -393,7 +393,7 @@ pub(crate) struct DriveArgs {
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Stop driving after this long [default: none]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = patience)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) tuning: TuningFlags,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::tuning::TuningFlags;
-use super::values::{ContainerImage, DaemonSetName, by_container, duration, revision, words};
+use super::values::{ContainerImage, DaemonSetName, by_container, patience, revision, words};
 use crate::engine::model::command::{Command, Early, Step};
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::IntOrPercent;
@@ -161,7 +161,7 @@ pub(crate) struct How {
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// How long to wait for the cluster
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = patience)]
     pub(crate) timeout: Duration,
 }
 

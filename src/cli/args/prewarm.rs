@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::values::{ContainerImage, DaemonSetName, duration, pace, pull_limit, revision};
+use super::values::{ContainerImage, DaemonSetName, pace, patience, pull_limit, revision};
 use crate::engine::model::command::PrewarmCommand;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes};
@@ -80,7 +80,7 @@ pub(crate) struct PrewarmArgs {
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Stop after this long; what is there stays [default: none; 30s for --pause, --resume and --retry]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = patience)]
     pub(crate) timeout: Option<Duration>,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::{DaemonSetName, duration};
+use super::values::{DaemonSetName, patience};
 
 pub(super) const REPORT_HELP: &str = "\
 Examples:
@@ -23,6 +23,6 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// How long to wait for the cluster
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = patience)]
     pub(crate) timeout: Duration,
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::{DaemonSetName, duration};
+use super::values::{DaemonSetName, patience};
 
 pub(super) const DIFF_HELP: &str = "\
 Examples:
@@ -24,7 +24,7 @@ pub(crate) struct HistoryArgs {
     #[arg(long, value_name = "NUMBER|HASH")]
     pub(crate) revision: Option<String>,
     /// How long to wait for the cluster
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = patience)]
     pub(crate) timeout: Duration,
 }
 
@@ -41,6 +41,6 @@ pub(crate) struct DiffArgs {
     #[arg(value_name = "TO")]
     pub(crate) to: Option<String>,
     /// How long to wait for the cluster
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = patience)]
     pub(crate) timeout: Duration,
 }

@@ -39,6 +39,13 @@ impl Cli {
         if let Some(why) = self.container_named_twice() {
             return Some((ErrorKind::ArgumentConflict, why));
         }
+        if let Some(flag) = self.flag_beside_watch() {
+            let why = format!(
+                "`--watch` prints changes, and `{flag}` is for what is printed once: `rolldeck status ds/NAME {flag}` lists the nodes, \
+                 `--watch` alone tells what changes on each"
+            );
+            return Some((ErrorKind::ArgumentConflict, why));
+        }
         if self.tunes_nothing() {
             let why =
                 "name what to change, as in `rolldeck tune ds/agent --max-unavailable 5`; `--help` lists the rest";
@@ -111,6 +118,13 @@ impl Cli {
             return false;
         };
         args.tuning.tuning().is_empty()
+    }
+
+    /// A flag of `status` that `--watch` would not heed.
+    fn flag_beside_watch(&self) -> Option<&'static str> {
+        let Some(CliCommand::OnCluster(OnCluster::Status(args))) = &self.command else { return None };
+        let given = [(args.nodes, "--nodes"), (args.images, "--images")];
+        given.into_iter().find(|(given, _)| *given && args.watch && args.name.is_some()).map(|(_, flag)| flag)
     }
 
     /// A flag of `status` that a list cannot show. The parser asks for a name with it, but not beside `-A`, as that excludes a name.

@@ -20,6 +20,46 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("`{text}` is not a duration; write `30s`, `5m` or `1h30m`"))
 }
 
+/// A time to wait. No time at all would end every command before it has begun.
+pub(crate) fn patience(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => {
+            Err(format!("`{text}` leaves no time at all: write `30s`, `5m` or `1h30m`, or leave `--timeout` out"))
+        }
+        time => Ok(time),
+    }
+}
+
+/// The name of a namespace. Any other text could not be one, and would change the path of requests.
+pub(crate) fn namespace(text: &str) -> Result<String, String> {
+    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    match text {
+        "" => Err("it names no namespace: leave it out for the context's own one, or name one".to_owned()),
+        text if text.len() <= 63 && edge(text.chars().next()) && edge(text.chars().last()) && text.chars().all(inner) => {
+            Ok(text.to_owned())
+        }
+        _ => Err("a namespace's name is lower case letters, digits and `-`, at most 63: `rolldeck status -A` lists what is where".to_owned()),
+    }
+}
+
+/// The name of a context of the kubeconfig.
+pub(crate) fn context(text: &str) -> Result<String, String> {
+    match text.is_empty() {
+        true => Err("it names no context: leave it out for the current one; `kubectl config get-contexts` lists them"
+            .to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}
+
+/// Whom to impersonate: a user, a group or a uid.
+pub(crate) fn somebody(text: &str) -> Result<String, String> {
+    match text.trim().is_empty() {
+        true => Err("it names nobody: leave it out to act as yourself, or name whom to impersonate".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}
+
 /// Takes a text that others will read: on one line, and without characters that could steer their terminals.
 pub(crate) fn words() -> impl TypedValueParser<Value = String> {
     StringValueParser::new().map(|text| stripped(&text))
@@ -75,11 +115,14 @@ impl FromStr for DaemonSetName {
             }
         };
         let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
-        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
-        if name.len() <= 253 && edge(name.chars().next()) && edge(name.chars().last()) && name.chars().all(inner) {
+        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let part = |part: &str| edge(part.chars().next()) && edge(part.chars().last()) && part.chars().all(inner);
+        if name.len() <= 253 && name.split('.').all(part) {
             Ok(Self(name.to_owned()))
+        } else if name.contains('/') {
+            Err("it has a `/` too many; write `ds/NAME` and `-n NAMESPACE`".to_owned())
         } else {
-            Err("a DaemonSet's name is lower case letters, digits, `-` and `.`; write `ds/NAME`".to_owned())
+            Err("a DaemonSet's name is lower case letters, digits, `-` and `.`, and begins and ends with a letter or a digit; write `ds/NAME`".to_owned())
         }
     }
 }
@@ -140,7 +183,20 @@ mod tests {
         for text in ["agent", "ds/agent", "daemonset/agent", "daemonsets/agent", "daemonset.apps/agent"] {
             assert_eq!(text.parse(), Ok(DaemonSetName("agent".to_owned())), "{text}");
         }
-        for text in ["", "ds/", "deploy/agent", "ds/Agent", "ds/-a", "edge/agent", "ds/a/b"] {
+        for text in [
+            "",
+            "ds/",
+            "deploy/agent",
+            "ds/Agent",
+            "ds/-a",
+            "edge/agent",
+            "ds/a/b",
+            "a/b/c",
+            "..",
+            "ds/..",
+            "a..b",
+            "a.-b",
+        ] {
             assert!(text.parse::<DaemonSetName>().is_err(), "{text}");
         }
         for (text, meant) in
@@ -171,5 +227,7 @@ mod tests {
         assert_eq!(duration("2h"), Ok(Duration::from_secs(7_200)));
         assert!(duration("-5s").is_err());
         assert!(duration("soon").unwrap_err().contains("soon"));
+        assert_eq!(patience("1ms"), Ok(Duration::from_millis(1)));
+        assert!(patience("0s").unwrap_err().contains("leaves no time at all"));
     }
 }

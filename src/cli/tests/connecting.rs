@@ -31,6 +31,32 @@ async fn connecting_counts_toward_the_timeout() {
     assert!(connect_within(None, connecting(Duration::from_secs(300))).await.is_ok());
 }
 
+/// Each of them would be sent to the API server as it is, or be left out without a word.
+#[test]
+fn a_value_that_names_nothing_is_not_valid() {
+    for (line, says) in [
+        ("status -n a/b", "a namespace's name is"),
+        ("status -n ..", "a namespace's name is"),
+        ("status -n=", "it names no namespace"),
+        ("status --context=", "it names no context"),
+        ("status --as=", "it names nobody"),
+        ("status --as jane --as-group=", "it names nobody"),
+        ("status --timeout 0s", "leaves no time at all"),
+        ("pause ds/agent --timeout 0s", "leaves no time at all"),
+        ("drive ds/agent --timeout 0s", "leaves no time at all"),
+        ("status a/b/c", "write `ds/NAME`"),
+        ("status ds/a/b", "it has a `/` too many"),
+        ("status ..", "begins and ends with a letter or a digit"),
+        ("status ds/agent --watch --nodes", "`--nodes` is for what is printed once"),
+        ("status ds/agent --images --watch", "`--images` is for what is printed once"),
+    ] {
+        let words = std::iter::once("rolldeck").chain(line.split(' ')).map(std::ffi::OsString::from);
+        let error = crate::cli::parse(words).expect_err(line);
+        let said = error.to_string();
+        assert!(error.exit_code() == 2 && said.contains(says), "{line}: {said}");
+    }
+}
+
 /// A script takes the same refusal for the same one, whichever command meets it.
 #[tokio::test]
 async fn a_right_that_is_missing_is_a_refusal_whatever_is_asked_for() {
