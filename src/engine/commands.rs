@@ -242,15 +242,23 @@ impl Engine {
             return Resolved { brake: true, drive: false, ..resolved };
         }
         let earlier = self.intent().paused;
+        let known = earlier.clone();
         let was_paused = earlier.is_some();
         let by_rolldeck = earlier.as_ref().is_some_and(Paused::is_by_rolldeck);
         let brake = self.pause_brakes();
-        let new = Paused { brakes: brake, ..Paused::new(self.actor(), now, why.map(Str::from)) };
+        let new = Paused { brakes: brake, ..Paused::new(self.actor(), now, why.map(clipped)) };
         let paused = match earlier {
             Some(earlier) => paused_again(earlier, new),
             None => new,
         };
-        let (needs, says) = if brake {
+        let released = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
+        // An unsaved edit may still be refused, so the same pause waits for it.
+        let is_so = known.as_ref() == Some(&paused) && !brake && !released && self.edits.is_empty();
+        let (needs, says) = if is_so && why.is_some() {
+            (Needs::Saved, "nothing to change: it was paused already, with this reason: no update starts")
+        } else if is_so {
+            (Needs::Saved, "nothing to change: it was paused already: no update starts")
+        } else if brake {
             (Needs::Braked, "OnDelete is set: its controller replaces no pod any more; paused")
         } else if by_rolldeck {
             (Needs::Saved, "rolldeck itself had paused it, the pause is yours now: no update starts")
@@ -261,9 +269,9 @@ impl Engine {
         } else {
             (Needs::Saved, "paused: no update starts")
         };
-        let released = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
         let says = format!("{says}{}", if released { "; its release is called off" } else { "" });
-        Resolved { brake, drive: false, ..Resolved::new(vec![Edit::Pause(paused)], needs, says, Danger::None) }
+        let edits = if is_so { Vec::new() } else { vec![Edit::Pause(paused)] };
+        Resolved { brake, drive: false, ..Resolved::new(edits, needs, says, Danger::None) }
     }
 
     fn resolve_change(&self, change: Change, says: String, now: Timestamp) -> Resolved {

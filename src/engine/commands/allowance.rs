@@ -80,7 +80,7 @@ impl Engine {
         };
         let halted = self.halted_by(&intent);
         let changed = self.is_template_of_others(&intent).then(|| self.template_of_others_in_words(&intent));
-        let after = Intent { partition, updated_in_total: total, ..intent };
+        let after = Intent { partition, updated_in_total: total, ..intent.clone() };
         let after = Limits::of(&self.view, &after, &self.assessment);
         let raises = after.allowed > allowed;
         if let Some(why) = halted.filter(|_| raises) {
@@ -108,7 +108,17 @@ impl Engine {
             true => Danger::Bounded,
             false => Danger::None,
         };
-        Ok(Resolved::new(vec![Edit::Partition { partition, total }], Needs::Saved, says, danger))
+        // An unsaved edit may still be refused, so the same step waits for it.
+        let asked = self.recorded_intent().and_then(|intent| intent.requested_change.clone());
+        let is_so = (intent.partition, intent.updated_in_total) == (partition, total)
+            && self.is_recorded()
+            && self.edits.is_empty()
+            && asked.is_none_or(|asked| asked.partition_before.is_none());
+        let (edits, says) = match is_so {
+            true => (Vec::new(), format!("nothing to change: {says}")),
+            false => (vec![Edit::Partition { partition, total }], says),
+        };
+        Ok(Resolved::new(edits, Needs::Saved, says, danger))
     }
 
     /// Refuses a step that names more nodes than there are.

@@ -6,6 +6,7 @@ use crate::engine::model::command::Unsettled;
 use crate::engine::model::effect::{EffectError, EffectErrorKind};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::notice::Notice;
+use crate::engine::model::quantity::IntOrPercent;
 
 const WHY: &str = "replacing lease rolldeck-agent: leases \"rolldeck-agent\" is forbidden: no leases today";
 
@@ -67,4 +68,31 @@ fn a_brake_whose_pause_may_not_be_recorded_says_so() {
     let begins = "OnDelete is set: its controller replaces no pod any more; no pause is recorded: ";
     assert!(said.starts_with(begins) && said.contains("no leases today"), "{said}");
     assert_eq!(console.snapshot(&fake).strategy, StrategyKind::OnDelete);
+}
+
+/// What is asked for again and changes nothing is not written, and is called so.
+#[test]
+fn a_repeated_step_or_pause_writes_nothing_and_says_so() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
+    console.set_image(&mut fake, "agent:v2");
+    let step = || Command::Step(Step::Updated(IntOrPercent::Percent(10)));
+    let pause = |why: &str| Command::Pause { why: Some(why.into()) };
+    for (command, again) in [
+        (step(), "nothing to change: 2 of 20 nodes may be updated"),
+        (pause("slow"), "nothing to change: it was paused already, with this reason"),
+    ] {
+        let first = console.ask(&mut fake, command.clone()).unwrap();
+        assert!(!first.contains("nothing to change"), "{first}");
+        fake.sent.clear();
+        let preview = console.engine.preview(&command, fake.now).unwrap();
+        assert!(preview.calls.is_empty(), "{:?}", preview.calls);
+        let said = console.ask(&mut fake, command).unwrap();
+        assert!(said.starts_with(again), "{said}");
+        assert!(!fake.sent.iter().any(|sent| sent.contains("leases")), "{:?}", fake.sent);
+    }
+    let said = console.ask(&mut fake, pause("the link is down")).unwrap();
+    assert!(said.contains("the new reason is noted"), "{said}");
+    let said = console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    assert!(said.starts_with("nothing to change: it was paused already: "), "{said}");
 }
