@@ -54,7 +54,8 @@ pub enum CommandError {
     /// The engine refused the command; nothing was changed.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The API server refused a write that the command needs; nothing was changed, and the rollout is paused.
+    /// The API server refused a write that the command needs: nothing was changed, or the text says what stays. After a refused change of the template the
+    /// rollout is paused.
     #[error("{0}")]
     NotAdmitted(String),
     /// Somebody else has changed the same settings since the command was asked for; nothing was changed.

@@ -223,9 +223,17 @@ impl Engine {
             Some(by) => {
                 self.edit(None, Edit::CallOffRelease(by));
                 let why = format!("{}; nothing is released, and it is not asked for any more", error.message);
-                self.fail_pending(|pending| waits.contains(&pending.needs), &why);
+                self.refuse_waiting(|pending| waits.contains(&pending.needs), &why);
             }
-            None => self.fail_pending(|pending| waits.contains(&pending.needs), &error.message),
+            None => {
+                let left = match patching.kind {
+                    PatchPurpose::Adopt => self.left_of_a_refused_adoption(),
+                    PatchPurpose::Release => "; the release stays recorded, and is tried again",
+                    PatchPurpose::Template | PatchPurpose::ForgetChange => "",
+                };
+                let why = format!("{}{left}", error.message);
+                self.refuse_waiting(|pending| waits.contains(&pending.needs), &why);
+            }
         }
         let change = patching.request.filter(|_| self.lock.holds() && patching.kind != PatchPurpose::Release);
         let Some(request) = change else { return false };
@@ -237,11 +245,39 @@ impl Engine {
         true
     }
 
+    /// What stays where the API server refuses the patch of an adoption or of a brake, and how it is taken back: the record is written before the DaemonSet.
+    fn left_of_a_refused_adoption(&self) -> &'static str {
+        let rolls = self.strategy() == StrategyKind::RollingUpdate;
+        match self.lock.record().map(|record| &record.intent) {
+            _ if self.is_adopted() => "",
+            Some(_) if !rolls => "; the rollout is recorded all the same: `release` drops the record",
+            Some(intent) if intent.paused.is_some() => {
+                "; the pause is recorded, and does not stop its controller, which still replaces pods: `pause` tries again, `release --early` drops the record"
+            }
+            Some(_) => {
+                "; the rollout is recorded, and its controller still replaces pods: `adopt` tries again, `release` drops the record"
+            }
+            None if self.lock.in_flight.is_some() => {
+                "; what was asked for may be recorded all the same, and does not stop its controller: `status` says so, `release --early` drops the record"
+            }
+            None if rolls => "; nothing is recorded, and its controller still replaces pods",
+            None => "",
+        }
+    }
+
     /// Fails the commands that `which` picks, and drops their edits.
     pub(super) fn fail_pending(&mut self, which: impl Fn(&Pending) -> bool, why: &str) {
         for pending in self.pending.take_where(which) {
             self.edits.drop_those_of(pending.id);
             self.settled(pending, Err(Unsettled::Failed(why.to_owned())));
+        }
+    }
+
+    /// Settles the commands that `which` picks as refused by the API server, and drops their edits.
+    fn refuse_waiting(&mut self, which: impl Fn(&Pending) -> bool, why: &str) {
+        for pending in self.pending.take_where(which) {
+            self.edits.drop_those_of(pending.id);
+            self.settled(pending, Err(Unsettled::Refused(why.to_owned())));
         }
     }
 
@@ -252,10 +288,9 @@ impl Engine {
             braked.without_pause(why);
         }
         for pending in self.pending.take_where(|pending| pending.needs != Needs::Braked) {
-            let why = why.to_owned();
             let unsaved = self.edits.has_any_of(pending.id);
-            let error = if unsaved { Unsettled::Refused(why) } else { Unsettled::Failed(why) };
-            self.settled(pending, Err(error));
+            let left = if unsaved { "" } else { "; what was asked for is recorded, and not carried out to its end" };
+            self.settled(pending, Err(Unsettled::Refused(format!("{why}{left}"))));
         }
         self.edits.clear();
     }

@@ -34,7 +34,7 @@ impl Engine {
                 continue;
             }
             if let Some(why) = self.release_refused(&pending, now).filter(|_| saved) {
-                self.settled(pending, Err(Unsettled::Failed(why)));
+                self.settled(pending, Err(Unsettled::Refused(why)));
                 continue;
             }
             match self.done_by(pending.needs, saved, now) {

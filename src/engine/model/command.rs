@@ -277,8 +277,8 @@ pub enum Refusal {
 /// Why a command that was accepted was not carried out.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unsettled {
-    /// The API server refused a write that the command takes, or the change cannot be made; nothing was changed. After a refused change of the template
-    /// the rollout is paused.
+    /// The API server refused a write that the command takes, or the change cannot be made: nothing was changed, or the text says what stays. After a refused
+    /// change of the template the rollout is paused.
     #[error("{0}")]
     Refused(String),
     /// Somebody else has changed the fields that the command sets since it was given; nothing was changed.

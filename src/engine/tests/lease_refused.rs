@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::engine::model::Str;
+use crate::engine::model::command::Early;
 use crate::engine::model::command::Unsettled;
-use crate::engine::model::effect::{EffectError, EffectErrorKind};
+use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::notice::Notice;
 use crate::engine::model::quantity::IntOrPercent;
@@ -66,8 +67,72 @@ fn a_brake_whose_pause_may_not_be_recorded_says_so() {
     let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
     let said = console.ask(&mut fake, Command::Pause { why: None }).unwrap();
     let begins = "OnDelete is set: its controller replaces no pod any more; no pause is recorded: ";
-    assert!(said.starts_with(begins) && said.contains("no leases today"), "{said}");
+    assert!(said.starts_with(begins) && said.ends_with("no leases today; `release` hands it back"), "{said}");
     assert_eq!(console.snapshot(&fake).strategy, StrategyKind::OnDelete);
+}
+
+/// Asks for a command while a policy refuses every change of the DaemonSet, and returns the answer. `late`: the answer about the Lease comes last.
+fn asked_under_a_policy(fake: &mut FakeCluster, command: Command, late: bool) -> Result<String, Unsettled> {
+    let mut console = FakeConsole::open_as(fake, "ops", Role::OneShot);
+    let id = console.engine.command(command, fake.now).unwrap();
+    for _ in 0..20 {
+        console.hear(fake);
+        let mut writes: Vec<_> = console.engine.decide(fake.now).into_iter().collect();
+        if late {
+            writes.reverse();
+        }
+        for (write, effect) in writes {
+            let outcome = match effect {
+                Effect::PatchDaemonSet { .. } => {
+                    let message = "patching daemonset agent: denied by policy".into();
+                    Err(EffectError { kind: EffectErrorKind::Forbidden, message, dry_run: false })
+                }
+                other => fake.apply(other),
+            };
+            console.engine.outcome(write, outcome, fake.now);
+        }
+        fake.wait(1);
+        for notice in console.engine.take_notices() {
+            if let Notice::Settled { id: settled, result } = notice
+                && settled == id
+            {
+                // A process that ends gives the lease back.
+                console.ask(fake, Command::StopDriving).unwrap();
+                return result;
+            }
+        }
+    }
+    panic!("never settled")
+}
+
+/// The record is written before the DaemonSet. A refusal is one for each command, and says what stays of it; the command that it names takes that back.
+#[test]
+fn who_is_refused_half_way_learns_what_stays_and_takes_it_back() {
+    let records =
+        "the rollout is recorded, and its controller still replaces pods: `adopt` tries again, `release` drops";
+    let pauses = "the pause is recorded, and does not stop its controller, which still replaces pods: `pause` tries again, `release --early` drops";
+    let may = "what was asked for may be recorded all the same, and does not stop its controller";
+    for (command, late, says) in [
+        (Command::Adopt, false, records),
+        (Command::Pause { why: None }, false, pauses),
+        (Command::Pause { why: None }, true, may),
+    ] {
+        let mut fake = FakeCluster::rolling(6, 1);
+        if let Command::Pause { .. } = command {
+            fake.set_template(crate::engine::fake_cluster::template("agent:v2"));
+        }
+        let original = fake.daemonset.strategy.raw.clone();
+        let refused = asked_under_a_policy(&mut fake, command.clone(), late);
+        let Err(Unsettled::Refused(why)) = refused else { panic!("{command:?}: {refused:?}") };
+        assert!(why.starts_with("patching daemonset agent: denied by policy; ") && why.contains(says), "{why}");
+        let record = |fake: &FakeCluster| fake.lease.as_ref().is_some_and(|lease| matches!(lease.record, Ok(Some(_))));
+        assert!(record(&fake), "{command:?}");
+        let mut console = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+        let early = if command == Command::Adopt { Early::Refuse } else { Early::Accept };
+        console.ask(&mut fake, Command::Release(early)).unwrap();
+        assert!(!record(&fake), "{command:?}");
+        assert_eq!(fake.daemonset.strategy.raw, original);
+    }
 }
 
 /// What is asked for again and changes nothing is not written, and is called so.

@@ -84,8 +84,9 @@ impl Pending {
     /// Takes in that the pause of a brake is not recorded, for the reason `why`. The brake itself needs no record.
     pub(crate) fn without_pause(&mut self, why: &str) {
         if self.needs == Needs::Braked {
-            self.says =
-                format!("OnDelete is set: its controller replaces no pod any more; no pause is recorded: {why}");
+            self.says = format!(
+                "OnDelete is set: its controller replaces no pod any more; no pause is recorded: {why}; `release` hands it back"
+            );
         }
     }
 }
