@@ -19,7 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use self::format::{OutputAs, OutputFormat, OutputShape};
 pub(crate) use self::one_shot::{How, OneShot};
 pub(crate) use self::prewarm::PrewarmArgs;
-pub(crate) use self::reference::{ENVIRONMENT, EXAMPLES, EXIT_CODE_TABLE, FILES, exit_codes};
+pub(crate) use self::reference::{ENVIRONMENT, EXAMPLES, EXIT_CODE_TABLE, FILES, exit_code_meaning, exit_codes};
 use self::report::REPORT_HELP;
 pub(crate) use self::report::ReportArgs;
 use self::revisions::DIFF_HELP;

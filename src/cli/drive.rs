@@ -72,6 +72,10 @@ struct Drive<'a> {
 }
 
 impl Task for Drive<'_> {
+    fn command(&self) -> &'static str {
+        "drive"
+    }
+
     async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError> {
         let edits_first = asks_for_edits(self.args);
         let (rollout, snapshot) = foreground.open(if edits_first { Role::OneShot } else { Role::Driver }).await?;

@@ -89,6 +89,18 @@ impl Exit {
         }
     }
 
+    /// The name of this end in JSON. Ends that an error has, too, are named as its [`CliError::reason`].
+    pub(crate) fn outcome(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Different => "different",
+            Self::Incomplete => "incomplete",
+            Self::Halted => "halted",
+            Self::DrivenByOther => "drivenByOther",
+            Self::Interrupted | Self::Terminated => self.word(),
+        }
+    }
+
     /// What a signal did to the process, in a word.
     pub(crate) fn word(self) -> &'static str {
         match self {

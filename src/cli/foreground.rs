@@ -13,10 +13,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::args::OutputFormat;
+use super::args::{OutputFormat, exit_code_meaning};
 use super::audit::{CLOSE_WITHIN, Warnings};
 use super::change_feed::{ChangeFeed, ChangeTopic, FeedEntry};
 use super::error::{CliError, CliErrorKind, Exit};
+use super::json::{TaskEnding, TaskResultJson};
 use super::load::{self, LoadPlace};
 use super::one_shot::{self, Consent, SEEN_WITHIN};
 use super::output::{Output, Streams};
@@ -43,6 +44,9 @@ const REFUSED: &str = " was refused: ";
 
 /// A task that runs in the foreground.
 pub(crate) trait Task {
+    /// The word that is typed for it.
+    fn command(&self) -> &'static str;
+
     /// Runs the task to its end.
     async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError>;
 
@@ -95,13 +99,27 @@ pub(crate) async fn run(
         place: place.clone(),
         warnings: Warnings::default(),
         has_changed: false,
+        last: None,
+        is_dry_run: false,
     };
+    let end = end_of(&mut foreground, &mut task, &mut interrupted).await;
+    foreground.print_result(task.command(), &end);
+    end
+}
+
+/// Runs the task until it ends by itself, its time is over, its output is stuck or a signal comes, and gives the Lease back.
+async fn end_of(
+    foreground: &mut Foreground<'_>,
+    task: &mut impl Task,
+    interrupted: &mut Interrupts,
+) -> Result<Exit, CliError> {
+    let (args, streams, place) = (foreground.args, foreground.streams.clone(), foreground.place.clone());
     let end = tokio::select! {
         biased;
         signal = interrupted.signal() => TaskEnd::Signal(signal),
         since = streams.stuck() => TaskEnd::Stuck(since),
         error = streams.failed() => TaskEnd::Itself(Err(error.into())),
-        end = task.whole(&mut foreground) => TaskEnd::Itself(end),
+        end = task.whole(foreground) => TaskEnd::Itself(end),
         timeout = patience(args.timeout) => TaskEnd::TimedOut(timeout),
     };
     match end {
@@ -111,7 +129,7 @@ pub(crate) async fn run(
                 (Ok(_), None) => "its work was done".to_owned(),
                 (Err(error), _) => error.why_it_ends(),
             };
-            stopped(foreground.stop_driving(why), &mut interrupted).await.map_or(end, Ok)
+            stopped(foreground.stop_driving(why), interrupted).await.map_or(end, Ok)
         }
         TaskEnd::TimedOut(timeout) => {
             let secs = whole_secs(timeout).as_secs();
@@ -120,7 +138,7 @@ pub(crate) async fn run(
                 None => CliError::new(CliErrorKind::TimedOut, format!("not finished after {secs} s")),
             };
             let why = format!("its --timeout of {secs}s had passed");
-            stopped(foreground.stop_because(why), &mut interrupted).await.ok_or(error)
+            stopped(foreground.stop_because(why), interrupted).await.ok_or(error)
         }
         TaskEnd::Signal(signal) => {
             let exit = Exit::from(signal);
@@ -139,7 +157,7 @@ pub(crate) async fn run(
             }
             Ok(exit)
         }
-        TaskEnd::Stuck(since) => foreground.stuck(since, &mut interrupted).await,
+        TaskEnd::Stuck(since) => foreground.stuck(since, interrupted).await,
     }
 }
 
@@ -199,6 +217,10 @@ pub(crate) struct Foreground<'a> {
     warnings: Warnings,
     /// Whether a command was carried out.
     has_changed: bool,
+    /// The last snapshot of a rollout that is closed.
+    last: Option<Arc<Snapshot>>,
+    /// Only the effect of the command is printed, as one document.
+    is_dry_run: bool,
 }
 
 /// What the commands do that follow one about which the operator is asked.
@@ -223,7 +245,9 @@ impl Foreground<'_> {
     /// Closes the open rollout.
     pub(crate) async fn close(&mut self) {
         if let Some(rollout) = self.open.take() {
+            let snapshots = rollout.snapshots.clone();
             self.warnings.close(rollout, &self.streams).await;
+            self.last = Some(snapshots.borrow().clone());
         }
     }
 
@@ -342,6 +366,7 @@ impl Foreground<'_> {
 
     /// Prints the effect of a command, and that nothing was changed.
     pub(crate) async fn dry_run(&mut self, rollout: &Rollout, command: Command) -> Result<Exit, CliError> {
+        self.is_dry_run = true;
         let preview = rollout.preview_once_seen(&command, SEEN_WITHIN).await?;
         self.show(&preview)?;
         one_shot::report(&self.place, &rollout.snapshot(), &preview, None, self.output)
@@ -418,6 +443,26 @@ impl Foreground<'_> {
     fn present(&self, shown_at: Option<Timestamp>) -> Timestamp {
         let now = self.session.now();
         shown_at.filter(|at| now.since(*at) < SAME_TIME).unwrap_or(now)
+    }
+
+    /// Prints how the task ended, as the last line of JSON or document of YAML but for the error, if it ended with one.
+    fn print_result(&mut self, command: &'static str, end: &Result<Exit, CliError>) {
+        let unread = end.as_ref().is_err_and(CliError::is_broken_pipe);
+        if unread || self.is_dry_run || self.output.format() == OutputFormat::Text || !self.output.is_whole() {
+            return;
+        }
+        let (outcome, exit_code) = match end {
+            Ok(exit) => (exit.outcome(), exit.code()),
+            Err(error) => (error.reason(), error.code()),
+        };
+        let ending = TaskEnding { outcome, exit_code, meaning: exit_code_meaning(exit_code) };
+        let last = self.open.as_ref().map(Rollout::snapshot).or_else(|| self.last.clone());
+        let last = last.filter(|last| last.phase != Phase::Loading);
+        let at = self.present(last.as_ref().map(|last| last.at));
+        let daemonset = (self.args.namespace, self.args.name);
+        let result = TaskResultJson::new(command, daemonset, at, ending, last.as_deref());
+        // An output that cannot be written is reported by whoever waits for it.
+        let _ = self.output.record(&result);
     }
 
     fn print(&mut self, change: &FeedEntry) -> Result<(), CliError> {

@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! status ds/x    RolloutStatus         drive, prewarm, status --watch    one Change a line
-//! status         Fleet                 history                           RevisionHistory
+//! status         Fleet                 how `drive` and `prewarm` ended   TaskResult, the last line
+//!                                      history                           RevisionHistory
 //! set-image …    CommandResult         history --revision                Revision
 //!                                      diff                              RevisionDiff
 //! diagnose       Diagnosis             report                            RolloutReport (`handover`)
@@ -22,6 +23,7 @@ mod prewarm;
 mod pulls;
 mod revision;
 mod status;
+mod task_result;
 mod watch;
 
 use serde::Serialize;
@@ -33,6 +35,7 @@ pub(crate) use self::node::NodeJson;
 pub(crate) use self::prewarm::PrewarmJson;
 pub(crate) use self::revision::{RevisionDiffJson, RevisionHistoryJson, WholeRevisionJson};
 pub(crate) use self::status::{NodeListing, StatusJson};
+pub(crate) use self::task_result::{TaskEnding, TaskResultJson};
 use crate::handover::API_VERSION;
 
 /// Names the shape, as Kubernetes objects do.

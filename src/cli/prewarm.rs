@@ -71,6 +71,10 @@ struct PrewarmTask<'a> {
 }
 
 impl Task for PrewarmTask<'_> {
+    fn command(&self) -> &'static str {
+        "prewarm"
+    }
+
     async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError> {
         let (rollout, snapshot) = foreground.open(Role::Driver).await?;
         let command = self.command(&snapshot)?;

@@ -13,6 +13,18 @@ pub(crate) const EXIT_CODE_TABLE: &[(&str, &str)] = &[
     ("130", "interrupted (143: terminated); the lease was given back"),
 ];
 
+/// What an exit code means, in a few words; empty for one that the table does not name.
+pub(crate) fn exit_code_meaning(code: u8) -> &'static str {
+    match code {
+        130 => "interrupted",
+        143 => "terminated",
+        code => {
+            let row = EXIT_CODE_TABLE.iter().find(|(named, _)| named.parse() == Ok(code));
+            row.map_or("", |(_, meaning)| meaning)
+        }
+    }
+}
+
 /// Environment variables that are read, for the man page.
 pub(crate) const ENVIRONMENT: &[(&str, &str)] = &[
     ("KUBECONFIG", "Kubeconfig files, separated by colons, where --kubeconfig names none."),

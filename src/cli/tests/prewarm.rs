@@ -378,6 +378,13 @@ async fn as_json_it_is_an_object_a_line() {
     let lines: Vec<serde_json::Value> = output.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of_prewarm: Vec<_> = lines.iter().filter(|line| line["topic"] == "prewarm").collect();
     assert!(of_prewarm.iter().any(|line| line["node"]["prewarm"] == "failed: image not found"), "{}", output.text);
+    let [.., result, error] = lines.as_slice() else { panic!("{}", output.text) };
+    assert_eq!((&result["kind"], &error["kind"]), (&"TaskResult".into(), &"Error".into()), "{result}");
+    assert_eq!(
+        (&result["command"], &result["outcome"], &result["exitCode"]),
+        (&"prewarm".into(), &"halted".into(), &4.into())
+    );
+    assert!(result["nodes"]["total"].is_u64() && error["exitCode"] == 4, "{result}");
     let last = of_prewarm.last().unwrap();
     assert_snapshot!(serde_json::to_string_pretty(last).unwrap());
     let status = script.json("status ds/agent -o json").await;
