@@ -129,7 +129,11 @@ async fn carry_out(
         _ => error,
     })?;
     if output.format() == OutputFormat::Text {
-        show(&preview, output)?;
+        let shown = show(&preview, output);
+        // A pause is wanted, and so is what was agreed to beforehand, also where nobody reads on: `rolldeck pause ds/agent | head -1`.
+        if how.dry_run || !(how.yes || preview.danger == Danger::None) {
+            shown?;
+        }
     }
     if how.dry_run {
         return report(&commands, &before, &preview, None, output).map(|exit| (Ok(exit), None));

@@ -158,11 +158,7 @@ impl Engine {
         let id = self.pending.next_id();
         let of_note = self.tell_asked(id, &command);
         let is_so_already = resolved.edits.is_empty()
-            && !resolved.brake
-            && matches!(
-                command.inner(),
-                Command::SetImage(_) | Command::Tune(_) | Command::Step(_) | Command::Select(_) | Command::Pause { .. }
-            );
+            && matches!(command.inner(), Command::SetImage(_) | Command::Tune(_) | Command::Select(_));
         resolved.edits.into_iter().for_each(|edit| self.edit(Some(id), edit));
         if resolved.brake {
             // An operator who brakes does not wait for an earlier patch to be tried again.

@@ -252,12 +252,10 @@ impl Engine {
             None => new,
         };
         let released = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
-        // An unsaved edit may still be refused, so the same pause waits for it.
-        let is_so = known.as_ref() == Some(&paused) && !brake && !released && self.edits.is_empty();
+        // It is written all the same: somebody may have resumed meanwhile, which a late watch does not show yet.
+        let is_so = known.as_ref() == Some(&paused) && !brake && !released;
         let (needs, says) = if is_so && why.is_some() {
-            (Needs::Saved, "nothing to change: it was paused already, with this reason: no update starts")
-        } else if is_so {
-            (Needs::Saved, "nothing to change: it was paused already: no update starts")
+            (Needs::Saved, "it was paused already, with this reason: no update starts")
         } else if brake {
             (Needs::Braked, "OnDelete is set: its controller replaces no pod any more; paused")
         } else if by_rolldeck {
@@ -270,8 +268,7 @@ impl Engine {
             (Needs::Saved, "paused: no update starts")
         };
         let says = format!("{says}{}", if released { "; its release is called off" } else { "" });
-        let edits = if is_so { Vec::new() } else { vec![Edit::Pause(paused)] };
-        Resolved { brake, drive: false, ..Resolved::new(edits, needs, says, Danger::None) }
+        Resolved { brake, drive: false, ..Resolved::new(vec![Edit::Pause(paused)], needs, says, Danger::None) }
     }
 
     fn resolve_change(&self, change: Change, says: String, now: Timestamp) -> Resolved {

@@ -1,5 +1,6 @@
 //! If nobody reads the output, signals still take effect at once, and other drivers wait only a short time. One-shot commands that wait heed signals, too.
 
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::support::practice::{Practice, SOON};
@@ -61,6 +62,26 @@ fn a_signal_ends_a_command_that_waits_for_a_driver() {
 }
 
 #[track_caller]
+/// As in `rolldeck set-image … --yes | true`: what was agreed to beforehand is carried out, and so is a pause. What was not is not.
+#[test]
+fn a_command_is_carried_out_although_nobody_reads_its_output() {
+    let practice = Practice::start();
+    let image = |tag: &str| format!("agent=registry.example/agent:{tag}");
+    let (wanted, other) = (image("v2"), image("v3"));
+    for (line, done) in [
+        (&["set-image", DS, &wanted, "--yes"][..], "registry.example/agent:v2"),
+        (&["pause", DS, "--reason", "line 4"][..], "line 4"),
+        (&["set-image", DS, &other][..], "registry.example/agent:v2"),
+    ] {
+        let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+        drop(reader);
+        let end = practice.command(line).stdout(Stdio::from(writer)).stderr(Stdio::null()).status().unwrap();
+        assert_eq!(end.code(), Some(141), "{line:?}");
+        let status = practice.status(DS).0.to_string();
+        assert!(status.contains(done) && !status.contains("agent:v3"), "{line:?}: {status}");
+    }
+}
+
 fn a_signal_ends_a_drive(signal: Signal, code: i32) {
     let practice = Practice::start();
     let mut drive = Unread::drive(&practice, DS, &ROLLOUT);

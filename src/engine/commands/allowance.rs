@@ -108,17 +108,10 @@ impl Engine {
             true => Danger::Bounded,
             false => Danger::None,
         };
-        // An unsaved edit may still be refused, so the same step waits for it.
-        let asked = self.recorded_intent().and_then(|intent| intent.requested_change.clone());
-        let is_so = (intent.partition, intent.updated_in_total) == (partition, total)
-            && self.is_recorded()
-            && self.edits.is_empty()
-            && asked.is_none_or(|asked| asked.partition_before.is_none());
-        let (edits, says) = match is_so {
-            true => (Vec::new(), format!("nothing to change: {says}")),
-            false => (vec![Edit::Partition { partition, total }], says),
-        };
-        Ok(Resolved::new(edits, Needs::Saved, says, danger))
+        // It is written all the same: somebody may have stepped meanwhile, which a late watch does not show yet.
+        let is_so = self.is_recorded() && (intent.partition, intent.updated_in_total) == (partition, total);
+        let says = if is_so { format!("{says}, as before") } else { says };
+        Ok(Resolved::new(vec![Edit::Partition { partition, total }], Needs::Saved, says, danger))
     }
 
     /// Refuses a step that names more nodes than there are.

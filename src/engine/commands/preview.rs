@@ -55,7 +55,7 @@ impl Engine {
             && (takes_over || self.lock.is_free(now))
             && !self.lock.holds();
         let by_command = match command {
-            Command::Select(_) | Command::Step(_) if resolved.edits.is_empty() => LetsGo::None,
+            Command::Select(_) if resolved.edits.is_empty() => LetsGo::None,
             command => command.lets_go(),
         };
         let by_driving = if becomes_driver || takes_over { self.goes_on(&intent) } else { LetsGo::None };

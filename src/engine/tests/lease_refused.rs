@@ -135,29 +135,32 @@ fn who_is_refused_half_way_learns_what_stays_and_takes_it_back() {
     }
 }
 
-/// What is asked for again and changes nothing is not written, and is called so.
+/// It is said to be so already, and written: what a late watch shows may not hold any more.
 #[test]
-fn a_repeated_step_or_pause_writes_nothing_and_says_so() {
+fn a_step_or_pause_that_is_asked_for_again_is_confirmed() {
     let mut fake = FakeCluster::rolling(20, 2);
     let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
     console.set_image(&mut fake, "agent:v2");
     let step = || Command::Step(Step::Updated(IntOrPercent::Percent(10)));
     let pause = |why: &str| Command::Pause { why: Some(why.into()) };
-    for (command, again) in [
-        (step(), "nothing to change: 2 of 20 nodes may be updated"),
-        (pause("slow"), "nothing to change: it was paused already, with this reason"),
-    ] {
-        let first = console.ask(&mut fake, command.clone()).unwrap();
-        assert!(!first.contains("nothing to change"), "{first}");
-        fake.sent.clear();
-        let preview = console.engine.preview(&command, fake.now).unwrap();
-        assert!(preview.calls.is_empty(), "{:?}", preview.calls);
-        let said = console.ask(&mut fake, command).unwrap();
-        assert!(said.starts_with(again), "{said}");
-        assert!(!fake.sent.iter().any(|sent| sent.contains("leases")), "{:?}", fake.sent);
-    }
+    assert!(!console.ask(&mut fake, step()).unwrap().contains("as before"));
+    let said = console.ask(&mut fake, step()).unwrap();
+    assert_eq!(said, "2 of 20 nodes may be updated, partition keeps 18, as before");
+    console.ask(&mut fake, pause("slow")).unwrap();
+    let said = console.ask(&mut fake, pause("slow")).unwrap();
+    assert_eq!(said, "it was paused already, with this reason: no update starts");
     let said = console.ask(&mut fake, pause("the link is down")).unwrap();
     assert!(said.contains("the new reason is noted"), "{said}");
-    let said = console.ask(&mut fake, Command::Pause { why: None }).unwrap();
-    assert!(said.starts_with("nothing to change: it was paused already: "), "{said}");
+    // Bob resumes and steps back, and the watch of this console does not show it yet.
+    let mut bob = FakeConsole::open_as(&fake, "bob", Role::OneShot);
+    console.mute(Watched::Lease);
+    bob.ask(&mut fake, Command::Resume).unwrap();
+    bob.ask(&mut fake, Command::Step(Step::Updated(IntOrPercent::Int(1)))).unwrap();
+    console.engine.command(pause("the link is down"), fake.now).unwrap();
+    console.engine.command(step(), fake.now).unwrap();
+    console.unmute(&fake, Watched::Lease);
+    console.run_for(&mut fake, 5);
+    let said: Vec<_> = std::mem::take(&mut console.settled).into_iter().map(|(_, said)| said).collect();
+    assert!(said.iter().any(|said| matches!(said, Err(why) if why.contains("the partition was set to"))), "{said:?}");
+    assert!(bob.snapshot(&fake).paused.is_some(), "{said:?}");
 }
