@@ -11,6 +11,7 @@
 //! All output is [`Printable`](printable::Printable), so text from elsewhere cannot steer the terminal. Nothing else in this
 //! program writes to standard output or standard error.
 
+pub(crate) mod echo;
 pub(crate) mod output;
 pub(crate) mod printable;
 pub(crate) mod signals;

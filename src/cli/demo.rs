@@ -7,12 +7,18 @@ use super::args::{DaemonSetName, DemoArgs, Global, OnCluster, StatusArgs};
 use super::error::CliError;
 use super::foreground::Interrupts;
 use super::output::Output;
-use super::{CallerTask, ConsoleRequest, Style, carry_out, wants_console};
+use super::{CallerTask, ConsoleRequest, Exit, Style, carry_out, wants_console};
+use crate::audit::AuditLog;
 use crate::config::ConfigFile;
+
 use crate::driver::practice::{Practice, PracticeCluster, PracticeOptions, scenario_reference, scenario_text};
-use crate::driver::{Session, private_file};
+use crate::driver::{ClusterSession, Session, private_file};
 use crate::engine::model::shell::{shell_flag, shell_word};
+use crate::process::echo::NoEcho;
 use crate::process::printable::Printable;
+
+/// Said while nothing else can be shown yet.
+const STARTING: &str = "starting the simulated cluster …";
 
 /// Starts a practice cluster, and returns the task that is left.
 pub(crate) async fn run(
@@ -27,16 +33,24 @@ pub(crate) async fn run(
             false => scenario_text(&args.scenario)?,
         };
         output.write(Printable::lines(&text))?;
-        return Ok(CallerTask::Exit(super::Exit::Done));
+        return Ok(CallerTask::Exit(Exit::Done));
     }
     let cluster = args.nodes.map_or(PracticeCluster::Scenario(args.scenario), PracticeCluster::Fleet);
-    let practice = Practice::start(&PracticeOptions { cluster, speed: args.speed, seed: args.seed }).await?;
+    let options = PracticeOptions { cluster, speed: args.speed, seed: args.seed };
     if args.serve {
-        return serve(&practice, args.write_kubeconfig.as_deref(), output).await;
+        return serve(&Practice::start(&options).await?, args.write_kubeconfig.as_deref(), output).await;
     }
-    let session = practice.session(global.audit_log.clone().unwrap_or_default().0).await?;
+    let audit = global.audit_log.clone().unwrap_or_default().0;
+    let opens_console = wants_console(&args.look, global, output);
+    let (practice, session) = match opens_console {
+        true => match start_silently(options, audit, output).await? {
+            Ok(started) => started,
+            Err(interrupted) => return Ok(CallerTask::Exit(interrupted)),
+        },
+        false => start(&options, audit).await?,
+    };
     let (namespace, name) = practice.daemonset().unzip();
-    if !wants_console(&args.look, global, output) {
+    if !opens_console {
         let name = name.map(|name| DaemonSetName(name.to_owned()));
         let status = StatusArgs { watch: name.is_some(), name, ..StatusArgs::default() };
         let namespace = namespace.map(str::to_owned);
@@ -51,6 +65,32 @@ pub(crate) async fn run(
         style: Style::of(args.look, global, config),
         practice: Some(practice),
     })))
+}
+
+async fn start(options: &PracticeOptions, audit: AuditLog) -> Result<(Practice, ClusterSession), CliError> {
+    let practice = Practice::start(options).await?;
+    let session = practice.session(audit).await?;
+    Ok((practice, session))
+}
+
+/// Starts the cluster before the console takes the terminal. Many nodes take seconds: the terminal says what is waited for, and shows no keys
+/// that nobody reads.
+async fn start_silently(
+    options: PracticeOptions,
+    audit: AuditLog,
+    output: &Output,
+) -> Result<Result<(Practice, ClusterSession), Exit>, CliError> {
+    let mut interrupted = Interrupts::listen()?;
+    let _silent = NoEcho::begin();
+    output.streams().complain(STARTING);
+    let started = tokio::spawn(async move { start(&options, audit).await });
+    tokio::select! {
+        started = started => match started {
+            Ok(started) => started.map(Ok),
+            Err(crash) => Err(CliError::failed(format!("starting the simulated cluster: {crash}"))),
+        },
+        exit = interrupted.next() => Ok(Err(exit)),
+    }
 }
 
 /// Serves the API until the process is interrupted.
@@ -68,7 +108,7 @@ async fn serve(practice: &Practice, file: Option<&Path>, output: &mut Output) ->
         }
     }
     interrupted.next().await;
-    Ok(CallerTask::Exit(super::Exit::Done))
+    Ok(CallerTask::Exit(Exit::Done))
 }
 
 /// A command that opens the console on the served cluster, quoted for a shell. `None` if the path or a name cannot be quoted safely.
