@@ -24,7 +24,7 @@ const OTHERS: &[Action] = &[
         name: "back",
         keys: &[plain(KeyCode::Esc)],
         label: "back",
-        help: "back one level: dialog, filter, page (never quits)",
+        help: "back one level: a refusal that is shown, dialog, filter, page (never quits)",
         footer: Some(14),
         ..look(ActionId::Back)
     },
