@@ -31,10 +31,14 @@ pub(crate) struct Timeline {
     /// The entries by time, oldest first.
     entries: Vec<TimelineEntry>,
     /// The inputs from which `entries` were made.
-    made_of: (Vec<Timestamp>, u64, BTreeMap<i64, Vec<i64>>, usize, Option<LostDriver>),
+    made_of: MadeOf,
     /// The entries that pass the filter, newest first, as indices.
     rows: Vec<usize>,
 }
+
+/// The times of the events, how many moments the story has, the numbers that revisions had before, how many pauses were lifted, and the driver that
+/// is lost.
+type MadeOf = (Vec<Timestamp>, u64, BTreeMap<i64, Vec<i64>>, usize, Option<LostDriver>);
 
 /// The identity of an entry for as long as it is shown.
 pub(crate) type Moment = (Timestamp, String);

@@ -515,7 +515,7 @@ fn the_worst_node_is_in_sight_wherever_the_cursor_is() {
 #[test]
 fn a_failure_has_one_age_wherever_it_is_told() {
     let node = NodeView { cause_since: Some(ago(300)), ..failed("ipc-017", CauseKind::CrashLoop, "exit 1", 180) };
-    let snapshot = Snapshot { nodes: [node.into()].into(), ..halted() };
+    let snapshot = Snapshot { nodes: [node].into(), ..halted() };
     let screen = TestConsole::on(snapshot, 160, 40).screen();
     for told in ["(ipc-017, 3m)", "failed: crash loop, for 3m", "3m  │", "HALTED 2m ago"] {
         assert!(screen.contains(told), "{told}:\n{screen}");
