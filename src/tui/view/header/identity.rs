@@ -84,10 +84,11 @@ pub(super) fn identity(
             let left_over = cells.saturating_sub(others + api + banner_cells + 3 + context + named + 3);
             (who(ctx, shown, cells, left_over.max(LEAST_DRIVER)), has_api)
         };
-        let shorter = [(KEPT_CONTEXT, false), (SHORT_CONTEXT, false)];
-        let fitting = shorter.into_iter().map(driver).find(|(who, _)| is_named(who));
-        let first = driver((KEPT_CONTEXT, true));
-        let (who, has_api) = if is_named(&first.0) { first } else { fitting.unwrap_or_else(|| driver(shorter[1])) };
+        let layouts = [(KEPT_CONTEXT, true), (KEPT_CONTEXT, false), (SHORT_CONTEXT, false)];
+        // A name that is wider than the screen is whole in none of them.
+        let may_be_whole = holder_of(&shown.snapshot.driver).is_none_or(|holder| !is_wider(person_of(holder), cells));
+        let whole = layouts.into_iter().filter(|_| may_be_whole).map(driver).find(|(who, _)| is_named(who));
+        let (who, has_api) = whole.unwrap_or_else(|| driver(layouts[2]));
         // Behind the warnings and how fresh the view is; each of them has a dot behind it.
         if let Some(round_trip) = round_trip.filter(|_| has_api) {
             let place = 2 * ctx.model.warnings.len() + 1;
