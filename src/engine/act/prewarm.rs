@@ -179,6 +179,9 @@ impl Engine {
             }
         }
         let Some(job) = &self.warming.job else { return };
+        if job.template.is_ok() && self.warming.writes.forget_other_images(&job.key) {
+            self.freshness.touch();
+        }
         let present = job.states.iter().enumerate().filter(|(_, state)| **state == Some(PrewarmState::Present));
         let present: Vec<NodeIx> = present.map(|(node, _)| node).collect();
         for node in present {
@@ -282,7 +285,7 @@ impl Engine {
             let Some(node) = place_of(warm) else { continue };
             let failing = self.failed_in_vain(warm).filter(|_| !renewed);
             if let Some(cause) = failing {
-                failed.push((node.clone(), cause));
+                failed.push((node.clone(), warm.fact.images.clone(), cause));
             } else if !renewed && !self.is_left_over(warm) {
                 continue;
             }
@@ -309,8 +312,8 @@ impl Engine {
         });
         let doomed: Vec<(Str, Str, Str, u32)> = unlabelled.into_iter().chain(described).collect();
         drop(asked);
-        for (node, cause) in failed {
-            self.warming.writes.pull_failed(&node, cause, now);
+        for (node, images, cause) in failed {
+            self.warming.writes.pull_failed(&node, images, cause, now);
         }
         let room = AT_ONCE.saturating_sub(self.warming.writes.deletions_on_their_way());
         let mut effects = Vec::new();

@@ -241,7 +241,7 @@ impl Engine {
         // Nodes are sorted by failed attempts, then in the order of the rollout.
         let natural = self.view.natural();
         line.sort_by_key(|node| {
-            let failed = self.warming.writes.attempts(&self.view.nodes[*node].name).map_or(0, |it| it.failed);
+            let failed = self.warming.writes.attempts(&self.view.nodes[*node].name, &job.key).map_or(0, |it| it.failed);
             let rank = self.plan.rank(*node).unwrap_or(u32::MAX);
             (failed, rank, self.plan.site_place(*node), natural.get(*node).copied().unwrap_or(u32::MAX))
         });
@@ -398,7 +398,7 @@ impl Engine {
             return PrewarmState::Present;
         }
         let warm = self.view.warm.on(name).find(|warm| warm.fact.images == job.key);
-        let before = self.warming.writes.attempts(name).filter(|_| self.warming.writes.knows(&job.request));
+        let before = self.warming.writes.attempts(name, &job.key).filter(|_| self.warming.writes.knows(&job.request));
         let mut ends = None;
         match warm.map(|warm| self.view.warm_state(warm)) {
             Some(WarmState::Present) => return PrewarmState::Present,

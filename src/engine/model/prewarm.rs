@@ -90,12 +90,16 @@ pub struct Prewarm {
 }
 
 /// Pulls that failed on one node, as they are recorded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PrewarmFailure {
     /// Why the last pull failed. The kubelet's words are not kept.
     #[serde(default = "CauseKind::of_any_pull", deserialize_with = "CauseKind::read_of_a_pull")]
     pub cause: CauseKind,
+    /// Which images were pulled, see [`crate::engine::rules::warm_pod::images_key`]: the request may be about others by now. Empty: an earlier version did not
+    /// say so.
+    #[serde(default)]
+    pub images: Str,
     /// How many pulls failed in a row.
     pub times: u32,
     /// When the next pull is tried at the earliest, by the clock of whoever drove.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::prewarm::{requiring, start, state, warming};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, PrewarmCommand, Step};
+use crate::engine::model::command::{Command, PrewarmCommand, Step, Takeover};
 use crate::engine::model::facts::Severity;
 use crate::engine::model::node::ImageState;
 use crate::engine::model::prewarm::{PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait};
@@ -115,6 +115,38 @@ fn no_more_nodes_may_pull_than_the_limit_allows_whenever_the_registry_comes_back
         let counts = console.snapshot(&fake).prewarm.unwrap().counts;
         assert!(counts.present > 2 && counts.present + counts.failed == 20, "{counts:?}");
     }
+}
+
+/// Pre-warming of the template's images is asked for once, and not again with each image.
+#[test]
+fn what_the_registry_said_of_an_image_does_not_hold_for_the_next_one() {
+    let (mut fake, mut console) = requiring(None);
+    for node in ["n1", "n2", "n3"] {
+        fake.warm_fails(node, MISSING);
+    }
+    console.run_for(&mut fake, 3);
+    assert!(fake.warm_nodes().is_empty() && console.snapshot(&fake).prewarm.unwrap().unobtainable.is_some());
+    console.set_image(&mut fake, "agent:v3");
+    console.partition(&mut fake, 17);
+    console.run_for(&mut fake, 3);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"]);
+    // Nor for whoever drives next, if somebody has set the image meanwhile.
+    for node in ["n1", "n2", "n3"] {
+        fake.warm_fails(node, MISSING);
+    }
+    console.run_for(&mut fake, 3);
+    assert!(fake.warm_nodes().is_empty());
+    drop(console);
+    fake.wait(30);
+    let mut next = FakeConsole::open(&fake, "eve");
+    next.run_for(&mut fake, 20);
+    next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    next.run_for(&mut fake, 400);
+    assert!(fake.warm_nodes().is_empty(), "it stands after a takeover, too: {:?}", fake.warm_nodes());
+    next.set_image(&mut fake, "agent:v4");
+    next.partition(&mut fake, 17);
+    next.run_for(&mut fake, 3);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"]);
 }
 
 const MISSING: &str = "failed to resolve reference \"agent:v2\": agent:v2: not found";

@@ -5,7 +5,7 @@ mod silence;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use self::silence::Silence;
+use self::silence::KubeletSilence;
 use super::View;
 use super::ended::EndedPods;
 use crate::engine::model::Str;
@@ -35,7 +35,7 @@ pub(crate) struct WarmPod {
     /// Since when Events tell why its kubelet does not come to its pull, by our clock.
     told_since: Option<Timestamp>,
     /// Set once its kubelet has shown no sign of a pull for too long.
-    silence: Option<Silence>,
+    silence: Option<KubeletSilence>,
     listed: bool,
 }
 

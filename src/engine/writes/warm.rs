@@ -81,11 +81,17 @@ struct WarmDeletion {
 pub(crate) struct Attempts {
     pub(crate) failed: u32,
     pub(crate) cause: Cause,
+    /// Which images; empty where that is not known.
+    images: Str,
     /// Until then no other pod is made on the node, unless the registry has refused the image.
     waits_until: Timestamp,
 }
 
 impl Attempts {
+    fn are_of(&self, images: &str) -> bool {
+        self.images.is_empty() || *self.images == *images
+    }
+
     /// When another pod is made at the earliest; `None`: the registry refused the image, so that none is made before an operator asks for that.
     pub(crate) fn again_at(&self) -> Option<Timestamp> {
         (!self.cause.kind.is_the_registrys_verdict()).then_some(self.waits_until)
@@ -174,9 +180,16 @@ impl WarmWrites {
         (sent.again_at, sent.refusal) = (Some(now + DELETE_AGAIN), Some(said.clone()));
     }
 
-    /// The failed pulls on this node.
-    pub(crate) fn attempts(&self, node: &str) -> Option<&Attempts> {
-        self.attempts.get(node)
+    /// The failed pulls of these images on this node.
+    pub(crate) fn attempts(&self, node: &str, images: &str) -> Option<&Attempts> {
+        self.attempts.get(node).filter(|attempts| attempts.are_of(images))
+    }
+
+    /// Forgets the failed pulls of other images than these. Returns whether there were any.
+    pub(crate) fn forget_other_images(&mut self, images: &str) -> bool {
+        let known = self.attempts.len();
+        self.attempts.retain(|_, attempts| attempts.are_of(images));
+        self.attempts.len() < known
     }
 
     /// Whether pulls failed, also where they were asked for again and this process has not taken that in yet.
@@ -185,12 +198,12 @@ impl WarmWrites {
     }
 
     /// Takes in a failed pull, whose pod is deleted so that it does not go on outside of the limits.
-    pub(crate) fn pull_failed(&mut self, node: &Str, cause: Cause, now: Timestamp) {
-        let failed = self.attempts.get(node).map_or(0, |known| known.failed) + 1;
+    pub(crate) fn pull_failed(&mut self, node: &Str, images: Str, cause: Cause, now: Timestamp) {
+        let failed = self.attempts(node, &images).map_or(0, |known| known.failed) + 1;
         if cause.kind.is_the_registrys_limit() {
             self.rate_limited(node, now);
         }
-        self.attempts.insert(node.clone(), Attempts { failed, cause, waits_until: now + wait_after(failed) });
+        self.attempts.insert(node.clone(), Attempts { failed, cause, images, waits_until: now + wait_after(failed) });
     }
 
     fn rate_limited(&mut self, node: &Str, now: Timestamp) {
@@ -219,6 +232,7 @@ impl WarmWrites {
         let known = self.knows(asked);
         let recorded = |attempts: &Attempts| PrewarmFailure {
             cause: attempts.cause.kind,
+            images: attempts.images.clone(),
             times: attempts.failed,
             again_at: attempts.waits_until,
         };
@@ -236,6 +250,7 @@ impl WarmWrites {
         let attempts = |failure: &PrewarmFailure| Attempts {
             failed: failure.times,
             cause: Cause { kind: failure.cause, container: None, message: None },
+            images: failure.images.clone(),
             waits_until: failure.again_at.min(now + wait_after(failure.times)),
         };
         self.attempts = recorded.iter().map(|(node, failure)| (node.clone(), attempts(failure))).collect();

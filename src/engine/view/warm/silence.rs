@@ -32,7 +32,7 @@ const EVENTS_ARRIVE: Duration = Duration::from_secs(10);
 
 /// The silence of a kubelet about a pod, once it has lasted too long.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Silence {
+pub(crate) struct KubeletSilence {
     /// Since when, by our clock.
     since: Timestamp,
     /// Why nothing is pulled; `None`: something may be pulled, and its Event was missed.
@@ -106,7 +106,7 @@ impl View {
     }
 
     /// The silence of a kubelet about a pod, and when it will have lasted too long; `None` where there is a sign of a pull, or where none is to be expected.
-    fn silence_of(&self, warm: &WarmPod) -> Option<(Timestamp, Silence)> {
+    fn silence_of(&self, warm: &WarmPod) -> Option<(Timestamp, KubeletSilence)> {
         let pod = &warm.fact.pod;
         if !pod.bound || warm.failing.is_some() || has_images(pod) {
             return None;
@@ -131,7 +131,7 @@ impl View {
                 Some(StartPart::Volumes) => SILENT_FOR,
             };
             let told_since = warm.told_since.unwrap_or(warm.seen_since).max(since).max(live_since);
-            return Some((told_since + patience, Silence { since, cause: Some(told) }));
+            return Some((told_since + patience, KubeletSilence { since, cause: Some(told) }));
         }
         if self.pulls.begun(&pod.uid).is_some() || !says_nothing(pod) {
             return None;
@@ -145,7 +145,7 @@ impl View {
             let said = format!("its kubelet has shown no sign of a pull for {silent}: no Event tells of one");
             Cause { kind: CauseKind::ImagePull, container: None, message: Some(said.into()) }
         });
-        Some((due, Silence { since, cause }))
+        Some((due, KubeletSilence { since, cause }))
     }
 }
 
