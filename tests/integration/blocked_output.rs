@@ -76,7 +76,8 @@ fn a_command_is_carried_out_although_nobody_reads_its_output() {
         let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
         drop(reader);
         let end = practice.command(line).stdout(Stdio::from(writer)).stderr(Stdio::null()).status().unwrap();
-        assert_eq!(end.code(), Some(141), "{line:?}");
+        // The pause makes the last one a question, which may come before it is noticed that nobody reads.
+        assert!(matches!(end.code(), Some(141 | 6)), "{line:?}: {end:?}");
         let status = practice.status(DS).0.to_string();
         assert!(status.contains(done) && !status.contains("agent:v3"), "{line:?}: {status}");
     }

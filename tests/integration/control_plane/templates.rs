@@ -185,7 +185,7 @@ fn nothing_is_replaced_while_the_new_revision_is_not_seen() {
     let others = Operator::new(user.kubeconfig(), namespace);
     let asked = others.run(&["set-image", DS, "agent=registry.test/agent:v3", "--yes", "--timeout", "8s"]);
     assert_eq!(asked.status.code(), Some(3), "{}", text(&asked));
-    assert!(text(&asked).contains("not carried out yet"), "{}", text(&asked));
+    assert!(text(&asked).contains("is written to the template"), "{}", text(&asked));
     others.ok(&["step", DS, "--to", "100%"]);
     drive.until("does not come");
     std::thread::sleep(Duration::from_secs(15));
@@ -209,9 +209,9 @@ fn an_adoption_that_admission_undoes_is_told_and_changes_nothing() {
     let (began, before) = (Instant::now(), fixture.witness.pods());
     let policy = Policy::rolling_only(&fixture);
     for (line, code) in [
-        (&["adopt", DS, "--yes", "--timeout", "30s"][..], 1),
+        (&["adopt", DS, "--yes", "--timeout", "30s"][..], 6),
         (&["set-image", DS, IMAGE, "--yes", "--timeout", "30s"], 6),
-        (&["pause", DS, "--timeout", "30s"], 1),
+        (&["pause", DS, "--timeout", "30s"], 6),
     ] {
         let said = operator.run(line);
         assert_eq!(said.status.code(), Some(code), "{}", text(&said));
