@@ -58,7 +58,7 @@ impl<'a> TaskResultJson<'a> {
             available: last.counts.available,
             failed: last.counts.failed,
         });
-        let phase = last.map(|last| last.phase.to_string());
+        let phase = last.map(Snapshot::phase_word);
         Self {
             meta: TypeMetaJson::new("TaskResult"),
             at,

@@ -11,6 +11,7 @@ mod gate_marks;
 mod halt;
 mod paused;
 mod refused;
+mod requested_change;
 pub(crate) mod size;
 mod unknown;
 
@@ -32,6 +33,7 @@ pub use self::gate_marks::GateMarks;
 pub use self::halt::Halt;
 pub use self::paused::{Paused, TunedSince};
 pub use self::refused::{RefusedDeletion, RefusedWrite};
+pub use self::requested_change::{ChangeOutcome, RequestedChange};
 pub use self::size::{ACCEPTED_LIMIT, EXCEPTIONS_LIMIT};
 pub use self::unknown::UnknownFields;
 pub use super::settings::HaltingGate;
@@ -316,32 +318,6 @@ impl Intent {
             _ => Direction::Forward,
         }
     }
-}
-
-/// Data about a change that is still to be made.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RequestedChange {
-    /// Tells this change from any other.
-    pub id: Str,
-    /// The partition before all pods were held for this change. It is restored if the change is refused, unless somebody stepped
-    /// meanwhile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub partition_before: Option<IntOrPercent>,
-    /// The pause of a person that the request lifted. It stands again if the change is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paused_before: Option<Paused>,
-}
-
-/// The outcome of a change.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ChangeOutcome {
-    /// Identifier of the change.
-    pub id: Str,
-    /// Why the change was not made; `None`: it was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<Str>,
 }
 
 /// A change of the template.
