@@ -502,6 +502,19 @@ fn limits_without_a_change_are_not_said_to_change() {
     assert!(screen.contains("┌ Limits") && screen.contains("[ Change ]"), "{screen}");
 }
 
+/// Whatever the smaller step allows: no node that the selector leaves out goes.
+#[test]
+fn a_step_back_counts_the_nodes_that_the_selector_lets_go() {
+    let back = |selected: u32| {
+        let mut snapshot = fixtures::running();
+        (snapshot.plan.allowed, snapshot.plan.selected, snapshot.counts.committed) = (120, selected, 35);
+        TestConsole::on(snapshot, 120, 40).typed("AS").screen()
+    };
+    assert!(back(90).contains("50% (reverts no node, 25 more may go)"), "{}", back(90));
+    assert!(back(41).contains("50% (reverts no node, 6 more may go)"), "{}", back(41));
+    assert!(back(35).contains("50% (reverts no node, starts no more)"), "{}", back(35));
+}
+
 /// What a step warns of, such as steps of the plan that it leaves out, is seen on few lines, too.
 #[test]
 fn the_steps_that_are_left_out_are_seen_on_few_lines() {

@@ -97,7 +97,15 @@ fn a_driver_is_named_at_80_columns() {
     let holder = || "ada@line3/pts-2-pid20184-1f00c3a9".into();
     let lost = DriverView::Lost { holder: holder(), renewal_observed_at: ago(70), renewed_at: None };
     let other = DriverView::Other { holder: holder(), renewal_observed_at: ago(10) };
-    for (driver, said) in [(lost, "nobody, ada@line3 1m ago"), (other, "ada@line3 drives, seen 10s ago")] {
+    let may = DriverView::Unconfirmed { holder: holder(), renewed_at: Some(ago(6)) };
+    let narrow = TestConsole::on(driven_by(may.clone()), 40, 12).screen();
+    assert!(narrow.contains("ada@line3?"), "{narrow}");
+    let long = DriverView::Unconfirmed { holder: HOLDER.into(), renewed_at: Some(ago(6)) };
+    let long = TestConsole::on(driven_by(long), 80, 24).screen();
+    assert!(long.contains(" uid0@a-host-with-a-long-name? "), "{long}");
+    for (driver, said) in
+        [(lost, "nobody, ada@line3 1m ago"), (other, "ada@line3 drives, seen 10s ago"), (may, " ada@line3")]
+    {
         for millis in [0, 340] {
             let mut snapshot = driven_by(driver.clone());
             snapshot.distance.round_trip = Some(Duration::from_millis(millis));

@@ -129,13 +129,13 @@ fn the_timeline_tells_what_goes_wrong_on_nodes_and_each_step_on_demand() {
     console.see(Snapshot { nodes: nodes.into(), ..with_events() });
     let screen = console.screen();
     assert!(screen.contains("ipc-018") && screen.contains("failed: crash loop"), "{screen}");
-    assert!(!screen.contains("its new pod is made"), "{screen}");
+    assert!(!screen.contains("its pod is made"), "{screen}");
     console.type_keys("a");
-    assert!(console.screen().contains("its new pod is made"), "{}", console.screen());
+    assert!(console.screen().contains("its pod is made"), "{}", console.screen());
     console.type_keys(&format!("a/{name}<enter>"));
     let screen = console.screen();
     assert!(
-        screen.contains("its new pod is made") && !screen.contains("failed: crash loop"),
+        screen.contains("its pod is made") && !screen.contains("failed: crash loop"),
         "who looks for a node: {screen}"
     );
     assert!(console.model.rollout().unwrap().timeline().unwrap().len() < before);

@@ -512,7 +512,11 @@ fn fill_step(body: &mut DialogBody<'_>, form: &StepForm, snapshot: &Snapshot, fo
             StepChoice::Back => {
                 let none = if allowed > 0 { "0" } else { "none" };
                 let to = before.map_or_else(|| none.to_owned(), ToString::to_string);
-                let goes_on = match before.map_or(0, total).saturating_sub(snapshot.counts.committed) {
+                // A selector lets no other nodes go, whatever the step allows.
+                let committed = snapshot.counts.committed;
+                let matching = plan.selected.saturating_sub(committed.saturating_sub(snapshot.counts.leaked));
+                let most = if plan.selector.is_some() { matching } else { u32::MAX };
+                let goes_on = match before.map_or(0, total).saturating_sub(committed).min(most) {
                     0 => "starts no more".to_owned(),
                     more => format!("{more} more may go"),
                 };

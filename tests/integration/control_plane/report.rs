@@ -45,7 +45,7 @@ fn a_report_tells_afterwards_what_happened_on_each_node() {
     for (node, story) in &nodes {
         let words: Vec<&str> = story.iter().map(|(_, text)| text.as_str()).collect();
         // The time of the old pod's deletion is in the audit log; the other times are in the new pod.
-        assert_eq!(words, ["its pod is going", "its new pod is made", "its pod is ready"], "{node}: {story:?}");
+        assert_eq!(words, ["its pod is going", "its pod is made", "its pod is ready"], "{node}: {story:?}");
         let pod = pods.iter().find(|pod| pod["spec"]["nodeName"] == node.as_str()).unwrap();
         let made = pod["metadata"]["creationTimestamp"].as_str().unwrap();
         // Pods give whole seconds.

@@ -41,7 +41,7 @@ impl fmt::Display for NodeChange {
             (NodeState::Creating | NodeState::Starting, Some(NodeState::PullFailed), _) => {
                 f.write_str("pulled after all")
             }
-            (NodeState::Creating, ..) => f.write_str("its new pod is made"),
+            (NodeState::Creating, ..) => f.write_str("its pod is made"),
             (NodeState::PullFailed, ..) => f.write_str("pull failed"),
             (NodeState::Pulling, ..) => f.write_str("pulls the image"),
             (NodeState::Starting, Some(NodeState::Updated | NodeState::Soaking), _) => {

@@ -165,7 +165,9 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
             DriverView::Nobody | DriverView::Lost { .. } => "nobody",
             DriverView::Waiting { .. } => "waiting",
             DriverView::Unknown => "unknown",
-            DriverView::Unconfirmed { holder, .. } | DriverView::Other { holder, .. } => holder,
+            // As in the list of DaemonSets: whether it is alive is not known.
+            DriverView::Unconfirmed { holder, .. } => &format!("{}?", fit(person_of(holder), 9)),
+            DriverView::Other { holder, .. } => holder,
         };
         return ctx.span(fit(words, 10), role);
     }
@@ -213,11 +215,15 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
                 (true, true) => {
                     let of_person = words.replacen(said, person_of(holder), 1);
                     let short = if is_wider(&of_person, room) { ", seen " } else { ", last seen " };
-                    with_person(
-                        |person| words.replacen(said, person, 1).replacen(", last seen ", short, 1),
-                        holder,
-                        room,
-                    )
+                    // A name that is cut tells less than a question mark behind the whole of it. A lease that is overdue says more than the name.
+                    let may_drive = words.contains(" drives, as of ");
+                    let as_of = of_person.replacen(" by its clock", "", 1);
+                    let shorter = [of_person, as_of, format!("{}?", person_of(holder))];
+                    let whole = shorter.into_iter().find(|words| may_drive && !is_wider(words, room));
+                    whole.unwrap_or_else(|| {
+                        let words = |person: &str| words.replacen(said, person, 1).replacen(", last seen ", short, 1);
+                        with_person(words, holder, room)
+                    })
                 }
                 (true, false) => brief,
                 (false, _) => words,
