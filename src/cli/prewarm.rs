@@ -401,6 +401,10 @@ fn course(snapshot: &Snapshot, command: &PrewarmCommand) -> PrewarmEnd {
         }
         _ => request.cancelled.is_some(),
     };
+    // The Lease and the pods are watched each by itself: whoever drives has seen the last pod go before this process has.
+    if *command == PrewarmCommand::Cancel && request.stands_in() {
+        return PrewarmEnd::GoesOn;
+    }
     if !same && *command == PrewarmCommand::Cancel && request.by.is_rolldeck() {
         return PrewarmEnd::BegunAnew;
     }

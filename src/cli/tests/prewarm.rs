@@ -18,6 +18,7 @@ use crate::engine::model::prewarm::{
 };
 use crate::engine::model::pull::{FinishedPull, ImageSummary, NodePull, PeerScope, PrewarmPulls, SlowPull, UsualPull};
 use crate::engine::model::record::{By, OURSELVES};
+use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 
 pub(super) const V2: &str = "prewarm ds/agent --image agent=registry.example/agent:v2 --max-pulling 2";
@@ -300,6 +301,25 @@ async fn a_cancellation_lasts_until_all_is_gone() {
     assert_eq!(output.code, 0, "{}", output.text);
     assert_eq!(script.requests()[0], Command::Prewarm(PrewarmCommand::Cancel));
     assert!(output.text.contains("pre-warming cancelled by ada@bastion-1, being cleaned up"), "{}", output.text);
+}
+
+/// The watch of the Lease tells that the request is gone before that of the pods tells that the last of them is.
+#[tokio::test]
+async fn a_cancellation_waits_for_the_last_pod_that_is_seen() {
+    let cancelled = Prewarm { cancelled: Some(by()), ..request() };
+    let left = Prewarm {
+        source: PrewarmSource::Template,
+        by: By { by: OURSELVES.into(), at: Timestamp::default() },
+        ..request()
+    };
+    let script = Script::of(warm([PRESENT, pulling(), waiting()], request()))
+        .previews(Danger::Bounded)
+        .then(warm([PRESENT, PrewarmState::Waiting(PrewarmWait::Cancelled), waiting()], cancelled))
+        .then(warm([waiting(), waiting(), waiting()], left))
+        .then(idle());
+    let output = script.run("prewarm ds/agent --cancel").await;
+    assert_eq!(output.code, 0, "{}", output.text);
+    assert!(!output.text.contains("own pre-warming goes on"), "{}", output.text);
 }
 
 /// The rollout pre-warms by itself what it requires: the cancellation is carried out, and what was to end goes on.

@@ -119,6 +119,11 @@ impl CauseKind {
 }
 
 impl Prewarm {
+    /// Whether this stands in for a request that is gone while its pods are still seen: nobody has asked for it, at no time.
+    pub fn stands_in(&self) -> bool {
+        self.by.is_rolldeck() && self.by.at == Timestamp::default()
+    }
+
     /// Reads the annotation.
     ///
     /// # Errors
