@@ -137,7 +137,7 @@ impl Engine {
         if self.handover().is_some_and(|handover| handover.by != self.config().identity) {
             self.lock.want = Want::No;
         }
-        if self.is_recorded() && self.lock.take_put_back() {
+        if self.lock.take_put_back() && self.is_recorded() {
             self.happened(RolloutEventKind::RecordPutBack, Visibility::Cluster);
             self.edit(None, Edit::HoldPutBack(Paused::new(OURSELVES.into(), now, Some(OLDER_COPY.into()))));
         }

@@ -13,11 +13,12 @@ pub(crate) const OLDER_COPY: &str = "somebody put an older copy of the Lease bac
      look at the image, the plan, the limits and the selector before you resume";
 
 impl Lock {
-    /// Notes whether `fact`, which is newer than what is known, is a copy of an earlier state.
+    /// Notes whether `fact`, which is newer than what is known, is a copy of an earlier state. Where this process does not drive, and somebody has written
+    /// the record since, they have dealt with it.
     pub(super) fn note_whether_put_back(&mut self, fact: &LeaseFact) {
-        if let KnownLease::Present(known) = &self.known {
-            self.put_back |= is_older_copy(known, fact);
-        }
+        let KnownLease::Present(known) = &self.known else { return };
+        let is_dealt_with = !self.holds() && write_ids(known).last() != write_ids(fact).last();
+        self.put_back = is_older_copy(known, fact) || (self.put_back && !is_dealt_with);
     }
 
     /// Whether an older copy was put back since the last call.

@@ -69,3 +69,27 @@ fn what_others_write_is_no_older_copy() {
     console.run_for(&mut fake, 60);
     assert_eq!((fake.at("hash2"), intent(&fake).paused), (8, None));
 }
+
+/// The driver has paused for it, and somebody has resumed: whoever looked on and drives later does not pause for it again.
+#[test]
+fn who_looked_on_does_not_pause_again_for_what_was_dealt_with() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 5);
+    let older = fake.lease.clone().unwrap();
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    let mut looks = FakeConsole::open(&fake, "eve");
+    looks.run_for(&mut fake, 1);
+    put_back(&mut fake, &older);
+    looks.hear(&fake);
+    console.run_for(&mut fake, 5);
+    console.ask(&mut fake, Command::Resume).unwrap();
+    looks.run_for(&mut fake, 1);
+    drop(console);
+    fake.wait(30);
+    looks.run_for(&mut fake, 1);
+    looks.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    looks.run_for(&mut fake, 60);
+    assert_eq!((fake.at("hash2"), intent(&fake).paused), (5, None));
+}
