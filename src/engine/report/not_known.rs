@@ -1,7 +1,7 @@
 //! What cannot be said of a rollout because this process may not read something: an intention or a number that nobody has seen is not shown as one.
 
-use super::snapshot::{Phase, Snapshot, WatchView};
-use crate::engine::model::event::{WatchHealth, Watched};
+use super::snapshot::{Phase, Snapshot};
+use crate::engine::model::event::Watched;
 
 impl Snapshot {
     /// Why it is not known whether a rollout is recorded, or what it does: `Leases may not be read`. `None` where it is known.
@@ -30,11 +30,5 @@ impl Snapshot {
     /// Whether the images of two revisions cannot be compared, as revisions may not be read.
     pub(super) fn has_unknown_change(&self) -> bool {
         self.image_changes.is_empty() && self.is_forbidden(Watched::Revisions)
-    }
-
-    fn is_forbidden(&self, watched: Watched) -> bool {
-        let forbidden =
-            |view: &WatchView| view.watched == watched && matches!(view.health, WatchHealth::Forbidden { .. });
-        self.watches.iter().any(forbidden)
     }
 }

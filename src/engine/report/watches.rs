@@ -38,8 +38,12 @@ impl Snapshot {
 
     /// Whether pods, or the revisions that they are of, may not be read: what is said of single nodes tells little then.
     pub(super) fn is_counted_by_its_controller(&self) -> bool {
-        let tells_of_pods = |view: &WatchView| matches!(view.watched, Watched::Pods | Watched::Revisions);
+        self.is_forbidden(Watched::Pods) || self.is_forbidden(Watched::Revisions)
+    }
+
+    /// Whether this kind may not be read.
+    pub(super) fn is_forbidden(&self, watched: Watched) -> bool {
         let forbidden = |view: &WatchView| matches!(view.health, WatchHealth::Forbidden { .. });
-        self.watches.iter().any(|view| tells_of_pods(view) && forbidden(view))
+        self.watches.iter().any(|view| view.watched == watched && forbidden(view))
     }
 }
