@@ -247,7 +247,7 @@ impl View {
             Event::Pod(fact) => self.pod_is(*fact, now),
             Event::PodGone(uid, version) => self.pod_gone(&uid, version),
             Event::WarmPod(fact) => self.warm_pod_is(*fact, now),
-            Event::WarmPodGone(uid, version) => self.warm_pod_gone(&uid, version),
+            Event::WarmPodGone(uid, version) => self.warm_pod_gone(&uid, version, now),
             Event::Cluster(event) => self.cluster_event(*event, now),
             Event::Listing(watched) => self.begin_listing(watched),
             Event::Listed(watched, version) => self.end_listing(watched, version, now),
@@ -518,6 +518,7 @@ impl View {
         let eligibility = self.daemonset.as_ref().map(|daemonset| judge(Some(&fact), daemonset)).unwrap_or_default();
         let images_confirmed = confirms(Some(&fact), &self.confirmed_for);
         self.pulls.note_sizes(&fact.images);
+        self.has_listed_images(&fact.name, now);
         let observed = self.observation_kind(Watched::Nodes, now);
         let entry = &mut self.nodes[ix];
         entry.version = fact.version;
@@ -542,6 +543,8 @@ impl View {
         entry.fact = None;
         entry.is_judged(Eligibility::default(), now);
         entry.images_confirmed = false;
+        let name = entry.name.clone();
+        self.forget_brought_images(&name);
     }
 }
 

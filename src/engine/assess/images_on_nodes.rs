@@ -90,7 +90,7 @@ fn on_node(view: &View, row: &Row, wanted: &WantedRevision<'_>) -> Known {
     let mut own = view.pods_on(row.node).map(|(_, pod)| pod).filter(|pod| stays(pod));
     let brought = || {
         let again = wanted.needed.iter().any(|needed| view.pulls_again(needed));
-        !again && view.is_warm(&entry.name, &wanted.key)
+        !again && view.was_brought(&entry.name, &wanted.key)
     };
     if own.any(|pod| images_present(&pod.fact)) || brought() {
         return Known::Present;

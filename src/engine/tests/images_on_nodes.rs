@@ -6,6 +6,8 @@ use crate::engine::model::event::Event;
 use crate::engine::model::facts::{ListedImage, NodeFact};
 use crate::engine::model::node::ImageState;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::settings::Limit;
 
 /// Five nodes at `agent:v2`, which was rolled out; before they had `agent:v1`.
 fn updated() -> (FakeCluster, FakeConsole) {
@@ -65,6 +67,45 @@ fn a_revision_is_made_ready_by_pre_warming_it() {
     fake.warm_arrives("n2");
     console.run_for(&mut fake, 1);
     assert_eq!(on_nodes(&fake, &mut console, "hash1"), "2 of 5 nodes still have agent:v1, 3 not known");
+}
+
+/// Another image is pre-warmed, so that the pods which brought the target's image go before the kubelets list it.
+#[test]
+fn what_was_brought_is_there_until_its_kubelet_lists_what_it_has() {
+    let mut fake = FakeCluster::rolling(3, 3);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let start = |source: PrewarmSource| {
+        Command::Prewarm(PrewarmCommand::Start {
+            source,
+            nodes: PrewarmNodes::All,
+            limits: PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(3)), ..PrewarmLimits::default() },
+            method: PrewarmMethod::Pods,
+        })
+    };
+    console.ask(&mut fake, start(PrewarmSource::Template)).unwrap();
+    for node in ["n1", "n2"] {
+        lists(&mut fake, &mut console, node, &["docker.io/library/agent:v1"], true);
+        fake.warm_arrives(node);
+    }
+    console.run_for(&mut fake, 1);
+    console
+        .ask(&mut fake, start(PrewarmSource::Images([("agent".to_owned(), "agent:v3".parse().unwrap())].into())))
+        .unwrap();
+    console.run_for(&mut fake, 5);
+    assert!(fake.warm.values().all(|warm| !warm.pod.containers[0].image_present), "those that brought it went");
+    let images = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let snapshot = console.snapshot(fake);
+        ["n1", "n2", "n3"].map(|name| snapshot.nodes.iter().find(|node| &*node.name == name).unwrap().image)
+    };
+    assert_eq!(images(&mut console, &fake), [ImageState::Present, ImageState::Present, ImageState::Unknown]);
+    // A status that was written for another reason has the list of before.
+    lists(&mut fake, &mut console, "n1", &["docker.io/library/agent:v1"], true);
+    assert_eq!(images(&mut console, &fake)[0], ImageState::Present);
+    console.run_for(&mut fake, 60);
+    lists(&mut fake, &mut console, "n1", &["docker.io/library/agent:v1"], true);
+    lists(&mut fake, &mut console, "n2", &["docker.io/library/agent:v1", "docker.io/library/agent:v2"], true);
+    assert_eq!(images(&mut console, &fake), [ImageState::Absent, ImageState::Present, ImageState::Unknown]);
 }
 
 #[test]

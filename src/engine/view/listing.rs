@@ -38,7 +38,7 @@ impl View {
                 self.touched.all = true;
                 self.settle_current(now);
             }
-            Watched::WarmPods if !is_behind(version, self.warm.newest()) => self.end_warm_listing(),
+            Watched::WarmPods if !is_behind(version, self.warm.newest()) => self.end_warm_listing(now),
             // There is one object of each of these: `Engine::observe` handles them.
             Watched::DaemonSet | Watched::Lease => {}
             Watched::Nodes | Watched::Pods | Watched::WarmPods | Watched::Events => {}

@@ -1,10 +1,12 @@
 //! The pods made for pre-warming, by node, and how far each has brought its images.
 
+mod brought;
 mod silence;
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use self::brought::BroughtImages;
 use self::silence::KubeletSilence;
 use super::View;
 use super::ended::EndedPods;
@@ -89,6 +91,7 @@ pub(crate) struct WarmPods {
     pods: BTreeMap<Str, WarmPod>,
     by_node: HashMap<Str, Vec<Str>>,
     ended: EndedPods,
+    brought: BroughtImages,
     /// The highest resource version that was seen: a list that is older does not know of what came after it.
     newest: Option<u64>,
 }
@@ -303,14 +306,20 @@ impl View {
         }
     }
 
-    pub(super) fn warm_pod_gone(&mut self, uid: &Str, version: Option<u64>) {
+    pub(super) fn warm_pod_gone(&mut self, uid: &Str, version: Option<u64>, now: Timestamp) {
         if self.warm.ends(uid, version) {
-            self.forget_warm_pod(uid);
+            self.forget_warm_pod(uid, now);
         }
     }
 
-    fn forget_warm_pod(&mut self, uid: &Str) {
-        let node = self.warm.forget(uid).and_then(|pod| pod.fact.pod.node);
+    fn forget_warm_pod(&mut self, uid: &Str, now: Timestamp) {
+        let gone = self.warm.forget(uid);
+        if let Some(WarmPod { fact, .. }) = gone.as_ref().filter(|pod| has_images(&pod.fact.pod))
+            && let Some(node) = &fact.pod.node
+        {
+            self.warm.brought.note(node, &fact.images, now);
+        }
+        let node = gone.and_then(|pod| pod.fact.pod.node);
         let pulls = self.pulls.forget_pod(uid);
         self.start_notes.forget_pod(uid);
         self.pulls.note_absent(node.as_ref(), &pulls);
@@ -328,10 +337,10 @@ impl View {
     }
 
     /// Forgets the pods that a complete list did not name.
-    pub(super) fn end_warm_listing(&mut self) {
+    pub(super) fn end_warm_listing(&mut self, now: Timestamp) {
         let missing = self.warm.pods.iter().filter(|(_, pod)| !pod.listed).map(|(uid, _)| uid.clone());
         let missing: Vec<Str> = missing.collect();
-        missing.iter().for_each(|uid| self.forget_warm_pod(uid));
+        missing.iter().for_each(|uid| self.forget_warm_pod(uid, now));
     }
 }
 

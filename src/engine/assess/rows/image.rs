@@ -50,7 +50,7 @@ impl<'a> Assessor<'a> {
             return ImageState::Unknown;
         }
         let known = entry.images_confirmed
-            || self.view.is_warm(&entry.name, &self.target_images)
+            || self.view.was_brought(&entry.name, &self.target_images)
             || (!replaced && live.is_some_and(|pod| images_present(&pod.fact) && self.has_target_images(pod)));
         match known {
             true => ImageState::Present,
@@ -168,7 +168,7 @@ impl<'a> Assessor<'a> {
             return present(Evidence::NodeStatus, None);
         }
         let last_event = self.view.last_warm_pull_event(&entry.name, &needed.image);
-        if self.view.is_warm(&entry.name, &self.target_images) {
+        if self.view.was_brought(&entry.name, &self.target_images) {
             return present(
                 Evidence::WarmPod,
                 if let Some(LastPullEvent::Came(pull)) = last_event { pull } else { None },
