@@ -173,7 +173,7 @@ impl<S: Sink> Screen<S> {
         if self.bytes.len() - begun > shift::WORTHWHILE {
             let mut moving = Vec::new();
             if let Some(moved) = shift::shift(&before, &frame, &mut moving) {
-                encode::encode(&moved, &frame, &mut moving);
+                encode::encode_from(Some((0, moved.row)), &moved.shown, &frame, &mut moving);
                 if moving.len() < self.bytes.len() - begun {
                     self.bytes.truncate(begun);
                     self.bytes.append(&mut moving);

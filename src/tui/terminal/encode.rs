@@ -17,12 +17,19 @@ use crate::engine::model::printable::is_printable;
 const BRIDGE: u16 = 4;
 /// Runs of at least this many blanks are erased instead of written: erasing costs about eight bytes, including the move to the next cell.
 const ERASE: u16 = 10;
+/// Up to this many rows or columns the cursor goes one at a time: a longer way costs four bytes.
+const FEW: u16 = 3;
 
 /// Appends the bytes that change a terminal that shows `before` into one that shows `after`.
 ///
 /// Both have the same area. The terminal's pen is reset before and after.
 pub(crate) fn encode(before: &Buffer, after: &Buffer, out: &mut Vec<u8>) {
-    let mut pen = Pen { out, after, at: None, style: PenStyle::default() };
+    encode_from(None, before, after, out);
+}
+
+/// The same where the terminal's cursor is at `at`, by column and row; `None`: it may be anywhere.
+pub(crate) fn encode_from(at: Option<(u16, u16)>, before: &Buffer, after: &Buffer, out: &mut Vec<u8>) {
+    let mut pen = Pen { out, after, at, style: PenStyle::default() };
     let mut cleared_row = None;
     let before = without_halves(before, after);
     let updates = before.diff(after);
@@ -136,15 +143,26 @@ impl Pen<'_> {
         match at {
             Some(at) if at == (x, y) => return,
             Some((from, row)) if row == y && from < x && x - from <= BRIDGE && self.bridge(from, x, y) => {}
-            Some((_, row)) if row + 1 == y && x == left => self.out.extend_from_slice(b"\r\n"),
             at => {
                 let there = place(y - top + 1, x - left + 1);
                 let from_here = at.map(|(from, row)| steps((from, row), (x, y)));
-                let shortest = from_here.filter(|steps| steps.len() < there.len()).unwrap_or(there);
+                let by_return = at.and_then(|(_, row)| self.by_return(row, (x, y)));
+                let ways = from_here.into_iter().chain(by_return).chain([there]);
+                let shortest = ways.min_by_key(String::len).unwrap_or_default();
                 self.out.extend_from_slice(shortest.as_bytes());
             }
         }
         self.at = Some((x, y));
+    }
+
+    /// The way down from a row by a carriage return, line feeds and the blanks at the left edge; `None` if there is none.
+    fn by_return(&self, row: u16, (x, y): (u16, u16)) -> Option<String> {
+        let (left, down) = (self.after.area.x, y.checked_sub(row)?);
+        let blanks = usize::from(x.checked_sub(left)?);
+        let is_short = (1..=FEW).contains(&down) && blanks <= usize::from(BRIDGE);
+        let blank = |x: u16| self.cell(x, y).is_some_and(|cell| is_blank(cell) && self.has_look_of(cell));
+        let is_way = is_short && (left..x).all(blank);
+        is_way.then(|| format!("\r{}{}", "\n".repeat(usize::from(down)), " ".repeat(blanks)))
     }
 
     /// Writes the unchanged cells of a gap again, if they need no other pen.
@@ -244,13 +262,13 @@ fn steps((from, row): (u16, u16), (x, y): (u16, u16)) -> String {
     };
     // A line feed keeps the column: the terminal is raw, and adds no carriage return.
     let down = match y.saturating_sub(row) {
-        few @ 1..=3 => "\n".repeat(usize::from(few)),
+        few @ 1..=FEW => "\n".repeat(usize::from(few)),
         many => sequence(many, 'B'),
     };
     let up = sequence(row.saturating_sub(y), 'A');
     let right = sequence(x.saturating_sub(from), 'C');
     let left = match from.saturating_sub(x) {
-        few @ 1..=3 => "\x08".repeat(usize::from(few)),
+        few @ 1..=FEW => "\x08".repeat(usize::from(few)),
         many => sequence(many, 'D'),
     };
     format!("{down}{up}{right}{left}")
@@ -299,7 +317,8 @@ fn codes(from: PenStyle, to: PenStyle) -> String {
 /// The codes that set the pen to `to`, whatever it was.
 fn codes_from_reset(to: PenStyle) -> String {
     let codes = codes(PenStyle::default(), to);
-    if codes.is_empty() { codes } else { format!("0;{codes}") }
+    // A parameter that is left out is 0: reset.
+    if codes.is_empty() { codes } else { format!(";{codes}") }
 }
 
 #[derive(Clone, Copy)]

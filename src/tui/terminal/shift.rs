@@ -1,7 +1,8 @@
 //! Moves rows that the terminal shows already, instead of writing them again: one line more above the map moves all of it, and written again that
 //! is thousands of bytes.
 //!
-//! Used are a scrolling region and inserted or deleted lines, which all terminals have had since the VT102.
+//! Lines are deleted on one side of what moves, and inserted on the other: all terminals have had both since the VT102. That is shorter than a scrolling
+//! region, and leaves the cursor where it is known to be.
 
 use std::io::Write as _;
 use std::ops::Range;
@@ -24,19 +25,26 @@ struct Moved {
     count: usize,
 }
 
-/// Appends the bytes that move rows to where `after` has them, and returns what the terminal shows then; `None` if hardly any row has moved.
+/// What the terminal shows once rows have moved.
+pub(crate) struct Shifted {
+    pub(crate) shown: Buffer,
+    /// The row in whose first column the cursor is.
+    pub(crate) row: u16,
+}
+
+/// Appends the bytes that move rows to where `after` has them; `None` if hardly any row has moved.
 ///
-/// Both frames have the same area. The terminal's pen has to be reset, and its cursor is anywhere afterwards.
-pub(crate) fn shift(before: &Buffer, after: &Buffer, out: &mut Vec<u8>) -> Option<Buffer> {
+/// Both frames have the same area, and it begins at the terminal's first row. The terminal's pen has to be reset.
+pub(crate) fn shift(before: &Buffer, after: &Buffer, out: &mut Vec<u8>) -> Option<Shifted> {
     let width = usize::from(after.area.width);
     let ways = (1..=FURTHEST).flat_map(|by| [(by, true), (by, false)]);
     let found = ways.filter_map(|(by, down)| Moved::of(before, after, by, down));
     let Moved { rows, by, down, .. } = found.max_by_key(|moved| moved.count).filter(|moved| moved.count >= FEWEST)?;
-    // The region also has the rows that go: those above the ones that move down, or below the ones that move up.
+    // These are also the rows that go: those above the ones that move up, or below the ones that move down.
     let region = if down { rows.start - by..rows.end } else { rows.start..rows.end + by };
-    let (top, bottom, change) = (region.start + 1, region.end, if down { 'L' } else { 'M' });
-    let by_more = if by > 1 { by.to_string() } else { String::new() };
-    write!(out, "\x1b[{top};{bottom}r\x1b[{top}H\x1b[{by_more}{change}\x1b[r").ok()?;
+    let lines = if by > 1 { by.to_string() } else { String::new() };
+    let (deleted, inserted) = if down { (region.end - by, region.start) } else { (region.start, region.end - by) };
+    write!(out, "\x1b[{}H\x1b[{lines}M\x1b[{}H\x1b[{lines}L", deleted + 1, inserted + 1).ok()?;
     let mut shown = before.clone();
     let moved = &mut shown.content[region.start * width..region.end * width];
     let blank = by * width;
@@ -48,7 +56,7 @@ pub(crate) fn shift(before: &Buffer, after: &Buffer, out: &mut Vec<u8>) -> Optio
         let kept = moved.len() - blank;
         moved[kept..].fill(Cell::EMPTY);
     }
-    Some(shown)
+    Some(Shifted { shown, row: u16::try_from(inserted).ok()? })
 }
 
 impl Moved {
@@ -70,7 +78,7 @@ impl Moved {
 
 #[cfg(test)]
 mod tests {
-    use super::super::encode::encode;
+    use super::super::encode::{encode, encode_from};
     use super::*;
 
     const SIZE: (u16, u16) = (40, 12);
@@ -91,7 +99,7 @@ mod tests {
         terminal.process(&bytes);
         bytes.clear();
         let moved = shift(before, after, &mut bytes).expect("rows have moved");
-        encode(&moved, after, &mut bytes);
+        encode_from(Some((0, moved.row)), &moved.shown, after, &mut bytes);
         terminal.process(&bytes);
         (terminal.screen().rows(0, SIZE.0).map(|row| row.trim_end().to_owned()).collect(), bytes.len())
     }
