@@ -6,12 +6,16 @@ use crate::engine::machine::Engine;
 use crate::engine::machine::lost_record::{BEGAN_WITHOUT, IT_HAD};
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
-use crate::engine::model::settings::Setting;
+use crate::engine::model::settings::{Setting, SettingRole, Settings};
 use crate::engine::model::time::UtcTime;
 
-/// The settings that such a command tells where they are as by default, too: what is taken down at once, and when that stops.
-const TOLD_BY_DEFAULT: [Setting; 4] =
-    [Setting::MaxUnavailable, Setting::MaxPulling, Setting::Soak, Setting::FailureThreshold];
+/// The settings that such a command tells where they are as by default, too: what is taken down at once, and what halts that although nobody set it.
+fn told_by_default() -> Vec<Setting> {
+    let gates = Settings::default().gates;
+    let halts = |setting: &Setting| matches!(setting.about().role, SettingRole::Halts(gate) if !gate.is_off(&gates));
+    let limits = [Setting::MaxUnavailable, Setting::MaxPulling, Setting::Soak];
+    limits.into_iter().chain(Setting::ALL.iter().copied().filter(halts)).collect()
+}
 
 impl Engine {
     /// What is known of the lost record, and how: `as this process saw last, it had …`, `as an Event of 12:03 UTC says, it had …`. An Event about an
@@ -49,9 +53,10 @@ impl Engine {
                 setting => format!("{} (default)", setting.in_words(&settings)),
             }
         };
+        let by_default = told_by_default();
         let changed = Setting::ALL.iter().filter(|setting| setting.is_changed_in(&settings));
-        let others = changed.filter(|setting| !TOLD_BY_DEFAULT.contains(setting));
-        let limits: Vec<String> = TOLD_BY_DEFAULT.iter().chain(others).map(shown).collect();
+        let others = changed.filter(|setting| !by_default.contains(setting));
+        let limits: Vec<String> = by_default.iter().chain(others).map(shown).collect();
         let before = match self.lost_record() {
             Some(known) => known,
             None => "which limits it had is not known".to_owned(),
@@ -74,21 +79,5 @@ impl Engine {
         let number =
             self.view.revision(current).map_or_else(Str::default, |revision| revision.number.to_string().into());
         Some(format!("the template was changed since: it leads to revision {number}{images} now"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::model::settings::{SettingRole, Settings};
-
-    /// Whoever begins a record anew relies on the gates that halt by default: they are told although nobody set them.
-    #[test]
-    fn what_halts_by_default_is_told() {
-        let gates = Settings::default().gates;
-        for setting in Setting::ALL {
-            let halts = matches!(setting.about().role, SettingRole::Halts(gate) if !gate.is_off(&gates));
-            assert!(!halts || TOLD_BY_DEFAULT.contains(setting), "{setting:?}");
-        }
     }
 }

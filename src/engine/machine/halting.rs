@@ -40,9 +40,20 @@ impl HaltReason {
 
 /// What a gate is asked. It reads the settings of the intent that it is handed, and of clocks [`Engine::now`] and its own in `GateMarks`.
 ///
-/// To be decided first: **does it count waits and pauses?** A gate on time that does is excepted in `no_gate_halts_a_healthy_rollout_that_waits`
-/// (`engine/tests/gates.rs`). One that does not keeps a sum, and needs [`Self::driver_changes`]. After a resume it begins anew: one that accepts for good
-/// fails in `past_the_halt_of_any_gate_…` (`engine/tests/halts.rs`).
+/// **In which order?** In one decision of a driver (`Engine::steer`): [`Self::driver_changes`] if another process drove before; [`Self::accept`] if the last halt was
+/// resumed past; [`Self::keep_time`]; [`Self::reason`]. The record that tells a halt thus has the marks from before it: a clock that ends with its halt is stopped by
+/// the next decision, which may be another driver's. A one-shot command that holds the Lease for its own write calls none of them, nor does anybody while the rollout
+/// is released or the DaemonSet is being deleted.
+///
+/// **A clock** is decided by these questions. No test asks the ones marked **S**:
+/// - Does it run between two steps, and in a pause? `no_gate_halts_a_healthy_rollout_that_waits` (`engine/tests/gates.rs`) plays both, and a gate that counts either is
+///   excepted there. A gate that counts neither keeps a sum and the instant since when it runs. **S**: `Intent` has no instant of a resume, so that a pause which began
+///   and ended while nobody drove is not left out.
+/// - Does it run while nobody drives? An instant runs on. Leaving that time out is [`Self::driver_changes`], and is **S**.
+/// - Does it run once every node is updated? `GateMarks::complete` is called where the record stays (`finish=keep`). **S**: while a release has to wait it is not called;
+///   `keep_time` asks [`Engine::is_complete`], which is false while the rollout is paused or halted, and while not all is seen.
+/// - What does a resume do? The gate begins anew: one that accepts for good fails in `past_the_halt_of_any_gate_…` (`engine/tests/halts.rs`).
+/// - By whose clock? Marks are by the API server's (`View::server_time`). `Paused::at` and `Halt::at` are by the clock of the process that wrote them.
 ///
 /// **Who is judged?** Rows are the nodes that have a pod or are in the fleet. All nodes of the cluster are those of `view.nodes` with a fact.
 /// `Row::restarted` counts restarts of pods at the target that the rollout put there, or that were created after it began; only those after the pod was
@@ -75,20 +86,20 @@ trait HaltingRule {
     ///
     /// A halt that is not of failures is accepted by a mark of its own, or its clock is cleared when it halts. A mark carries the halt that it belongs to
     /// (`Halt::number`): one that is set again at each call would accept whatever comes later, too. A mark that copies what rows say is set only once
-    /// pods are seen ([`Engine::health`] of `Watched::Pods`). A clock that was cleared is started again here alone; its halt keeps the words of the
-    /// instant at which it halted. The two tests `past_the_halt_of_any_gate_…` fail where a resume acknowledges nodes that did not fail, where the gate
-    /// halts again by itself, where nothing makes it halt once more, and where who drives next differs.
+    /// pods are seen ([`Engine::health`] of `Watched::Pods`). A clock that was cleared is started again here or by `keep_time`, and not before; its halt
+    /// keeps the words of the instant at which it halted. The two tests `past_the_halt_of_any_gate_…` fail where a resume acknowledges nodes that did not fail, where the gate
+    /// halts again by itself, where nothing makes it halt once more, and where who drives next differs. [`Self::keep_time`] follows in the same decision.
     fn accept(&self, engine: &mut Engine, intent: &Intent, now: Timestamp);
 
-    /// Starts and stops the gate's clock in `GateMarks`. It is called with every decision of the driver, before the gates are asked: also while none is
-    /// asked, because [`Engine::may_halt`] denies it or the gate is off. A later `tune` that sets the gate thus finds how long it has been already.
+    /// Starts and stops the gate's clock in `GateMarks`. It is called before the gates are asked: also while the rollout goes back, has no target or is not all seen,
+    /// and while the gate is off. A later `tune` that sets the gate thus finds how long it has been already.
     ///
     /// The clock of a step belongs to it by `intent.partition`, not by `Limits::allowed`, which changes when the fleet grows. Tests play it for 150 s
     /// under its stricter value, and `no_gate_halts_a_healthy_rollout_that_waits` fails where one runs between two steps or in a pause.
     ///
-    /// When it strikes, `GateMarks::strikes_at` says by the server's clock, and leaves it out once that is past; without a mark `changes_at` of the part
-    /// from which the instant follows says it. Otherwise the gate strikes only when something else happens: consoles in unit tests fail
-    /// (`FakeConsole::run_for`) where time alone changes anything that `wake_at` did not tell.
+    /// When it strikes, `GateMarks::strikes_at` says by the server's clock, from the marks and the settings alone: `wake_at` drops what is past. Without a
+    /// mark `changes_at` of the part from which the instant follows says it. Otherwise the gate strikes only when something else happens: consoles in
+    /// unit tests fail (`FakeConsole::run_for`) where time alone changes anything that `wake_at` did not tell.
     fn keep_time(&self, engine: &mut Engine, intent: &Intent, now: Timestamp);
 
     /// Begins anew what the gate counts by process. It is called where this process drives and the record still names another one, or none: before

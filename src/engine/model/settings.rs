@@ -320,8 +320,8 @@ pub enum SettingRole {
 
 with_all! {
 /// A gate that halts the rollout. Where two have a reason at once, the one that stands first here halts it; the other does once an
-/// operator resumed, unless it is grave and the first is not (`HaltingGate::is_grave`). While there is one gate only, no test can show
-/// that: `of_two_gates_that_halt_at_once_the_first_is_told` (`engine/tests/gates.rs`) asks for it with the second.
+/// operator resumed, unless it is grave and the first is not (`HaltingGate::is_grave`).
+/// `of_two_gates_that_halt_at_once_the_first_is_told` (`engine/tests/gates.rs`) asks for a test of each pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HaltingGate {

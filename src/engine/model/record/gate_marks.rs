@@ -36,14 +36,15 @@ impl GateMarks {
         (*compared_since, *began) = (Some(at), Some(at));
     }
 
-    /// Every node is updated, and the record stays: clocks that run only during the rollout stop here.
+    /// The rollout is complete, and its record is kept (`finish=keep`): clocks that run only during the rollout stop here. It is not called while a release
+    /// has to wait, though every node is updated then, too.
     pub(crate) fn complete(&mut self) {
         // Both marks stay, because nodes also go down after the last update.
         let Self { compared_since: _, began: _ } = self;
     }
 
     /// When a gate strikes merely because time has passed, by the API server's clock; `None`: none of these marks is a clock that runs
-    /// out.
+    /// out. An instant in the past does no harm: `wake_at` drops it.
     pub(crate) fn strikes_at(&self, _limits: &Gates) -> Option<Timestamp> {
         // Each mark begins a period, and none ends one.
         let Self { compared_since: _, began: _ } = self;
@@ -68,7 +69,7 @@ impl GateMarks {
 
 #[cfg(test)]
 impl GateMarks {
-    /// All set, as long as they may be in the record.
+    /// All set, each to the value that takes the most bytes in the record.
     pub(crate) fn longest(at: Timestamp) -> Self {
         Self { compared_since: Some(at), began: Some(at) }
     }
