@@ -16,6 +16,7 @@ pub mod prewarm_words;
 pub mod remedies;
 mod sending;
 pub mod snapshot;
+pub mod step_back;
 pub mod story;
 pub mod trouble;
 mod unsent;

@@ -43,10 +43,10 @@ use super::footer::skip_cells;
 use super::{RenderContext, ScreenParts, put_box, put_lines};
 use crate::engine::model::command::Command;
 use crate::engine::model::danger::Danger;
-use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::Setting;
 use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::step_back::StepBack;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::dialog::BudgetField;
 use crate::tui::dialog::Dialog;
@@ -492,7 +492,6 @@ fn fill_step(body: &mut DialogBody<'_>, form: &StepForm, snapshot: &Snapshot, fo
         Some(Ok(ahead)) => format!("{}: {}", ahead.step, Remedy::Step(*ahead)),
         Some(Err(_)) | None => "none that moves anything".to_owned(),
     };
-    let total = |step: &IntOrPercent| step.nodes_of(nodes);
     // The effect has precedence over the name.
     let (next_step, step_back) = match body.cells < NARROW {
         true => ("next     ", "back     "),
@@ -502,7 +501,6 @@ fn fill_step(body: &mut DialogBody<'_>, form: &StepForm, snapshot: &Snapshot, fo
         true => ("updated  ", "keep old "),
         false => ("updated       ", "keep old      "),
     };
-    let before = plan.steps.iter().rev().find(|step| total(step) < allowed);
     for choice in StepChoice::ALL {
         let chosen = form.choice == choice;
         match choice {
@@ -510,13 +508,10 @@ fn fill_step(body: &mut DialogBody<'_>, form: &StepForm, snapshot: &Snapshot, fo
                 body.choice_in_full(chosen, &format!("{next_step}{next}"));
             }
             StepChoice::Back => {
+                let StepBack { to, more } = snapshot.step_back();
                 let none = if allowed > 0 { "0" } else { "none" };
-                let to = before.map_or_else(|| none.to_owned(), ToString::to_string);
-                // A selector lets no other nodes go, whatever the step allows.
-                let committed = snapshot.counts.committed;
-                let matching = plan.selected.saturating_sub(committed.saturating_sub(snapshot.counts.leaked));
-                let most = if plan.selector.is_some() { matching } else { u32::MAX };
-                let goes_on = match before.map_or(0, total).saturating_sub(committed).min(most) {
+                let to = to.map_or_else(|| none.to_owned(), |step| step.to_string());
+                let goes_on = match more {
                     0 => "starts no more".to_owned(),
                     more => format!("{more} more may go"),
                 };
