@@ -318,7 +318,9 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
         say("prewarm", prewarm.to_string());
         snapshot.prewarming_waits().into_iter().for_each(|line| say("", line));
         if !prewarm.images.is_empty() {
-            say("", format!("{} by {}", prewarm.images.join(" "), person_of(&prewarm.request.by.by)));
+            let beside = snapshot.prewarms_beside_the_rollout();
+            let aside = beside.map(|_| ", not needed by this rollout").unwrap_or_default();
+            say("", format!("{} by {}{aside}", prewarm.images.join(" "), person_of(&prewarm.request.by.by)));
         }
         prewarm.pulls.lines().into_iter().for_each(|line| say("", line));
         let throughput = prewarm.throughput.map(|rate| format!("~{}", PullRate(rate)));

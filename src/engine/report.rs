@@ -12,6 +12,7 @@ pub mod guidance;
 pub mod last_rollout;
 pub mod node_story;
 mod not_known;
+mod prewarm_images;
 pub mod prewarm_words;
 pub mod remedies;
 mod sending;

@@ -70,8 +70,13 @@ impl Telling<'_> {
         for group in listed.chunk_by(|one, other| trouble(one) == trouble(other)) {
             let Some(state) = group[0].prewarm.as_deref() else { continue };
             let words = PrewarmWords { state, at: self.snapshot.at };
+            // Of a node that is down, nothing has failed.
+            let subject = match state {
+                PrewarmState::Failed { .. } => self.snapshot.prewarming_as_subject(),
+                _ => "pre-warming".to_owned(),
+            };
             if group.len() > CROWD {
-                self.say(ChangeTopic::Nodes, format!("{} nodes: pre-warming {words}", group.len()));
+                self.say(ChangeTopic::Nodes, format!("{} nodes: {subject} {words}", group.len()));
                 continue;
             }
             for node in group {
@@ -80,7 +85,7 @@ impl Telling<'_> {
                     _ => None,
                 };
                 let message = message.map(|message| format!(" ({message})")).unwrap_or_default();
-                let text = format!("{}: pre-warming {words}{message}", node.name);
+                let text = format!("{}: {subject} {words}{message}", node.name);
                 self.say(ChangeTopic::PrewarmNode(Box::new(NodeView::clone(node))), text);
             }
         }

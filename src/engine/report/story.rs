@@ -296,7 +296,7 @@ impl Story {
             }
             next.no_images = images::remembered(was.no_images, node);
             if next.no_images != was.no_images {
-                found.extend(images::trouble(node).map(|change| moment(now, node, change)));
+                found.extend(images::trouble(snapshot, node).map(|change| moment(now, node, change)));
             }
             next.troubled |= was.troubled && !next.serves();
             let fails = next.state == NodeState::Failed && was.state != NodeState::Failed;

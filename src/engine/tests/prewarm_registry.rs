@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::prewarm::{requiring, start, state, warming};
+use super::prewarm::{image, requiring, start, state, warming};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, PrewarmCommand, Step, Takeover};
 use crate::engine::model::facts::Severity;
@@ -321,4 +321,26 @@ fn the_story_of_a_node_says_that_its_image_could_not_be_pulled() {
     fake.warm_fails("n2", MISSING);
     console.run_for(&mut fake, 2);
     assert_eq!(look(&mut console, &fake), [said("n1"), said("n2")]);
+}
+
+/// A pull of an image that the rollout does not need says nothing of the rollout's own image: no text may read like that.
+#[test]
+fn the_failure_of_an_image_that_the_rollout_does_not_need_is_told_as_such() {
+    let mut fake = FakeCluster::rolling(20, 3);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, start(image("v9"), PrewarmNodes::All, 2)).unwrap();
+    console.run_for(&mut fake, 2);
+    let mut story = Story::default();
+    story.observe(&console.snapshot(&fake));
+    fake.warm_fails("n1", MISSING);
+    console.run_for(&mut fake, 2);
+    let snapshot = console.snapshot(&fake);
+    story.observe(&snapshot);
+    let of = "pre-warming of agent:v9, not needed by this rollout,";
+    let told: Vec<String> = story.moments().map(|moment| moment.change.to_string()).collect();
+    assert!(told.contains(&format!("{of} failed: image not found")), "{told:#?}");
+    let titles: Vec<String> = Diagnosis::of(&snapshot).findings.into_iter().map(|found| found.title).collect();
+    assert!(titles.contains(&format!("{of} fails")), "{titles:#?}");
 }

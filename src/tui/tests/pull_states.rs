@@ -14,7 +14,7 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLeftover, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource,
-    PrewarmState, PrewarmView, PrewarmWait,
+    PrewarmState, PrewarmView, PrewarmWait, Unobtainable,
 };
 use crate::engine::model::pull::fixtures::a_minute;
 use crate::engine::model::pull::{FinishedPull, ImageSummary, NodePull, PeerScope, PrewarmPulls};
@@ -238,6 +238,29 @@ fn the_column_of_images_tells_of_what_is_prewarmed_or_of_the_target() {
     // The filter knows it by this heading, too.
     let found = TestConsole::on(snapshot(), 120, 40).typed("/warm=queued<enter>").screen();
     assert!(found.contains("1 of 14 pass") && found.contains("ipc-009"), "{found}");
+}
+
+/// Where a rollout goes on, a pre-warmed image that it does not need is named wherever its failure is told.
+#[test]
+fn the_failure_of_an_image_that_the_rollout_does_not_need_is_told_as_such() {
+    let mut of_another = Snapshot { prewarm: snapshot().prewarm, nodes: snapshot().nodes, ..running() };
+    if let Some(view) = &mut of_another.prewarm {
+        view.unobtainable = Some(Unobtainable { nodes: 6, cause: CauseKind::ImageNotFound });
+    }
+    let mut idle = of_another.clone();
+    idle.started_at = None;
+    for (width, height) in [(200, 50), (120, 40), (80, 24)] {
+        let screen = TestConsole::on(of_another.clone(), width, height).screen();
+        assert!(screen.contains("pre-warm of agent:v2.0.0 2/14, 3 pulling, 6 failed"), "{screen}");
+        let said =
+            "pre-warm of agent:v2.0.0, not needed by this rollout: image not found on 6 nodes, and no node got it";
+        let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(said), "{screen}");
+        let screen = TestConsole::on(idle.clone(), width, height).screen();
+        assert!(screen.contains("pre-warm of agent:v2.0.0: image not found on 6 nodes"), "{screen}");
+    }
+    let page = TestConsole::on(of_another, 120, 40).typed("/ipc-001<enter><enter>").screen();
+    assert!(page.contains("agent:v2.0.0: not needed by this rollout"), "{page}");
 }
 
 /// Slots that no update holds are told by what holds them, where there is room.

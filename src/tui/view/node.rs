@@ -201,6 +201,9 @@ pub(super) fn about(
         let words = PrewarmWords { state: prewarm, at: why::prewarm_instant(ctx, shown, prewarm) };
         let pulls = why::prewarm_pulls(ctx, shown, node).map(|pulls| format!("{}: {pulls}", prewarm.word()));
         say(&mut lines, "Pre-warm", &pulls.unwrap_or_else(|| words.to_string()), prewarm_sign(prewarm).1);
+        if let Some(images) = shown.snapshot.prewarms_beside_the_rollout() {
+            say(&mut lines, "", &format!("{images}: not needed by this rollout"), ThemeRole::Text);
+        }
         if let PrewarmState::Failed { cause: Cause { message: Some(message), .. }, .. } = &**prewarm {
             say(&mut lines, "", message, ThemeRole::Text);
         }

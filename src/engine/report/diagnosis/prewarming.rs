@@ -53,7 +53,7 @@ fn fails(prewarm: &PrewarmView, snapshot: &Snapshot) -> Finding {
     }
     if !finding.nodes.is_empty() {
         // The nodes are counted and named behind it.
-        finding.title = "pre-warming fails".to_owned();
+        finding.title = format!("{} fails", snapshot.prewarming_as_subject());
         causes.dedup();
         if let ([cause], true) = (&causes[..], required) {
             finding.title = format!("{cause}: {}, which the rollout requires", prewarm.images.join(" "));

@@ -4,7 +4,7 @@ use super::NodeChange;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::PrewarmState;
-use crate::engine::report::snapshot::NodeView;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
 
 /// Why the images could not be brought onto this node.
 pub(super) fn failed(node: &NodeView) -> Option<CauseKind> {
@@ -25,10 +25,14 @@ pub(super) fn remembered(told: Option<CauseKind>, node: &NodeView) -> Option<Cau
     failed(node).or(told.filter(|_| !is_over))
 }
 
-/// What is reported of a node whose images could not be brought.
-pub(super) fn trouble(node: &NodeView) -> Option<NodeChange> {
+/// What is reported of a node whose images could not be brought. Of images that the target does not need, no update is mentioned.
+pub(super) fn trouble(snapshot: &Snapshot, node: &NodeView) -> Option<NodeChange> {
     let PrewarmState::Failed { cause, .. } = node.prewarm.as_deref()? else { return None };
-    Some(NodeChange::Trouble { why: format!("its image could not be pulled before its update: {cause}").into() })
+    let why = match snapshot.of_what_is_prewarmed() {
+        none if none.is_empty() => format!("its image could not be pulled before its update: {cause}"),
+        _ => format!("{} failed: {cause}", snapshot.prewarming_as_subject()),
+    };
+    Some(NodeChange::Trouble { why: why.into() })
 }
 
 /// Whether a pod has a pull behind it: the image is there, or its kubelet waits to try again.

@@ -11,16 +11,23 @@ use crate::engine::report::snapshot::{Alarm, Snapshot};
 use crate::tui::action::ActionId;
 use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::ThemeRole;
-use crate::tui::words::{fit, width, wrap};
+use crate::tui::words::{fit, fit_middle, width, wrap};
 
-/// `pre-warm 12/120, 2 pulling`, beside the budget.
+/// The most cells for the names of images beside the budget.
+const NAMED: usize = 24;
+
+/// `pre-warm 12/120, 2 pulling`, beside the budget; `pre-warm of agent:v3 12/120` where the rollout does not need it.
 pub(super) fn part(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Span<'static>> {
     let view = snapshot.prewarm.as_ref()?;
     let counts = &view.counts;
     let mut words = match view.request.cancelled {
         Some(_) if view.request.complete.is_some() => "pre-warm complete".to_owned(),
         Some(_) => "pre-warm cancelled".to_owned(),
-        None => format!("pre-warm {}/{}", counts.present, counts.nodes),
+        None => {
+            // Where the rollout needs other images, its own failures are not counted here.
+            let of = snapshot.prewarms_beside_the_rollout().map(|images| format!("of {} ", fit_middle(&images, NAMED)));
+            format!("pre-warm {}{}/{}", of.unwrap_or_default(), counts.present, counts.nodes)
+        }
     };
     for (count, word) in [(counts.pulling, "pulling"), (counts.failed, "failed")] {
         if count > 0 && view.request.cancelled.is_none() {
@@ -110,10 +117,11 @@ fn words(
             (false, false) => &[RETRY, cancel][..],
         };
         let keys = prewarm_key_hints(page, offered);
-        return Some((format!("pre-warm: {unobtainable}"), keys));
+        return Some((format!("pre-warm{}: {unobtainable}", snapshot.of_what_is_prewarmed()), keys));
     }
     if let Some(stuck) = view.stuck_in_words().next() {
-        return Some((format!("pre-warm: {stuck}"), prewarm_key_hints(page, &[RETRY])));
+        let words = format!("pre-warm{}: {stuck}", snapshot.of_what_is_prewarmed());
+        return Some((words, prewarm_key_hints(page, &[RETRY])));
     }
     if let Some(waits) = snapshot.prewarming_waits().filter(|_| snapshot.has_silent_driver() && !offered) {
         return Some((format!("pre-warm: {waits}"), format!("{drive} drive")));
