@@ -209,7 +209,7 @@ async fn status_says_which_images_are_where() {
 
     NODE     IMAGE    IMAGES                                        FOR  EXPECTED            WHY
     ipc-017  failed   agent=v1.9.0 failed                           -    -                   failed: disk full: write /var/lib/containerd/7: no space left on device
-    ipc-018  pulling  agent=v1.9.0 pulling                          40s  ~60s, from 7 peers  pulling, ~40s of 60s, from 7 peers
+    ipc-018  pulling  agent=v1.9.0 pulling                          40s  ~60s, from 7 peers  pulling, 40s of est. 60s (7 peers)
     ipc-019  pulling  setup=v3 pulling (init), agent=v1.9.0 queued  12s  -                   pulling for 12s
     ipc-020  unknown  agent=v1.9.0 unknown                          -    -
     ipc-001  present  agent=v1.9.0 present                          -    -                   present, pulled in 58s (51s without waiting), 412 MB

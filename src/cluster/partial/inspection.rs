@@ -14,6 +14,7 @@ use crate::engine::model::inspection::{
     ConditionInspection, ContainerInspection, ContainerKind, ContainerPhase, EndedRun, NodeInspection, PodEvent,
     PodInspection,
 };
+use crate::engine::model::time::Timestamp;
 
 /// The annotation with which a pod names the container whose log is shown by default.
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
@@ -121,12 +122,13 @@ pub(in crate::cluster) fn node_inspection(object: &Value) -> NodeInspection {
 /// The Events of a list, newest first.
 pub(in crate::cluster) fn pod_events(list_of_events: &Value) -> Vec<PodEvent> {
     let items = list_of_events["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-    // Kubelets report whole seconds. Within the same second, the object that was written last is the newest.
+    // Kubelets report whole seconds, schedulers fractions of them: only the seconds can be compared. Within the same second, the object that was
+    // written last is the newest.
     let version =
         |event: &Value| event["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok());
     let mut events: Vec<(Option<u64>, PodEvent)> =
         items.iter().map(|event| (version(event), pod_event(event))).collect();
-    events.sort_by_key(|(version, event)| std::cmp::Reverse((event.at, *version)));
+    events.sort_by_key(|(version, event)| std::cmp::Reverse((event.at.map(Timestamp::secs), *version)));
     events.truncate(MOST);
     events.into_iter().map(|(_, event)| event).collect()
 }
@@ -174,7 +176,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::engine::model::time::Timestamp;
 
     fn at(text: &str) -> Option<Timestamp> {
         Some(Timestamp::parse(text).unwrap())
@@ -251,6 +252,16 @@ mod tests {
             ]
         );
         assert_eq!(&*events[2].from, "default-scheduler");
+    }
+
+    /// The scheduler tells fractions of the second in which the kubelet, which tells none, began to pull.
+    #[test]
+    fn events_of_one_second_are_read_in_the_order_in_which_they_were_written() {
+        let kubelets = |reason: &str, version: &str| json!({"metadata": {"resourceVersion": version}, "reason": reason, "lastTimestamp": "2026-11-23T07:00:00Z"});
+        let scheduled = json!({"metadata": {"resourceVersion": "9"}, "reason": "Scheduled", "eventTime": "2026-11-23T07:00:00.900000Z"});
+        let events = pod_events(&json!({"items": [scheduled, kubelets("Pulled", "11"), kubelets("Pulling", "10")]}));
+        let told: Vec<&str> = events.iter().map(|event| &*event.reason).collect();
+        assert_eq!(told, ["Pulled", "Pulling", "Scheduled"]);
     }
 
     #[test]

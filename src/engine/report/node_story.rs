@@ -3,7 +3,9 @@
 use std::fmt;
 
 use crate::engine::model::facts::Severity;
-use crate::engine::model::inspection::{ContainerInspection, ContainerPhase, EndedRun, Inspection, PodInspection};
+use crate::engine::model::inspection::{
+    ContainerInspection, ContainerPhase, EndedRun, Inspection, PodEvent, PodInspection,
+};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 
 /// Something that happened to a pod.
@@ -33,13 +35,26 @@ const SAID_BY_STATUS: [&str; 4] = ["Scheduled", "Created", "Started", "Successfu
 
 /// The story of the pod that was read; empty while none was read.
 pub fn node_story(inspection: &Inspection) -> Vec<PodMoment> {
+    // The Events come newest first, those of one second in the order in which they were written.
+    let events: Vec<(Timestamp, &PodEvent)> =
+        inspection.events.read().into_iter().flatten().rev().filter_map(|event| Some((event.at?, event))).collect();
     let mut story = Vec::new();
     if let Some(pod) = inspection.pod.read() {
-        of_status(pod, &mut story);
+        let mut told = Vec::new();
+        of_status(pod, &mut told);
+        story.extend(told.into_iter().map(|(order, moment)| {
+            let reasons: Vec<&str> = events
+                .iter()
+                .filter(|(at, _)| at.secs() == moment.at.secs())
+                .map(|(_, event)| &*event.reason)
+                .collect();
+            (2 * order.among(&reasons), moment)
+        }));
     }
-    // The Events come newest first.
-    for event in inspection.events.read().into_iter().flatten().rev() {
-        let Some(at) = event.at else { continue };
+    let mut in_second = 0;
+    for (nth, &(at, event)) in events.iter().enumerate() {
+        let same = nth.checked_sub(1).is_some_and(|before| events[before].0.secs() == at.secs());
+        in_second = if same { in_second + 1 } else { 0 };
         if SAID_BY_STATUS.contains(&&*event.reason) {
             continue;
         }
@@ -48,23 +63,59 @@ pub fn node_story(inspection: &Inspection) -> Vec<PodMoment> {
             None => String::new(),
         };
         let text = format!("{}: {}{times}", event.reason, event.message);
-        story.push(PodMoment { at, text, severity: event.severity });
+        story.push((2 * in_second + 1, PodMoment { at, text, severity: event.severity }));
     }
-    // Moments of the same second keep the order in which they are pushed here, which is the order in which they happen.
-    story.sort_by_key(|moment| moment.at.secs());
-    story
+    // Statuses and Events tell whole seconds: within one, the place among its Events decides.
+    story.sort_by_key(|(place, moment)| (moment.at.secs(), *place));
+    story.into_iter().map(|(_, moment)| moment).collect()
 }
 
-fn of_status(pod: &PodInspection, story: &mut Vec<PodMoment>) {
-    let mut say = |at: Option<Timestamp>, text: String, severity: Severity| {
-        story.extend(at.map(|at| PodMoment { at, text, severity }));
+/// Where a moment that the status tells belongs among the Events of its second.
+#[derive(Clone, Copy)]
+enum Order {
+    /// Before all of them: the kubelet reports nothing of a pod that is not bound.
+    First,
+    /// After the Event that tells the same, or those that lead to it.
+    Started,
+    /// Before its kubelet backs off or begins the next run.
+    Ended { after_its_start: bool },
+    /// After all of them.
+    Last,
+}
+
+impl Order {
+    /// Before which of the Events, whose `reasons` are given in their order.
+    fn among(self, reasons: &[&str]) -> usize {
+        let all = reasons.len();
+        let last = |of: &[&str]| reasons.iter().rposition(|reason| of.contains(reason)).map(|nth| nth + 1);
+        let first = |of: &[&str]| reasons.iter().position(|reason| of.contains(reason));
+        match self {
+            Self::First => 0,
+            Self::Started => last(&["Started"]).or_else(|| last(&["Pulling", "Pulled", "Created"])).unwrap_or(0),
+            Self::Ended { after_its_start: true } => first(&["BackOff"]).unwrap_or(all),
+            Self::Ended { after_its_start: false } => {
+                first(&["BackOff", "Pulling", "Pulled", "Created", "Started"]).unwrap_or(all)
+            }
+            Self::Last => all,
+        }
+    }
+}
+
+/// What the status tells, in the order in which it happens.
+fn of_status(pod: &PodInspection, story: &mut Vec<(Order, PodMoment)>) {
+    let mut say = |order: Order, at: Option<Timestamp>, text: String, severity: Severity| {
+        story.extend(at.map(|at| (order, PodMoment { at, text, severity })));
+    };
+    // Whether the run began in the second in which it ended.
+    let end = |run: &EndedRun| Order::Ended {
+        after_its_start: run.started_at.map(Timestamp::secs) == run.finished_at.map(Timestamp::secs),
     };
     let text = |pointer: &str| pod.raw.pointer(pointer).and_then(|value| Timestamp::parse(value.as_str()?).ok());
-    say(text("/metadata/creationTimestamp"), format!("pod {} created", pod.name), Severity::Normal);
+    say(Order::First, text("/metadata/creationTimestamp"), format!("pod {} created", pod.name), Severity::Normal);
     let since = |kind: &str| {
         pod.conditions.iter().find(|condition| &*condition.kind == kind && &*condition.status == "True")?.since
     };
-    say(since("PodScheduled"), "bound to the node".to_owned(), Severity::Normal);
+    say(Order::First, since("PodScheduled"), "bound to the node".to_owned(), Severity::Normal);
     for container in &pod.containers {
         let ended = |run: &EndedRun| {
             let after = run.started_at.zip(run.finished_at);
@@ -74,19 +125,26 @@ fn of_status(pod: &PodInspection, story: &mut Vec<PodMoment>) {
         };
         if let Some(last) = &container.last {
             let (text, severity) = ended(last);
-            say(last.finished_at, text, severity);
+            say(end(last), last.finished_at, text, severity);
         }
         match &container.state {
-            Some(ContainerPhase::Running { since }) => say(*since, started(container), Severity::Normal),
+            Some(ContainerPhase::Running { since }) => {
+                say(Order::Started, *since, started(container), Severity::Normal)
+            }
             Some(ContainerPhase::Ended(run)) => {
                 let (text, severity) = ended(run);
-                say(run.finished_at, text, severity);
+                say(end(run), run.finished_at, text, severity);
             }
             Some(ContainerPhase::Waiting { .. }) | None => {}
         }
     }
-    say(since("Ready"), "ready".to_owned(), Severity::Normal);
-    say(text("/metadata/deletionTimestamp"), "to be gone by then: it is being deleted".to_owned(), Severity::Normal);
+    say(Order::Last, since("Ready"), "ready".to_owned(), Severity::Normal);
+    say(
+        Order::Last,
+        text("/metadata/deletionTimestamp"),
+        "to be gone by then: it is being deleted".to_owned(),
+        Severity::Normal,
+    );
 }
 
 fn started(container: &ContainerInspection) -> String {
@@ -103,7 +161,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::engine::model::inspection::{ConditionInspection, PodEvent, Reading};
+    use crate::engine::model::inspection::{ConditionInspection, Reading};
 
     fn at(second: u32) -> Timestamp {
         Timestamp::parse(&format!("2026-11-23T07:41:{second:02}Z")).unwrap()
@@ -166,5 +224,68 @@ mod tests {
             ]
         );
         assert_eq!(node_story(&Inspection::default()), []);
+    }
+
+    /// Statuses and Events tell whole seconds; a small image is pulled, started and ready within one, and a crash follows its start.
+    #[test]
+    fn what_happens_within_a_second_is_told_in_its_order() {
+        let condition = |kind: &str| ConditionInspection {
+            kind: kind.into(),
+            status: "True".into(),
+            since: Some(at(2)),
+            ..ConditionInspection::default()
+        };
+        let run = |from, to| EndedRun {
+            reason: "Error".into(),
+            exit_code: 1,
+            started_at: Some(at(from)),
+            finished_at: Some(at(to)),
+            message: None,
+        };
+        let pod = |container: ContainerInspection| PodInspection {
+            name: "agent-x".into(),
+            containers: vec![ContainerInspection { name: "agent".into(), ..container }],
+            conditions: vec![condition("PodScheduled"), condition("Ready")],
+            raw: Arc::new(json!({"metadata": {"creationTimestamp": "2026-11-23T07:41:02Z"}})),
+            ..PodInspection::default()
+        };
+        let event = |reason: &str| PodEvent {
+            at: Some(at(2)),
+            first_at: None,
+            severity: Severity::Normal,
+            reason: reason.into(),
+            message: "…".into(),
+            count: 1,
+            from: "kubelet".into(),
+        };
+        let told = |container: ContainerInspection, oldest_first: &[&str]| -> Vec<String> {
+            let events = oldest_first.iter().rev().map(|reason| event(reason)).collect();
+            let (pod, events) = (Reading::Read(pod(container)), Reading::Read(events));
+            let story = node_story(&Inspection { pod, events, ..Inspection::default() });
+            story.into_iter().map(|moment| moment.text).collect()
+        };
+        let runs = ContainerInspection {
+            state: Some(ContainerPhase::Running { since: Some(at(2)) }),
+            ..ContainerInspection::default()
+        };
+        let events = ["Scheduled", "Pulling", "Pulled", "Created", "Started", "Unhealthy"];
+        assert_eq!(
+            told(runs.clone(), &events),
+            [
+                "pod agent-x created",
+                "bound to the node",
+                "Pulling: …",
+                "Pulled: …",
+                "agent started",
+                "Unhealthy: …",
+                "ready",
+            ]
+        );
+        let crashed = ContainerInspection { last: Some(run(2, 2)), ..ContainerInspection::default() };
+        let story = told(crashed, &["Pulled", "Created", "Started", "BackOff"]);
+        assert_eq!(story[2..5], ["Pulled: …", "agent ended: exit 1 after 0s", "BackOff: …"]);
+        let again = ContainerInspection { last: Some(run(1, 2)), restarts: 1, ..runs };
+        let story = told(again, &["Pulled", "Created", "Started"]);
+        assert_eq!(story[2..5], ["agent ended: exit 1 after 1s", "Pulled: …", "agent started again (restart 1)"]);
     }
 }

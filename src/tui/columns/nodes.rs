@@ -54,6 +54,9 @@ pub(crate) struct NodeTable {
 
 /// The heading of the column of images while it shows images other than the target's.
 const WARM: &str = "WARM";
+/// The heading of the column of images with words in its cells. `absent` beside the revision of a healthy pod would read as if the image that it
+/// runs were missing.
+const TARGET: &str = "TARGET IMG";
 
 impl FilterableCell for NodeCell {
     fn text(&self) -> Option<&str> {
@@ -118,7 +121,11 @@ impl NodeTable {
 
     /// The heading of a column at the given width in cells.
     pub(crate) fn heading(&self, column: &NodeColumn, cells: usize) -> &'static str {
-        if self.warms_others && column.name == NodeColumnName::Image.name() { WARM } else { column.header(cells) }
+        match column.name == NodeColumnName::Image.name() {
+            true if self.warms_others => WARM,
+            true if cells >= TARGET.len() => TARGET,
+            _ => column.header(cells),
+        }
     }
 
     /// The same table at another instant, for a list that is frozen.
@@ -224,8 +231,9 @@ const fn column(name: NodeColumnName) -> NodeColumn {
         },
         NodeColumnName::Image => NodeColumn {
             name: name.name(),
-            headers: &["IMAGE", "IMG", WARM],
-            help: "whether the target's image is on the node, or on its way; WARM: that which is pre-warmed, while it is another one",
+            headers: &["IMAGE", "IMG", WARM, TARGET],
+            help: "whether the target's image is on the node, or on its way: absent says that its update pulls it, whatever its pod runs; WARM: \
+                   that which is pre-warmed, while it is another one",
             kind: ColumnKind::Text,
             width: Width::Optional(&[
                 Share { priority: 2, cells: |table, _| if table.warms_others { WARM.len() } else { 3 }, keep: 20 },

@@ -91,7 +91,8 @@ fn what_the_header_says_in_few_words_is_explained() {
         "p50, p95 times of pulls and starts",
         "1.1/min nodes updated in a minute",
         "all in ~45–57m from what was seen",
-        "late, 6× under IMAGE",
+        "est. 66% under TARGET IMG: estimated, as kubelets do not tell",
+        "late, 6× under TARGET IMG",
         "+ 3 by themselves down, and not by the rollout",
     ] {
         assert!(whole.contains(words), "{words}: {whole}");

@@ -17,8 +17,9 @@ use crate::engine::model::prewarm::{
     PrewarmState, PrewarmView, PrewarmWait, Unobtainable,
 };
 use crate::engine::model::pull::fixtures::a_minute;
-use crate::engine::model::pull::{FinishedPull, ImageSummary, NodePull, PeerScope, PrewarmPulls};
+use crate::engine::model::pull::{FinishedPull, ImagePull, ImageSummary, NodePull, PeerScope, PrewarmPulls, PullState};
 use crate::engine::model::record::By;
+use crate::engine::model::template::ImageUse;
 use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 
@@ -234,7 +235,7 @@ fn the_column_of_images_tells_of_what_is_prewarmed_or_of_the_target() {
         view.pulls = PrewarmPulls::default();
     }
     let (heading, waits) = row(of_target, "ipc-011");
-    assert!(heading.contains(" IMAGE ") && waits.contains("present"), "{heading}\n{waits}");
+    assert!(heading.contains(" TARGET IMG ") && waits.contains("present"), "{heading}\n{waits}");
     // The filter knows it by this heading, too.
     let found = TestConsole::on(snapshot(), 120, 40).typed("/warm=queued<enter>").screen();
     assert!(found.contains("1 of 14 pass") && found.contains("ipc-009"), "{found}");
@@ -261,6 +262,23 @@ fn the_failure_of_an_image_that_the_rollout_does_not_need_is_told_as_such() {
     }
     let page = TestConsole::on(of_another, 120, 40).typed("/ipc-001<enter><enter>").screen();
     assert!(page.contains("agent:v2.0.0: not needed by this rollout"), "{page}");
+}
+
+/// Beside the revision of a healthy pod `absent` would read as if the image that it runs were missing: the heading and the page say whose it is.
+#[test]
+fn an_absent_image_is_said_to_be_the_targets() {
+    let waits = held("ipc-019", Hold::Paused);
+    let pull =
+        ImagePull { container: "agent".into(), usage: ImageUse::Main, image: IMAGE.into(), state: PullState::Absent };
+    let waits = NodeView { image: ImageState::Absent, images: [pull].into(), ..waits };
+    let snapshot = Snapshot { nodes: vec![waits].into(), ..running() };
+    let screen = TestConsole::on(snapshot.clone(), 120, 40).screen();
+    let heading = screen.lines().find(|line| line.contains(" NODE ")).unwrap_or_default();
+    let row = screen.lines().find(|line| line.contains(" ipc-019 ")).unwrap_or_default();
+    let column = heading.find("TARGET IMG");
+    assert!(column.is_some() && column < row.find("absent"), "{screen}");
+    let page = TestConsole::on(snapshot, 120, 40).typed("<enter>").screen();
+    assert!(page.contains("of the target (v2.0.0): absent"), "{page}");
 }
 
 /// Slots that no update holds are told by what holds them, where there is room.

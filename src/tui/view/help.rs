@@ -199,12 +199,15 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
         Glyph::Running => (ThemeRole::Ok, "running"),
         Glyph::ImagePresent => (
             ThemeRole::Text,
-            "image is on the node: the target's; under WARM, and in pre-warming, that which is pre-warmed",
+            "image is on the node: the target's (not what its pod runs, if that is another one); under WARM, and in pre-warming, that which is pre-warmed",
         ),
         Glyph::ImagePulling => (ThemeRole::Busy, "image is being pulled"),
         Glyph::ImageQueued => (ThemeRole::Busy, "image is pre-warmed: its kubelet has not begun to pull"),
         Glyph::ImageFailed => (ThemeRole::Bad, "image could not be pulled; of a node: the one that its update needs"),
-        Glyph::ImageAbsent => (ThemeRole::Muted, "image is not on the node"),
+        Glyph::ImageAbsent => (
+            ThemeRole::Muted,
+            "the target's image is not on the node: an update pulls it; of what its pod runs, this says nothing",
+        ),
         Glyph::ImageUnknown => (ThemeRole::Muted, "not known whether the image is there"),
         Glyph::BarDone => (ThemeRole::BarDone, "in bars: updated, or pre-warmed"),
         Glyph::BarMoving => (ThemeRole::BarMoving, "in bars: moving, or being pulled"),
@@ -228,7 +231,7 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
 }
 
 /// The meanings of the short texts of the header.
-const ABOVE: [(&str, &str); 9] = [
+const ABOVE: [(&str, &str); 10] = [
     (
         "began 4m ago",
         "the rollout to this target, when its image was set or rolldeck took it over; not its present step",
@@ -242,9 +245,13 @@ const ABOVE: [(&str, &str); 9] = [
     ("1.1/min", "nodes updated in a minute; the bars before it are the last minutes"),
     ("all in ~45–57m", "from what was seen in this rollout; `or more` where no node of some sites is measured yet"),
     (
+        "est. 66%",
+        "under TARGET IMG: estimated, as kubelets do not tell how far a pull is. The pull has run for 66% of the time that half of the finished \
+         pulls of this image took at most; the page of the node says how many those are",
+    ),
+    (
         "late, 6×",
-        "under IMAGE, for ~66% of the usual time: the pull takes longer than half of those before it; so many times as long, once that is \
-         much",
+        "under TARGET IMG, instead of the estimate: the pull takes longer than half of those before it; so many times as long, once that is much",
     ),
     (
         "(ada@host), reported",

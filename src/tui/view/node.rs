@@ -20,6 +20,7 @@ use ratatui::text::{Line, Span};
 use crate::engine::model::budget::Replacer;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::clocks::ClockOff;
+use crate::engine::model::image::version_of;
 use crate::engine::model::node::{Blame, DownBy, NodeState};
 use crate::engine::model::node_details::NodeDetail;
 use crate::engine::model::prewarm::PrewarmState;
@@ -171,6 +172,12 @@ pub(super) fn about(
     let words = if node.revision.is_some() { words + target } else { words };
     say(&mut lines, "Revision", &words, if node.at_target { ThemeRole::NewRev } else { ThemeRole::OldRev });
     let (glyph, role) = image_sign(node.image);
+    // Its pod may run another image, which is on the node whatever is said of the target's.
+    let of_target = match &node.images[..] {
+        _ if node.at_target => String::new(),
+        [only] => format!("of the target ({}): ", version_of(&only.image)),
+        _ => "of the target: ".to_owned(),
+    };
     let words = |pull: &ImagePull| match pull.state {
         PullState::Pulling { .. } if node.usual_pull.is_some() => {
             pull.words(ctx.present(shown), node.usual_pull.as_deref().copied())
@@ -188,10 +195,10 @@ pub(super) fn about(
             let (words, role) = (being_pulled(&shown.snapshot, node.at_target), ThemeRole::Busy);
             say(&mut lines, "Image", &format!("{} {words}", ctx.glyph(Glyph::ImagePulling)), role);
         }
-        [] => say(&mut lines, "Image", &format!("{} {}", ctx.glyph(glyph), node.image), role),
-        [only] => say(&mut lines, "Image", &format!("{} {}", ctx.glyph(glyph), words(only)), role),
+        [] => say(&mut lines, "Image", &format!("{} {of_target}{}", ctx.glyph(glyph), node.image), role),
+        [only] => say(&mut lines, "Image", &format!("{} {of_target}{}", ctx.glyph(glyph), words(only)), role),
         several => {
-            say(&mut lines, "Images", &format!("{} {}", ctx.glyph(glyph), node.image), role);
+            say(&mut lines, "Images", &format!("{} {of_target}{}", ctx.glyph(glyph), node.image), role);
             several
                 .iter()
                 .for_each(|pull| say(&mut lines, "", &format!("{}: {}", pull.container, words(pull)), ThemeRole::Text));

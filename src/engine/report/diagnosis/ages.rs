@@ -140,9 +140,9 @@ mod tests {
             ("pulls for 50s", "pulls for 2m", Some("pulls for 50s–2m")),
             ("pulls for 50s–2m", "pulls for 59s", Some("pulls for 50s–2m")),
             (
-                "pulling, ~40s of 58s, from 7 peers",
-                "pulling, ~41s of 58s, from 7 peers",
-                Some("pulling, ~40–41s of 58s, from 7 peers"),
+                "pulling, 40s of est. 58s (7 peers)",
+                "pulling, 41s of est. 58s (7 peers)",
+                Some("pulling, 40–41s of est. 58s (7 peers)"),
             ),
             ("2 times, last exit 1", "3 times, last exit 1", Some("2–3 times, last exit 1")),
             ("2 times, last exit 1", "3 times, last exit 137", None),

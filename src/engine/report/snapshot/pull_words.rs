@@ -145,7 +145,7 @@ impl fmt::Display for Peers {
     }
 }
 
-/// The progress of a running pull: `~40s of 60s, from 7 peers`. A pull that takes longer than usual: `95s, late (~60s, 7 peers)`. A slow one:
+/// The progress of a running pull: `40s of est. 60s (7 peers)`. A pull that takes longer than usual: `95s, late (~60s, 7 peers)`. A slow one:
 /// `360s, 6× the median of its site (~60s)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PullEstimate {
@@ -156,14 +156,15 @@ pub struct PullEstimate {
 }
 
 impl PullEstimate {
-    /// The same for a narrow column: `~66%`; `late` once the pull takes longer than usual, because its progress cannot be told then; `6×` for a slow
+    /// The same for a narrow column: `est. 66%`; `late` once the pull takes longer than usual, because its progress cannot be told then; `6×` for a slow
     /// pull.
     pub fn short(self) -> String {
         let Self { elapsed, usual } = self;
         match times_slower(elapsed, usual) {
             Some(times) => format!("{times}×"),
             None if is_late(elapsed, usual) => "late".to_owned(),
-            None => format!("~{}%", (elapsed.as_millis() * 100 / usual.median.as_millis().max(1)).min(100)),
+            // No pull is known to be complete before its kubelet says so.
+            None => format!("est. {}%", (elapsed.as_millis() * 100 / usual.median.as_millis().max(1)).min(99)),
         }
     }
 }
@@ -179,7 +180,7 @@ impl fmt::Display for PullEstimate {
         let (elapsed_span, median) = (span(Duration::from_secs(elapsed.as_secs())), span(usual.median));
         match times_slower(elapsed, usual) {
             Some(times) => write!(f, "{elapsed_span}, {times}× {} (~{median})", usual.scope.median()),
-            None if !is_late(elapsed, usual) => write!(f, "~{elapsed_span} of {median}, from {}", Peers(usual)),
+            None if !is_late(elapsed, usual) => write!(f, "{elapsed_span} of est. {median} ({})", Peers(usual)),
             None => write!(f, "{elapsed_span}, late (~{median}, {})", Peers(usual)),
         }
     }
@@ -264,7 +265,7 @@ impl PrewarmPulls {
     }
 
     /// The duration of a node's pulls and how they compare: `pulled in 58s, 412 MB, 6× the median of its site`. For a running pull, its progress:
-    /// `~40s of 58s, from 7 peers`.
+    /// `40s of est. 58s (7 peers)`.
     pub fn words(&self, node: &NodeView, at: Timestamp) -> Option<String> {
         match node.prewarm.as_deref() {
             Some(PrewarmState::Pulling { since }) => {
@@ -356,9 +357,9 @@ mod tests {
         let failed = |why, message: Option<&str>| PullState::Failed { why, message: message.map(Into::into) };
         for (state, peers, want) in [
             (pulling(40), None, "pulling for 40s"),
-            (pulling(40), Some(usual(7, PeerScope::Site)), "pulling, ~40s of 58s, from 7 peers"),
-            (pulling(40), Some(usual(1, PeerScope::Fleet)), "pulling, ~40s of 58s, from 1 node"),
-            (pulling(40), Some(usual(9, PeerScope::Fleet)), "pulling, ~40s of 58s, from 9 nodes of all sites"),
+            (pulling(40), Some(usual(7, PeerScope::Site)), "pulling, 40s of est. 58s (7 peers)"),
+            (pulling(40), Some(usual(1, PeerScope::Fleet)), "pulling, 40s of est. 58s (1 node)"),
+            (pulling(40), Some(usual(9, PeerScope::Fleet)), "pulling, 40s of est. 58s (9 nodes of all sites)"),
             (pulling(360), Some(usual(7, PeerScope::Site)), "pulling, 360s, 6× the median of its site (~58s)"),
             (pulling(95), Some(usual(7, PeerScope::Site)), "pulling, 95s, late (~58s, 7 peers)"),
             (present(Evidence::ImageId, None), None, "present: imageID"),
@@ -385,9 +386,9 @@ mod tests {
             (estimate.to_string(), estimate.short())
         };
         for (millis, words, short) in [
-            (100, "~0s of 1s, from 8 peers", "~62%"),
-            (900, "~0s of 1s, from 8 peers", "~100%"),
-            (1_900, "~1s of 1s, from 8 peers", "~100%"),
+            (100, "0s of est. 1s (8 peers)", "est. 62%"),
+            (900, "0s of est. 1s (8 peers)", "est. 99%"),
+            (1_900, "1s of est. 1s (8 peers)", "est. 99%"),
             (2_000, "2s, late (~1s, 8 peers)", "late"),
         ] {
             assert_eq!(told(millis), (words.to_owned(), short.to_owned()), "{millis} ms");
