@@ -133,6 +133,7 @@ fn is_error(outcome: EventOutcome) -> bool {
         | EventOutcome::Failed
         | EventOutcome::Conflict
         | EventOutcome::NotFound
+        | EventOutcome::Unauthorized
         | EventOutcome::Forbidden
         | EventOutcome::Invalid
         | EventOutcome::Throttled

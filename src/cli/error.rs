@@ -288,6 +288,9 @@ impl From<AccessError> for CliError {
     }
 }
 
+/// What helps where the API server does not accept the credentials.
+pub(crate) const LOG_IN_AGAIN: &str = "log in to the cluster again, then ask again";
+
 /// What helps where the record of a rollout cannot be read.
 pub(crate) const UNREADABLE_RECORD: &str = "`rolldeck adopt` begins a record anew in its place, with the limits that its flags name; `rolldeck release` drops it and hands the DaemonSet back; a newer rolldeck may be able to read it";
 
@@ -312,6 +315,7 @@ impl From<CommandError> for CliError {
         match error {
             CommandError::Refused(refusal) => refusal.into(),
             CommandError::NotAdmitted(why) | CommandError::Overtaken(why) => Self::new(CliErrorKind::Refused, why),
+            CommandError::Unauthorized(why) => Self::failed(why).hinted(LOG_IN_AGAIN),
             CommandError::Failed(why) => Self::failed(why),
             CommandError::Stopped => Self::failed(error.to_string()),
         }
@@ -332,6 +336,7 @@ mod tests {
             (Refusal::DrivenBy { holder: "ops@bastion".into() }.into(), 7),
             (CommandError::Failed("patching: 500".to_owned()).into(), 1),
             (CommandError::NotAdmitted("denied by policy".to_owned()).into(), 6),
+            (CommandError::Unauthorized("401 Unauthorized".to_owned()).into(), 1),
             (CommandError::Overtaken("the partition was set to 15".to_owned()).into(), 6),
             (CliError::new(CliErrorKind::NotFound, "gone"), 5),
             (CliError::new(CliErrorKind::TimedOut, "late"), 3),

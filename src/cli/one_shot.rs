@@ -166,7 +166,7 @@ async fn carry_out(
 
 /// Adds to the error of a command that was to stop a driver, and could not be written, that the driver goes on and how it is stopped all the same.
 fn unstopped(command: &Command, snapshot: &Snapshot, error: CommandError) -> CliError {
-    let is_refused = matches!(error, CommandError::NotAdmitted(_));
+    let is_refused = matches!(error, CommandError::NotAdmitted(_) | CommandError::Unauthorized(_));
     let stops = matches!(command.inner(), Command::Pause { .. } | Command::Undo { .. } | Command::Release(_));
     let error = CliError::from(error);
     match &snapshot.driver {

@@ -2,6 +2,7 @@
 
 mod error;
 mod kubeconfig;
+mod renewed;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ pub use error::ConnectError;
 pub use kubeconfig::{IN_CLUSTER, context_names, host_and_port, server_of_context};
 
 use self::kubeconfig::{Loaded, load, shown_url};
+use self::renewed::Pinned;
 use super::clock::Clock;
 use super::failure::{Failure, proxy_cause, root_cause, tls_cause};
 use super::feed::{self, Attachment};
@@ -23,7 +25,7 @@ use super::inspect::{Inspected, inspect};
 use super::kubectl_place::{KubectlPlace, kubeconfig_flag};
 use super::log;
 use super::native::Native;
-use super::transport::{Credential, Hidden, Transport, proxy};
+use super::transport::{Credential, Hidden, ReadToken, Transport, proxy};
 use super::workload::Workload;
 use crate::engine::model::container_log::{LogNews, LogSource};
 use crate::engine::model::event::Event;
@@ -201,7 +203,7 @@ impl Cluster {
     pub async fn connect(target: &ClusterTarget) -> Result<Self, ConnectError> {
         // An error means that a provider is installed already, which has the same effect.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let Loaded { mut config, context, contexts, user, proxy: in_kubeconfig } =
+        let Loaded { mut config, context, contexts, user, proxy: in_kubeconfig, kubeconfig } =
             load(target.kubeconfig.as_deref(), target.context.as_deref()).await?;
         if let Some(namespace) = &target.namespace {
             config.default_namespace.clone_from(namespace);
@@ -233,8 +235,10 @@ impl Cluster {
         let lists = target.server_path.lists(&config.cluster_url);
         let place = KubectlPlace { kubeconfig: target.kubeconfig.clone(), context: context.clone() };
         let no_credentials = |why: String| ConnectError::Credentials { place: place.clone(), why };
+        let pinned = kubeconfig.map(|kubeconfig| Pinned::of(&kubeconfig, target.kubeconfig.as_deref(), &context));
+        let read_token = pinned.map(|pinned| -> ReadToken { Box::new(move || pinned.token()) });
         let credential =
-            Credential::take(&mut config.auth_info, &credentials.hidden, &place).map_err(no_credentials)?;
+            Credential::take(&mut config.auth_info, &credentials.hidden, &place, read_token).map_err(no_credentials)?;
         let first = credential.first().await.map_err(|failure| match failure {
             Failure::Credentials(why) => no_credentials(why),
             failure => no_credentials(failure.to_string()),

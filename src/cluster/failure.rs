@@ -168,7 +168,8 @@ impl Failure {
             Self::Refused { code, retry_after, .. } => match (code, retry_after) {
                 (409, _) => EffectErrorKind::Conflict,
                 (404, _) => EffectErrorKind::NotFound,
-                (401 | 403, _) => EffectErrorKind::Forbidden,
+                (401, _) => EffectErrorKind::Unauthorized,
+                (403, _) => EffectErrorKind::Forbidden,
                 (429, asked) => throttled(asked.unwrap_or(Duration::from_secs(1))),
                 (503, Some(asked)) => throttled(*asked),
                 (400..500, _) => EffectErrorKind::Invalid,
@@ -248,11 +249,11 @@ mod tests {
 
     #[test]
     fn what_may_have_been_done_is_never_called_undone() {
-        use EffectErrorKind::{Conflict, Forbidden, Invalid, NotFound, NotSent, Throttled, Unknown};
+        use EffectErrorKind::{Conflict, Forbidden, Invalid, NotFound, NotSent, Throttled, Unauthorized, Unknown};
         for (failure, kind) in [
             (refused(409, None), Conflict),
             (refused(404, None), NotFound),
-            (refused(401, None), Forbidden),
+            (refused(401, None), Unauthorized),
             (refused(403, None), Forbidden),
             (refused(400, None), Invalid),
             (refused(422, None), Invalid),

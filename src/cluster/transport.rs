@@ -25,7 +25,7 @@ use tower::{BoxError, Service};
 use super::departure::{Tracked, tracked};
 use super::failure::{Failure, proxy_cause, root_cause};
 pub(super) use credentials::Issued;
-pub(super) use credentials::{Credential, Hidden};
+pub(super) use credentials::{Credential, Hidden, ReadToken};
 use identity::{Certificate, IdentityFiles};
 use proxy::{Proxy, ProxyProtocol};
 use streams::StreamClient;
@@ -120,13 +120,19 @@ impl Transport {
     /// The same after the server did not accept `refused`; `None` if there is nothing else to try.
     ///
     /// # Errors
-    /// [`Failure::Credentials`]: the files of the client certificate have changed and cannot be used, as they are.
+    /// [`Failure::Credentials`]: the files of the client certificate have changed and cannot be used, as they are. A refusal: there are other credentials,
+    /// and they are not for this cluster.
     pub(super) async fn anew(
         &self,
         refused: &Issued,
         patience: Duration,
     ) -> Result<Option<(kube::Client, Issued)>, Failure> {
-        let other = self.0.credential.anew(refused, patience).await;
+        let other = self.0.credential.anew(refused, patience).await.map_err(|why| Failure::Refused {
+            code: 401,
+            reason: "Unauthorized".to_owned(),
+            message: format!("Unauthorized; {why}"),
+            retry_after: None,
+        })?;
         let is_other = other.is_some();
         let (client, issued) = self.over_connections(other.unwrap_or_else(|| refused.clone()), FileCheck::AtOnce)?;
         Ok((is_other || issued.connections != refused.connections).then_some((client, issued)))

@@ -403,7 +403,11 @@ fn read(body: &[u8]) -> Result<Value, Failure> {
 }
 
 pub(super) fn error(what: &str, failure: &Failure) -> EffectError {
-    EffectError { kind: failure.kind(), message: format!("{what}: {failure}").into(), dry_run: false }
+    let message = match failure.code() {
+        Some(401) => format!("{what}: the API server does not accept the credentials: 401 {failure}"),
+        _ => format!("{what}: {failure}"),
+    };
+    EffectError { kind: failure.kind(), message: message.into(), dry_run: false }
 }
 
 /// Fails if the stored object would differ in a field that has to stay.

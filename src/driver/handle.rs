@@ -61,6 +61,9 @@ pub enum CommandError {
     /// Somebody else has changed the same settings since the command was asked for; nothing was changed.
     #[error("{0}")]
     Overtaken(String),
+    /// The API server does not accept the credentials: nothing was changed, or the text says what stays.
+    #[error("{0}")]
+    Unauthorized(String),
     /// The command was accepted but could not be written. The text names the attempt and the server's answer.
     #[error("{0}")]
     Failed(String),
@@ -74,6 +77,7 @@ impl From<Unsettled> for CommandError {
         match unsettled {
             Unsettled::Refused(why) => Self::NotAdmitted(why),
             Unsettled::Overtaken(why) => Self::Overtaken(why),
+            Unsettled::Unauthorized(why) => Self::Unauthorized(why),
             Unsettled::Failed(why) => Self::Failed(why),
         }
     }

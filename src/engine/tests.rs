@@ -59,6 +59,7 @@ mod template_changes;
 mod told;
 mod tuned;
 mod unanswered;
+mod unauthorized;
 mod unreadable;
 mod unready;
 mod unready_fleet;

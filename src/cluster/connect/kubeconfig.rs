@@ -22,6 +22,8 @@ pub(super) struct Loaded {
     pub(super) user: Option<String>,
     /// `proxy-url` of the cluster.
     pub(super) proxy: Option<String>,
+    /// The kubeconfig as it was read; `None` in a pod without one.
+    pub(super) kubeconfig: Option<Kubeconfig>,
 }
 
 /// Reads the given kubeconfig, or those at the places of kubectl; in a pod without one what the pod has. `asked` is a context; `None`: the
@@ -30,32 +32,23 @@ pub(super) struct Loaded {
 /// # Errors
 /// See [`ConnectError`].
 pub(super) async fn load(given: Option<&Path>, asked: Option<&str>) -> Result<Loaded, ConnectError> {
-    let files = files(given);
-    let present: Vec<&PathBuf> = files.iter().filter(|path| given.is_some() || path.exists()).collect();
-    if present.is_empty() {
+    let Some(mut kubeconfig) = merged(given)? else {
         return match kube::Config::incluster() {
             Ok(config) => {
-                Ok(Loaded { config, context: IN_CLUSTER.to_owned(), contexts: Vec::new(), user: None, proxy: None })
+                let (context, contexts) = (IN_CLUSTER.to_owned(), Vec::new());
+                Ok(Loaded { config, context, contexts, user: None, proxy: None, kubeconfig: None })
             }
             Err(_) if std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() => {
-                Err(ConnectError::NoKubeconfig { tried: files })
+                Err(ConnectError::NoKubeconfig { tried: files(given) })
             }
             Err(error) => Err(ConnectError::InCluster { why: root_cause(&error) }),
         };
-    }
-    let mut kubeconfig = Kubeconfig::default();
-    for path in present {
-        kubeconfig = Kubeconfig::read_from(path)
-            .and_then(|next| kubeconfig.merge(next))
-            .map_err(|error| ConnectError::of_file(path, &error))?;
-    }
+    };
     let context = pick_context(&kubeconfig, asked)?;
-    let named = kubeconfig.contexts.iter().find(|known| known.name == context);
-    let user = named.and_then(|named| named.context.as_ref()?.user.clone()).filter(|user| !user.is_empty());
-    let cluster = named.and_then(|named| Some(&named.context.as_ref()?.cluster));
-    let cluster = cluster.and_then(|name| kubeconfig.clusters.iter().find(|known| known.name == *name));
-    let proxy = cluster.and_then(|cluster| cluster.cluster.as_ref()?.proxy_url.clone());
+    let user = user_of(&kubeconfig, &context);
+    let proxy = cluster_of(&kubeconfig, &context).and_then(|cluster| cluster.proxy_url.clone());
     let contexts = kubeconfig.contexts.iter().map(|known| known.name.clone()).collect();
+    let as_read = kubeconfig.clone();
     ignore_proxy_environment(&mut kubeconfig);
     let place = KubectlPlace { kubeconfig: given.map(Path::to_owned), context: context.clone() };
     let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
@@ -68,7 +61,36 @@ pub(super) async fn load(given: Option<&Path>, asked: Option<&str>) -> Result<Lo
     if let Some(why) = refused_address(&config.cluster_url) {
         return Err(ConnectError::BrokenContext { place, why });
     }
-    Ok(Loaded { config, context, contexts, user, proxy })
+    Ok(Loaded { config, context, contexts, user, proxy, kubeconfig: Some(as_read) })
+}
+
+/// The given kubeconfig, or those at the places of kubectl as one; `None` if there is none.
+pub(super) fn merged(given: Option<&Path>) -> Result<Option<Kubeconfig>, ConnectError> {
+    let files = files(given);
+    let mut present = files.iter().filter(|path| given.is_some() || path.exists()).peekable();
+    if present.peek().is_none() {
+        return Ok(None);
+    }
+    let mut kubeconfig = Kubeconfig::default();
+    for path in present {
+        kubeconfig = Kubeconfig::read_from(path)
+            .and_then(|next| kubeconfig.merge(next))
+            .map_err(|error| ConnectError::of_file(path, &error))?;
+    }
+    Ok(Some(kubeconfig))
+}
+
+/// The name of the credentials of a context.
+pub(super) fn user_of(kubeconfig: &Kubeconfig, context: &str) -> Option<String> {
+    let named = kubeconfig.contexts.iter().find(|known| known.name == context)?;
+    named.context.as_ref()?.user.clone().filter(|user| !user.is_empty())
+}
+
+/// The cluster of a context.
+pub(super) fn cluster_of<'a>(kubeconfig: &'a Kubeconfig, context: &str) -> Option<&'a kube::config::Cluster> {
+    let named = kubeconfig.contexts.iter().find(|known| known.name == context)?;
+    let cluster = &named.context.as_ref()?.cluster;
+    kubeconfig.clusters.iter().find(|known| known.name == *cluster)?.cluster.as_ref()
 }
 
 /// kube reads `HTTPS_PROXY` if a cluster has no `proxy-url`, and refuses the whole configuration if that variable is not a

@@ -1,7 +1,8 @@
 //! The credentials of one kubeconfig user: their source, their validity, and the secrets that must never be shown.
 //!
 //! ```text
-//!   token, user and password ────────────────▶ a header that never changes
+//!   user and password ───────────────────────▶ a header that never changes
+//!   token ───────── read again after a 401 ──▶ a header
 //!   tokenFile ──── read again every minute ──▶ a header
 //!   exec plugin ── run once per expiry ──────▶ a header, or a client certificate
 //!   auth-provider `oidc` (legacy) ───────────▶ its id-token, as long as it is good: it is not renewed here
@@ -108,12 +109,39 @@ impl Issued {
 /// The source of the credentials. Cheap to clone.
 #[derive(Clone)]
 pub(in crate::cluster) enum Credential {
-    /// Fixed credentials: a token, user and password, a client certificate, or none.
+    /// Fixed credentials: user and password, a client certificate, or none.
     Fixed(Option<HeaderValue>),
+    /// A token that stands in the kubeconfig itself.
+    Inline(Arc<InlineToken>),
     /// A token in a file.
     File(Arc<Mutex<TokenFile>>),
     /// A credential plugin.
     Plugin(Arc<Plugin>),
+}
+
+/// Reads the token again that stands in the kubeconfig; `None` if there is none. Fails with the reason why a token found there is not for this cluster.
+pub(in crate::cluster) type ReadToken = Box<dyn Fn() -> Result<Option<String>, String> + Send + Sync>;
+
+/// A token that stands in the kubeconfig itself.
+pub(in crate::cluster) struct InlineToken {
+    header: Mutex<HeaderValue>,
+    read: ReadToken,
+    hidden: Hidden,
+}
+
+impl InlineToken {
+    /// Another token than the refused one, if there is one by now.
+    async fn anew(&self, refused: &Issued) -> Result<HeaderValue, String> {
+        let mut header = self.header.lock().await;
+        // Another request may have read the token meanwhile.
+        if refused.header.as_ref() == Some(&*header)
+            && let Some(token) = (self.read)()?
+        {
+            self.hidden.add(token.trim());
+            *header = bearer(&token)?;
+        }
+        Ok(header.clone())
+    }
 }
 
 impl Credential {
@@ -121,7 +149,12 @@ impl Credential {
     ///
     /// # Errors
     /// When a token is not valid in a header, a token file cannot be read, or a legacy `auth-provider` has no valid token.
-    pub(in crate::cluster) fn take(auth: &mut AuthInfo, hidden: &Hidden, place: &KubectlPlace) -> Result<Self, String> {
+    pub(in crate::cluster) fn take(
+        auth: &mut AuthInfo,
+        hidden: &Hidden,
+        place: &KubectlPlace,
+        read_token: Option<ReadToken>,
+    ) -> Result<Self, String> {
         // Secrets are `secrecy::SecretString`s; without that crate only serialization gives their values.
         let fields = serde_json::to_value(&*auth).unwrap_or_default();
         let text = |name: &str| fields[name].as_str().map(str::to_owned);
@@ -145,7 +178,14 @@ impl Credential {
             return Ok(Self::File(Arc::new(Mutex::new(file))));
         }
         if let Some(token) = token {
-            return Ok(Self::Fixed(Some(bearer(&token)?)));
+            let header = bearer(&token)?;
+            return Ok(match read_token {
+                Some(read) => {
+                    let hidden = hidden.clone();
+                    Self::Inline(Arc::new(InlineToken { header: Mutex::new(header), read, hidden }))
+                }
+                None => Self::Fixed(Some(header)),
+            });
         }
         if let Some(exec) = auth.exec.take() {
             return Ok(Self::Plugin(Arc::new(Plugin::new(exec, hidden.clone(), place.clone()))));
@@ -163,26 +203,33 @@ impl Credential {
     pub(in crate::cluster) async fn issued(&self, patience: Duration) -> Result<Issued, Failure> {
         match self {
             Self::Fixed(header) => Ok(Issued::lasting(header.clone())),
+            Self::Inline(token) => Ok(Issued::lasting(Some(token.header.lock().await.clone()))),
             Self::File(file) => file.lock().await.issued().map_err(Failure::Credentials),
             Self::Plugin(plugin) => plugin.clone().issued(Asks::Nothing, None, patience).await,
         }
     }
 
     /// Credentials for one more attempt after `refused` was answered with 401; `None` if there are no others.
-    pub(in crate::cluster) async fn anew(&self, refused: &Issued, patience: Duration) -> Option<Issued> {
+    ///
+    /// # Errors
+    /// When there are others that must not be used here. The text says why.
+    pub(in crate::cluster) async fn anew(
+        &self,
+        refused: &Issued,
+        patience: Duration,
+    ) -> Result<Option<Issued>, String> {
         let fresh = match self {
-            Self::Fixed(_) => return None,
+            Self::Fixed(_) => None,
+            Self::Inline(token) => Some(Issued::lasting(Some(token.anew(refused).await?))),
             Self::File(file) => {
                 let mut file = file.lock().await;
                 file.token = None;
-                file.issued().ok()?
+                file.issued().ok()
             }
-            Self::Plugin(plugin) => {
-                plugin.clone().issued(Asks::Nothing, Some(refused.generation), patience).await.ok()?
-            }
+            Self::Plugin(plugin) => plugin.clone().issued(Asks::Nothing, Some(refused.generation), patience).await.ok(),
         };
-        let same = fresh.header == refused.header && fresh.certificate == refused.certificate;
-        (!same).then_some(fresh)
+        let differs = |fresh: &Issued| fresh.header != refused.header || fresh.certificate != refused.certificate;
+        Ok(fresh.filter(differs))
     }
 
     /// Obtains the credentials for the first time. Only then may a plugin ask the operator a question.
@@ -505,52 +552,4 @@ fn cluster_info(cluster: &ExecAuthCluster) -> serde_json::Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn credentials_are_renewed_a_minute_before_their_end_or_late_in_a_short_life() {
-        let at = |secs: i64| Timestamp::from_second(1_800_000_000 + secs).unwrap();
-        for (life, renewed) in [(3_600, 3_540), (300, 240), (100, 80), (30, 24), (0, 0), (-10, -10)] {
-            assert_eq!(renewal(at(0), at(life)), at(renewed), "{life} s");
-        }
-    }
-
-    fn provider(name: &str, token: Option<&str>) -> AuthProviderConfig {
-        let mut config: std::collections::HashMap<String, String> =
-            [("refresh-token".to_owned(), "r3fr3sh-t0ken".to_owned())].into();
-        config.extend(token.map(|token| ("id-token".to_owned(), token.to_owned())));
-        AuthProviderConfig { name: name.into(), config, other: Default::default() }
-    }
-
-    /// A token with this expiry.
-    fn jwt(exp: i64) -> String {
-        use base64::Engine as _;
-        let encode = |text: String| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
-        format!(
-            "{}.{}.c2lnbmF0dXJl",
-            encode(json!({"alg": "RS256"}).to_string()),
-            encode(json!({"exp": exp}).to_string())
-        )
-    }
-
-    #[test]
-    fn a_legacy_provider_gives_an_id_token_that_is_good_or_says_what_to_do() {
-        let hidden = Hidden::default();
-        let now = Timestamp::now().as_second();
-        let good = jwt(now + 600);
-        assert_eq!(
-            legacy(&provider("oidc", Some(&good)), &hidden).unwrap().to_str().unwrap(),
-            format!("Bearer {good}")
-        );
-        for (provider, says) in [
-            (provider("oidc", Some(&jwt(now - 1))), "has expired"),
-            (provider("oidc", None), "has no `id-token`: log in again"),
-            (provider("gcp", Some(&good)), "`gcp` was removed from kubectl in 1.26"),
-        ] {
-            let why = legacy(&provider, &hidden).unwrap_err();
-            assert!(why.contains(says) && !why.contains("t0ken"), "{why}");
-        }
-        assert_eq!(hidden.removed_from(&format!("got {good} and r3fr3sh-t0ken")), "got *** and ***");
-    }
-}
+mod tests;

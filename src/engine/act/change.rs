@@ -214,7 +214,6 @@ impl Engine {
 pub(crate) fn remedy(error: &EffectError) -> &'static str {
     let says = |words: &str| error.message.contains(words);
     match error.kind {
-        EffectErrorKind::Forbidden if says("Unauthorized") || says("credentials") => "log in to the cluster again",
         EffectErrorKind::Forbidden if says("cannot patch") => "get a role that may patch daemonsets.apps",
         _ => "change the policy that refuses it, or choose what it admits",
     }

@@ -130,7 +130,8 @@ impl Engine {
     }
 
     fn note_failure(&mut self, written: Written, error: &EffectError, now: Timestamp) {
-        if error.kind.is_refusal() || error.kind.may_have_happened() {
+        let unauthorized = error.kind == EffectErrorKind::Unauthorized;
+        if error.kind.is_refusal() || unauthorized || error.kind.may_have_happened() {
             self.failures.write_failed(written, error, now);
         }
     }
@@ -171,6 +172,9 @@ impl Engine {
                 self.daemonset.retry.failed(&error, now);
                 if error.kind == EffectErrorKind::Conflict {
                     self.daemonset.met_conflict(patching.resource_version.clone());
+                }
+                if error.kind == EffectErrorKind::Unauthorized {
+                    self.patch_not_authorized(patching.kind, &error.message);
                 }
                 let refused = error.kind.is_refusal();
                 if !(refused && self.give_up_patch(patching, &error, now)) {
@@ -245,6 +249,25 @@ impl Engine {
         true
     }
 
+    /// Fails the commands of a process that ends with them, where the API server does not accept its credentials for the patch. What they asked for stays
+    /// recorded: a record that says otherwise could not be written with these credentials either. A driver tries the patch again.
+    fn patch_not_authorized(&mut self, kind: PatchPurpose, why: &str) {
+        if self.config().role != Role::OneShot {
+            return;
+        }
+        let left = match kind {
+            PatchPurpose::Adopt => self.left_of_a_refused_adoption(),
+            PatchPurpose::Release => "; the release stays recorded, and whoever drives next carries it out",
+            PatchPurpose::Template => "; the change stays recorded, and whoever drives next carries it out",
+            PatchPurpose::ForgetChange => return,
+        };
+        self.daemonset.release_brake();
+        for pending in self.pending.take_where(|pending| pending.needs != Needs::DriverStopped) {
+            self.edits.drop_those_of(pending.id);
+            self.settled(pending, Err(Unsettled::Unauthorized(format!("{why}{left}"))));
+        }
+    }
+
     /// What stays where the API server refuses the patch of an adoption or of a brake, and how it is taken back: the record is written before the DaemonSet.
     fn left_of_a_refused_adoption(&self) -> &'static str {
         let rolls = self.strategy() == StrategyKind::RollingUpdate;
@@ -281,16 +304,22 @@ impl Engine {
         }
     }
 
-    /// Settles the commands that cannot be carried out, because the API server refuses to have the Lease written: a command of which nothing was saved before
-    /// is refused as a whole.
-    fn refuse_pending(&mut self, why: &str) {
+    /// Settles the commands that cannot be carried out, because the API server refuses to have the Lease written, or does not accept the credentials for it: a
+    /// command of which nothing was saved before is refused as a whole.
+    fn refuse_pending(&mut self, error: &EffectError) {
+        let why = &*error.message;
         for braked in self.pending.iter_mut().filter(|pending| self.edits.has_any_of(pending.id)) {
             braked.without_pause(why);
         }
         for pending in self.pending.take_where(|pending| pending.needs != Needs::Braked) {
             let unsaved = self.edits.has_any_of(pending.id);
             let left = if unsaved { "" } else { "; what was asked for is recorded, and not carried out to its end" };
-            self.settled(pending, Err(Unsettled::Refused(format!("{why}{left}"))));
+            let said = format!("{why}{left}");
+            let unsettled = match error.kind {
+                EffectErrorKind::Unauthorized => Unsettled::Unauthorized(said),
+                _ => Unsettled::Refused(said),
+            };
+            self.settled(pending, Err(unsettled));
         }
         self.edits.clear();
     }
@@ -319,12 +348,15 @@ impl Engine {
                     self.lock.lose(in_flight.clone());
                 }
                 if !matches!(error.kind, EffectErrorKind::Conflict | EffectErrorKind::NotFound) {
-                    let (why, refused) = (error.message.clone(), error.kind.is_refusal());
+                    let unauthorized = error.kind == EffectErrorKind::Unauthorized;
+                    let (why, refused) = (error.message.clone(), error.kind.is_refusal() || unauthorized);
                     self.failures.set_lease(Some(LeaseFailure { why, refused }));
                 }
                 let wait = match error.kind {
                     EffectErrorKind::Throttled { retry_after_millis } => Duration::from_millis(retry_after_millis),
                     EffectErrorKind::Forbidden | EffectErrorKind::Invalid => Duration::from_secs(10),
+                    // Somebody may log in again at any time.
+                    EffectErrorKind::Unauthorized => Duration::from_secs(3),
                     _ => Duration::from_millis(500),
                 };
                 self.lock.retry_at = now + wait;
@@ -342,8 +374,8 @@ impl Engine {
                         }
                         self.lock.retry_at = now;
                     }
-                    EffectErrorKind::Forbidden | EffectErrorKind::Invalid => {
-                        self.refuse_pending(&error.message);
+                    EffectErrorKind::Forbidden | EffectErrorKind::Invalid | EffectErrorKind::Unauthorized => {
+                        self.refuse_pending(&error);
                     }
                     _ => {}
                 }

@@ -162,7 +162,10 @@ impl Engine {
             }
             // A StatefulSet of that name is there: the next list shows it.
             Err(EffectError { kind: EffectErrorKind::Conflict, .. }) => self.warming.sets.written(),
-            Err(EffectError { kind: EffectErrorKind::TooLate | EffectErrorKind::NotSent, .. }) => {
+            Err(EffectError {
+                kind: EffectErrorKind::TooLate | EffectErrorKind::NotSent | EffectErrorKind::Unauthorized,
+                ..
+            }) => {
                 self.warming.sets.failed(now);
             }
             Err(EffectError { kind: EffectErrorKind::Unknown, .. }) => self.warming.sets.lost(now),

@@ -284,6 +284,9 @@ pub enum Unsettled {
     /// Somebody else has changed the fields that the command sets since it was given; nothing was changed.
     #[error("{0}")]
     Overtaken(String),
+    /// The API server does not accept the credentials, or does not accept them any more: nothing was changed, or the text says what stays.
+    #[error("{0}")]
+    Unauthorized(String),
     /// The change could not be written, or was called off.
     #[error("{0}")]
     Failed(String),

@@ -252,7 +252,10 @@ pub enum EffectErrorKind {
     Conflict,
     /// 404: it is not there. Nothing was done.
     NotFound,
-    /// 401 or 403. Nothing was done.
+    /// 401: the API server does not accept the credentials, or does not accept them any more. Nothing was done. It says nothing of the write, which is
+    /// tried again: somebody may log in again meanwhile.
+    Unauthorized,
+    /// 403. Nothing was done.
     Forbidden,
     /// 400, 422 or another refusal that will not change by trying again. Nothing was done.
     Invalid,
@@ -270,8 +273,7 @@ pub enum EffectErrorKind {
 }
 
 impl EffectErrorKind {
-    /// Whether the API server refused the write, so that trying again changes nothing: for want of a right or of valid credentials, by a policy, or because it finds
-    /// the object invalid.
+    /// Whether the API server refused the write, so that trying again changes nothing: for want of a right, by a policy, or because it finds the object invalid.
     pub fn is_refusal(self) -> bool {
         matches!(self, Self::Forbidden | Self::Invalid)
     }

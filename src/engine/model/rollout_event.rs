@@ -350,7 +350,9 @@ pub enum EventOutcome {
     Conflict,
     /// 404: the object was gone already.
     NotFound,
-    /// 401 or 403.
+    /// 401: the credentials were not accepted.
+    Unauthorized,
+    /// 403.
     Forbidden,
     /// Another refusal of the server.
     Invalid,
@@ -366,7 +368,7 @@ impl EventOutcome {
     /// Whether the outcome is bad news, whatever the kind of event.
     fn severity(self) -> Severity {
         match self {
-            Self::Failed | Self::Forbidden | Self::Invalid => Severity::Warning,
+            Self::Failed | Self::Unauthorized | Self::Forbidden | Self::Invalid => Severity::Warning,
             Self::Requested
             | Self::Refused
             | Self::Sent
@@ -385,6 +387,7 @@ impl From<EffectErrorKind> for EventOutcome {
         match kind {
             EffectErrorKind::Conflict => Self::Conflict,
             EffectErrorKind::NotFound => Self::NotFound,
+            EffectErrorKind::Unauthorized => Self::Unauthorized,
             EffectErrorKind::Forbidden => Self::Forbidden,
             EffectErrorKind::Invalid => Self::Invalid,
             EffectErrorKind::Throttled { .. } => Self::Throttled,

@@ -53,7 +53,7 @@ impl Retry {
             EffectErrorKind::Forbidden | EffectErrorKind::Invalid => RETRY.1,
             EffectErrorKind::Conflict | EffectErrorKind::NotFound => RETRY.0,
             EffectErrorKind::TooLate => Duration::ZERO,
-            EffectErrorKind::NotSent | EffectErrorKind::Unknown => grown,
+            EffectErrorKind::Unauthorized | EffectErrorKind::NotSent | EffectErrorKind::Unknown => grown,
         };
         self.at = now + wait;
     }

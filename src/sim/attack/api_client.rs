@@ -318,7 +318,8 @@ fn failure(error: &ApiError) -> EffectError {
     let kind = match error.reason {
         Reason::Conflict | Reason::AlreadyExists => EffectErrorKind::Conflict,
         Reason::NotFound => EffectErrorKind::NotFound,
-        Reason::Unauthorized | Reason::Forbidden => EffectErrorKind::Forbidden,
+        Reason::Unauthorized => EffectErrorKind::Unauthorized,
+        Reason::Forbidden => EffectErrorKind::Forbidden,
         Reason::TooManyRequests => {
             EffectErrorKind::Throttled { retry_after_millis: u64::from(error.retry_after_secs.unwrap_or(1)) * 1000 }
         }

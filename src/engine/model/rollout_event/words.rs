@@ -260,6 +260,7 @@ impl EventOutcome {
             Self::Failed => "failed",
             Self::Conflict => "conflict, not done",
             Self::NotFound => "gone already",
+            Self::Unauthorized => "credentials not accepted, not done",
             Self::Forbidden => "forbidden, not done",
             Self::Invalid => "refused by the server, not done",
             Self::Throttled => "throttled, not done",
