@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 pub use error::ConnectError;
 pub use kubeconfig::{IN_CLUSTER, context_names, host_and_port, server_of_context};
 
-use self::kubeconfig::{Loaded, load, shown_url};
+use self::kubeconfig::{Loaded, can_be_a_namespace, file_of_context, load, shown_url};
 use self::renewed::Pinned;
 use super::clock::Clock;
 use super::failure::{Failure, proxy_cause, root_cause, tls_cause};
@@ -205,8 +205,14 @@ impl Cluster {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let Loaded { mut config, context, contexts, user, proxy: in_kubeconfig, kubeconfig } =
             load(target.kubeconfig.as_deref(), target.context.as_deref()).await?;
-        if let Some(namespace) = &target.namespace {
-            config.default_namespace.clone_from(namespace);
+        match &target.namespace {
+            Some(namespace) => config.default_namespace.clone_from(namespace),
+            None if config.default_namespace.is_empty() => "default".clone_into(&mut config.default_namespace),
+            None if kubeconfig.is_some() && !can_be_a_namespace(&config.default_namespace) => {
+                let file = file_of_context(target.kubeconfig.as_deref(), &context);
+                return Err(ConnectError::BadNamespace { context, file, namespace: config.default_namespace });
+            }
+            None => {}
         }
         if let Some(user) = &target.as_user {
             config.auth_info.impersonate = Some(user.clone());

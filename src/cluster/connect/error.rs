@@ -57,6 +57,16 @@ pub enum ConnectError {
         /// The error in it.
         why: String,
     },
+    /// No namespace can have the name that the context has for requests that name none.
+    #[error("context `{context}` of the kubeconfig{} has the namespace `{namespace}`, and no namespace can be called that", of_file(file.as_deref()))]
+    BadNamespace {
+        /// The context.
+        context: String,
+        /// The file that defines the context, if it is known.
+        file: Option<PathBuf>,
+        /// The namespace.
+        namespace: String,
+    },
     /// This process seems to run in a pod, but the pod's service account cannot be used.
     #[error("the pod's service account cannot be used: {why}")]
     InCluster {
@@ -151,6 +161,10 @@ impl ConnectError {
             Self::BrokenContext { place, .. } => {
                 vec![format!("{} shows what it refers to", offered(place, "config view --minify"))]
             }
+            Self::BadNamespace { .. } => vec![
+                "correct `namespace` of that context, or pass `-n NAMESPACE`".to_owned(),
+                "a namespace's name is lower case letters, digits and `-`, at most 63".to_owned(),
+            ],
             Self::InCluster { .. } => {
                 vec!["check automountServiceAccountToken of the pod, or pass --kubeconfig".to_owned()]
             }
@@ -181,6 +195,11 @@ impl ConnectError {
 /// The command in back quotes; without its flags if a name cannot be quoted safely.
 fn offered(place: &KubectlPlace, words: &str) -> String {
     format!("`{}`", place.command(words).unwrap_or_else(|| format!("kubectl {words}")))
+}
+
+/// ` /home/ada/.kube/config`; empty if the file is not known.
+fn of_file(file: Option<&Path>) -> String {
+    file.map(|file| format!(" {}", file.display())).unwrap_or_default()
 }
 
 fn listed(known: &[String]) -> String {

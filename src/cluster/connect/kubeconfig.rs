@@ -108,6 +108,22 @@ pub fn context_names(kubeconfig: Option<&Path>) -> Vec<String> {
     read.flat_map(|kubeconfig| kubeconfig.contexts).map(|context| context.name).collect()
 }
 
+/// The kubeconfig that defines a context, as in kubectl the first one that has it.
+pub(super) fn file_of_context(given: Option<&Path>, context: &str) -> Option<PathBuf> {
+    let has = |path: &PathBuf| {
+        let read = Kubeconfig::read_from(path).ok();
+        read.is_some_and(|kubeconfig| kubeconfig.contexts.iter().any(|named| named.name == context))
+    };
+    files(given).into_iter().find(has)
+}
+
+/// Whether a namespace can have this name. Any other text in the path of a request would ask for something else.
+pub(super) fn can_be_a_namespace(name: &str) -> bool {
+    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    name.len() <= 63 && edge(name.chars().next()) && edge(name.chars().last()) && name.chars().all(inner)
+}
+
 /// The host and port of the server of a context of the given kubeconfig, or of the usual ones; `None` if there is no such
 /// context, or it cannot be read.
 pub fn server_of_context(kubeconfig: Option<&Path>, context: &str) -> Option<String> {
@@ -223,6 +239,32 @@ mod tests {
         let target = ClusterTarget { context: Some("broken".into()), ..target };
         let error = Cluster::connect(&target).await.unwrap_err().to_string();
         assert!(error.contains("`broken`") && error.contains("gone"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_namespace_that_cannot_be_one_is_refused_with_its_file_and_context() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config");
+        for bad in ["Edge", "edge/pods", "edge ", "-edge", "../kube-system"] {
+            let text = serde_json::to_string(&kubeconfig()).unwrap().replace("edge", bad);
+            std::fs::write(&path, text).unwrap();
+            let target = ClusterTarget { kubeconfig: Some(path.clone()), ..ClusterTarget::default() };
+            let error = Cluster::connect(&target).await.unwrap_err();
+            let file = path.display();
+            let says = format!(
+                "context `factory` of the kubeconfig {file} has the namespace `{bad}`, and no namespace can be called that"
+            );
+            assert_eq!(error.to_string(), says);
+            assert!(error.hints()[0].contains("`-n NAMESPACE`"));
+            let named = ClusterTarget { namespace: Some("edge".into()), ..target.clone() };
+            assert!(Cluster::connect(&named).await.is_ok(), "the one that was given counts");
+            let other = ClusterTarget { context: Some("staging".into()), ..target };
+            assert_eq!(Cluster::connect(&other).await.unwrap().default_namespace(), "default");
+        }
+        // As in kubectl.
+        std::fs::write(&path, serde_json::to_string(&kubeconfig()).unwrap().replace("edge", "")).unwrap();
+        let target = ClusterTarget { kubeconfig: Some(path), ..ClusterTarget::default() };
+        assert_eq!(Cluster::connect(&target).await.unwrap().default_namespace(), "default");
     }
 
     #[tokio::test]
