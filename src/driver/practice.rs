@@ -71,9 +71,9 @@ impl Practice {
         Ok(Self { server, speed: wanted.speed, daemonset })
     }
 
-    /// A kubeconfig, as text, with which kubectl and other consoles reach the cluster.
+    /// A kubeconfig, as text, with which kubectl and other consoles reach the cluster. Its namespace is that of the DaemonSet to roll out.
     pub fn kubeconfig(&self) -> String {
-        self.server.kubeconfig()
+        self.server.kubeconfig_in(self.daemonset().map(|(namespace, _)| namespace))
     }
 
     /// The DaemonSet to roll out: namespace and name.
@@ -87,7 +87,7 @@ impl Practice {
     /// See [`AccessError`].
     pub async fn session(&self, audit: AuditLog) -> Result<ClusterSession, AccessError> {
         // A session is opened from a kubeconfig file, which is read once.
-        let file = private_file::temporary(&self.kubeconfig())
+        let file = private_file::temporary(&self.server.kubeconfig())
             .map_err(|error| failed("writing the practice kubeconfig", &error))?;
         let defaults = defaults_at(self.speed);
         let access = Access {
@@ -199,6 +199,18 @@ mod tests {
             [1.0, 1.1, 2.0, 4.0, 12.0, 10_000.0, 0.01].map(soak),
             [None, None, Some(5), Some(3), Some(1), Some(1), None]
         );
+    }
+
+    /// README's commands name no namespace: whoever serves a practice cluster types them as they stand.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_served_cluster_is_used_without_naming_its_namespace() {
+        let wanted = PracticeOptions { cluster: PracticeCluster::Fleet(2), speed: 1.0, seed: Some(1) };
+        let practice = Practice::start(&wanted).await.unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config");
+        std::fs::write(&file, practice.kubeconfig()).unwrap();
+        let session = ClusterSession::open(&Access { kubeconfig: Some(file), ..Access::default() }).await.unwrap();
+        assert_eq!(Some(session.default_namespace()), practice.daemonset().map(|(namespace, _)| namespace));
     }
 
     /// What identifies a cluster (`kube-system`), a DaemonSet and a pod.

@@ -120,17 +120,23 @@ impl Server {
 
     /// The text of a kubeconfig with which kubectl and other clients reach the server.
     pub fn kubeconfig(&self) -> String {
-        self.kubeconfig_with("")
+        self.kubeconfig_with("", None)
+    }
+
+    /// The same with the namespace of requests that name none.
+    pub fn kubeconfig_in(&self, namespace: Option<&str>) -> String {
+        self.kubeconfig_with("", namespace)
     }
 
     /// A kubeconfig for one of the [`Users`]; `None` when there is no user of that name.
     pub fn kubeconfig_for(&self, user: &str) -> Option<String> {
         let user = self.shared.users.known.iter().find(|known| known.name == user)?;
-        Some(self.kubeconfig_with(&user.token))
+        Some(self.kubeconfig_with(&user.token, None))
     }
 
-    fn kubeconfig_with(&self, token: &str) -> String {
+    fn kubeconfig_with(&self, token: &str, namespace: Option<&str>) -> String {
         let url = self.url();
+        let namespace = namespace.map(|name| format!("    namespace: {name:?}\n")).unwrap_or_default();
         let user = if token.is_empty() { "{}".to_owned() } else { format!("\n    token: {token:?}") };
         format!(
             "apiVersion: v1\n\
@@ -140,7 +146,7 @@ impl Server {
              users:\n\
              - name: rolldeck-demo\n  user: {user}\n\
              contexts:\n\
-             - name: rolldeck-demo\n  context:\n    cluster: rolldeck-demo\n    user: rolldeck-demo\n\
+             - name: rolldeck-demo\n  context:\n    cluster: rolldeck-demo\n    user: rolldeck-demo\n{namespace}\
              current-context: rolldeck-demo\n"
         )
     }
