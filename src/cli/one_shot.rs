@@ -366,6 +366,12 @@ pub(crate) fn halt_advice(place: &CommandPlace, snapshot: &Snapshot) -> Option<S
         [] => String::new(),
         places => format!("{}: ", places.join(", ")),
     };
+    if snapshot.fails_by_quota() {
+        return Some(format!(
+            "{nodes}raise the namespace's ResourceQuota, or free what it counts: it refuses the pods of the earlier revision as well; then {} goes on ({ASKS})",
+            target.named("resume")
+        ));
+    }
     let undo = match halt.gate.offers_undo() {
         true => format!("{} rolls back, ", target.named("undo")),
         false => String::new(),

@@ -138,7 +138,7 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
         Remedy::LiftPause => ("liftPause", "resume"),
         Remedy::ResumeUnderOnDelete => ("resumeUnderOnDelete", "resume"),
         Remedy::ResumeWithTemplate => ("resumeWithTemplate", "resume"),
-        Remedy::ResumePastFailures => ("resumePastFailures", "resume"),
+        Remedy::ResumePastFailures | Remedy::ResumeWithQuota => ("resumePastFailures", "resume"),
         Remedy::Undo | Remedy::UndoTo { .. } => ("undo", "undo"),
         Remedy::BackToTarget { revision, .. } => {
             return ("undoToTarget", Some(format!("undo --to-revision {revision}")));
@@ -201,7 +201,8 @@ fn asks_first(remedy: Remedy, snapshot: &Snapshot) -> bool {
         | Remedy::LiftPause
         | Remedy::ResumeUnderOnDelete
         | Remedy::ResumeWithTemplate
-        | Remedy::ResumePastFailures => snapshot.phase == Phase::Halted,
+        | Remedy::ResumePastFailures
+        | Remedy::ResumeWithQuota => snapshot.phase == Phase::Halted,
         Remedy::UndoTo { at_once, .. } | Remedy::BackToTarget { at_once, .. } if at_once.deletes > 0 => true,
         Remedy::Undo | Remedy::UndoTo { .. } => {
             is_paused || (snapshot.started_at.is_none() && snapshot.phase == Phase::Idle)

@@ -9,7 +9,7 @@ use super::super::args::DriveUntil;
 use super::super::drive::{DriveEnd, HELD_FOR, REFUSED_FOR};
 use super::prewarm;
 use super::script::{self, Script, at, rollout};
-use crate::engine::model::cause::CauseKind;
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::Command;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::Severity;
@@ -230,6 +230,30 @@ async fn what_ends_because_it_halted_says_so_as_every_error_does() {
     assert_eq!(output.code, 3);
     let why = "Ended: it was released by ada@bastion-3 before its end; now rolled by its controller";
     assert_eq!(output.error, why);
+}
+
+/// A roll back makes pods that the quota refuses as well.
+#[tokio::test]
+async fn a_halt_by_a_quota_says_what_helps_first() {
+    let mut halted = script::driving();
+    halted.phase = Phase::Halted;
+    halted.halt =
+        Some(Halt::new(1, HaltingGate::default(), at(0), "quota exceeded on 1 node".into()).on(vec!["ipc-017".into()]));
+    let cause = Some(Box::new(Cause { kind: CauseKind::QuotaExceeded, container: None, message: None }));
+    halted.nodes = vec![NodeView { cause, ..script::node("ipc-017", NodeState::Failed) }].into();
+    let ended =
+        Script::of(script::held_by_nobody()).then(script::driving()).then(halted.clone()).run("drive ds/agent").await;
+    assert_eq!(ended.code, 4);
+    assert_snapshot!(ended.error);
+    let next: Vec<&str> = ended.text.lines().filter_map(|line| line.split_once("next: ")).map(|it| it.1).collect();
+    assert!(next.iter().all(|next| !next.starts_with("rolldeck undo")), "{next:?}");
+    halted.alarms =
+        vec![Alarm::Halted { gate: HaltingGate::default(), why: "quota exceeded on 1 node (ipc-017)".into() }];
+    let status = Script::of(halted).run("status ds/agent -o json").await;
+    let status: serde_json::Value = serde_json::from_str(&status.text).unwrap();
+    let first = &status["next"][0];
+    assert_eq!(first["remedy"], "resumePastFailures", "{}", status["next"]);
+    assert!(first["text"].as_str().unwrap().contains("first raise the namespace's ResourceQuota"), "{first}");
 }
 
 /// What somebody else pre-warms has nothing left to do and does not bring the image.

@@ -206,6 +206,12 @@ impl Snapshot {
             1 => "1 node waits while the new revision is in trouble".to_owned(),
             held => format!("{held} nodes wait while the new revision is in trouble"),
         };
+        if self.fails_by_quota() {
+            let waits = format!(
+                "{waits}: raise the ResourceQuota, which an earlier revision needs as well; it then goes on by itself"
+            );
+            return Some(Guidance { waits, remedies: Vec::new() });
+        }
         let is_milder =
             |node: &NodeView| node.cause.as_ref().is_some_and(|cause| cause.kind.is_milder_with_fewer_pulls());
         // The remedy offers half of what the limits let pull at once, so that it makes a difference; updates alone are never more than may be down.

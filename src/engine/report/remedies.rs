@@ -42,6 +42,8 @@ pub enum Remedy {
     ResumeWithTemplate,
     /// Go on past a halt.
     ResumePastFailures,
+    /// Go on past a halt that the namespace's quota has caused, once that has room for the pods: it refuses those of the earlier revision as well.
+    ResumeWithQuota,
     /// Roll back.
     Undo,
     /// Roll back to where the rollout came from, which is this revision.
@@ -130,6 +132,9 @@ impl fmt::Display for Remedy {
             Self::ResumeUnderOnDelete => f.write_str("sets OnDelete again and resumes"),
             Self::ResumeWithTemplate => f.write_str("rolls out the template as it is now, from before its first step"),
             Self::ResumePastFailures => f.write_str("resumes, the failures so far accepted"),
+            Self::ResumeWithQuota => f.write_str(
+                "resumes; first raise the namespace's ResourceQuota, which refuses the pods of the earlier revision as well",
+            ),
             Self::Undo => f.write_str("rolls back"),
             Self::UndoTo { revision, left, at_once } => {
                 write!(f, "rolls back to revision {revision}, {}{at_once}", not_at_it(*left))
@@ -256,6 +261,14 @@ impl Snapshot {
     /// paused is not resumed: without a driver, nobody pauses after a strategy drift. Without a record there is nothing to drive.
     pub fn remedies_of(&self, alarm: &Alarm) -> Vec<Remedy> {
         let mut remedies = alarm.remedies();
+        if self.fails_by_quota() {
+            remedies = match alarm {
+                Alarm::Halted { .. } => vec![Remedy::ResumeWithQuota, Remedy::Undo],
+                // Nothing but room in the quota brings the pods.
+                Alarm::HaltWaits { .. } | Alarm::BudgetUsedUp { .. } => Vec::new(),
+                _ => remedies,
+            };
+        }
         remedies.retain(|remedy| match remedy {
             // Without a record a roll back begins one. It is offered only while nodes fail.
             Remedy::Undo if *alarm == Alarm::RecordMissing => self.undo_is_free() && self.counts.failed > 0,

@@ -12,6 +12,16 @@ impl Snapshot {
         self.direction == Direction::Forward && self.roll_back.is_ok()
     }
 
+    /// Whether nodes fail or wait for their pods, and each of them because the namespace's quota has no room for its pod. No revision helps then, since
+    /// the pods of each count.
+    pub fn fails_by_quota(&self) -> bool {
+        let quota = |node: &NodeView| node.cause.as_ref().is_some_and(|cause| cause.kind == CauseKind::QuotaExceeded);
+        let speaks = |node: &NodeView| node.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
+        let mut concerned =
+            self.nodes.iter().filter(|node| node.counts_as_failed() || quota(node) || (node.at_target && speaks(node)));
+        concerned.clone().any(quota) && concerned.all(quota)
+    }
+
     /// Whether the new revision fails somewhere: a node counts as failed, or its new pod has a cause that speaks against the revision.
     pub(super) fn revision_fails(&self) -> bool {
         let fails = |node: &NodeView| {

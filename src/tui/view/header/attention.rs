@@ -279,7 +279,8 @@ fn action_of(remedy: Remedy) -> ActionId {
         | Remedy::LiftPause
         | Remedy::ResumeUnderOnDelete
         | Remedy::ResumeWithTemplate
-        | Remedy::ResumePastFailures => ActionId::Resume,
+        | Remedy::ResumePastFailures
+        | Remedy::ResumeWithQuota => ActionId::Resume,
         Remedy::Undo | Remedy::UndoTo { .. } | Remedy::BackToTarget { .. } => ActionId::Undo,
         // Setting limits begins a record.
         Remedy::RecordAnew => ActionId::Tune,
@@ -397,6 +398,7 @@ fn key_does(remedy: Remedy) -> String {
         Remedy::RaiseBudget { to } => return format!("raises the budget: max-unavailable {to}"),
         Remedy::LiftPause => "lifts the pause",
         Remedy::ResumePastFailures => "resumes past it",
+        Remedy::ResumeWithQuota => "resumes, once the quota has room",
         Remedy::ResumeWithTemplate => "resumes with it",
         Remedy::Undo | Remedy::UndoTo { .. } => "rolls back",
         Remedy::BackToTarget { .. } => "goes back to the target",

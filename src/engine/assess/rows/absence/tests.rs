@@ -7,6 +7,7 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Gates, OnFailure, Tuning};
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
 const QUOTA: &str = "Error creating: pods \"agent-8x2lq\" is forbidden: exceeded quota: edge, requested: pods=1";
@@ -204,4 +205,38 @@ fn a_node_that_is_down_or_not_eligible_misses_no_pod() {
     assert_eq!(cause(&console.snapshot(&fake), "n2").map(|(kind, _)| kind), Some(CauseKind::ControllerIdle));
     let [Alarm::ControllerIdle { missing, .. }] = *console.snapshot(&fake).alarms else { panic!("no alarm") };
     assert_eq!(missing, 1, "only the one that is up");
+}
+
+/// The quota refuses the pods of the earlier revision as well, so a roll back brings nothing back. A policy may refuse the new revision only.
+#[test]
+fn what_helps_where_a_quota_refuses_the_pods_is_offered_first() {
+    let first = |said: &str| {
+        let (mut fake, mut console) = rollout(10, Some(said));
+        console.partition(&mut fake, 9);
+        console.run_for(&mut fake, 10);
+        let snapshot = console.snapshot(&fake);
+        assert_eq!(snapshot.phase, Phase::Halted);
+        snapshot.remedies()[0]
+    };
+    assert_eq!((first(QUOTA), first(POLICY)), (Remedy::ResumeWithQuota, Remedy::Undo));
+    assert!(Remedy::ResumeWithQuota.to_string().contains("first raise the namespace's ResourceQuota"));
+    // Below the threshold nobody has to resume.
+    let (mut fake, mut console) = rollout(10, Some(QUOTA));
+    let threshold = Tuning { failure_threshold: Some(IntOrPercent::Int(3)), ..Tuning::default() };
+    console.ask(&mut fake, Command::Tune(threshold)).unwrap();
+    console.partition(&mut fake, 9);
+    console.run_for(&mut fake, 10);
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 60);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.remedies(), []);
+    let guidance = snapshot.guidance().unwrap();
+    assert!(
+        guidance.waits.contains("raise the ResourceQuota, which an earlier revision needs as well"),
+        "{}",
+        guidance.waits
+    );
+    fake.refuses = None;
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash2"), 10, "it goes on by itself");
 }
