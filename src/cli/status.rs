@@ -418,7 +418,9 @@ fn not_arrived(snapshot: &Snapshot) -> Vec<String> {
         }
     }
     let line = |(why, nodes): (String, Vec<&NodeView>)| format!("{} failed, {why}: {}", nodes.len(), some_of(&nodes));
-    groups.into_iter().map(line).collect()
+    let elsewhere = snapshot.prewarm.as_ref().map_or(0, |prewarm| prewarm.failed_elsewhere);
+    let unrecorded = (elsewhere > 0).then(|| format!("{elsewhere} failed besides: on which nodes is not recorded"));
+    groups.into_iter().map(line).chain(unrecorded).collect()
 }
 
 /// Pods on nodes that should not run them, by reason, one line each.

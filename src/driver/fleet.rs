@@ -416,6 +416,7 @@ mod tests {
             retried: None,
             handover: None,
             failures: std::collections::BTreeMap::new(),
+            unrecorded: Default::default(),
             by: By { by: "ada".into(), at: Timestamp::default() },
             write_ids: Vec::new(),
         }

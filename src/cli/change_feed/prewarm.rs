@@ -135,6 +135,7 @@ fn summary(prewarm: &PrewarmView) -> impl PartialEq + use<> {
         images: _,
         error,
         counts,
+        failed_elsewhere: _,
         limit: _,
         pulling: _,
         sites: _,

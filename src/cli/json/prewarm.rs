@@ -42,6 +42,9 @@ pub(crate) struct PrewarmJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
     counts: PrewarmCounts,
+    /// Of those that failed, the number of which it is not recorded which they are. Their nodes are told as waiting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_unrecorded: Option<u32>,
     /// The number of nodes that pull, updates included; `limit` is the number that may.
     pulling: u32,
     limit: u32,
@@ -111,6 +114,7 @@ impl<'a> PrewarmJson<'a> {
             images,
             error,
             counts,
+            failed_elsewhere,
             limit,
             pulling,
             sites,
@@ -138,6 +142,7 @@ impl<'a> PrewarmJson<'a> {
             handover: _,
             // Failures are contained in the nodes.
             failures: _,
+            unrecorded: _,
             write_ids: _,
         } = request;
         Self {
@@ -157,6 +162,7 @@ impl<'a> PrewarmJson<'a> {
             images,
             error: error.as_deref(),
             counts: *counts,
+            failed_unrecorded: Some(*failed_elsewhere).filter(|failed| *failed > 0),
             pulling: *pulling,
             limit: *limit,
             sites: sites.iter().map(PrewarmSiteJson::new).collect(),

@@ -45,6 +45,7 @@ pub(super) fn request() -> Prewarm {
         retried: None,
         handover: None,
         failures: std::collections::BTreeMap::new(),
+        unrecorded: Default::default(),
         by: by(),
         write_ids: Vec::new(),
     }
@@ -77,6 +78,7 @@ pub(super) fn warm(states: [PrewarmState; 3], asked: Prewarm) -> Snapshot {
         images: ["registry.example/agent:v2".into()].into(),
         error: None,
         counts,
+        failed_elsewhere: 0,
         limit: 2,
         pulling: counts.pulling,
         sites: vec![site("hall-a", 2), site("yard", 1)],

@@ -27,6 +27,7 @@ use crate::engine::model::facts::{ConditionStatus, PodFact, WarmPodFact};
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
     PREWARM, PREWARM_IMAGES, Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState,
+    UnrecordedFailures,
 };
 use crate::engine::model::record::{By, Direction, Intent, OURSELVES};
 use crate::engine::model::rollout_event::EventOutcome;
@@ -103,6 +104,7 @@ impl Engine {
             retried: None,
             handover: None,
             failures: BTreeMap::new(),
+            unrecorded: UnrecordedFailures::default(),
             by: By { by: OURSELVES.into(), at: now },
             write_ids: Vec::new(),
         };

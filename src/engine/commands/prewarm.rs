@@ -20,7 +20,7 @@ use crate::engine::model::labels::Labels;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
     PREWARM_LIMIT, PREWARM_SET_NODES, Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState,
-    PrewarmWait,
+    PrewarmWait, UnrecordedFailures,
 };
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::quantity::{IntOrPercent, Rounding, counted};
@@ -79,6 +79,7 @@ impl Engine {
                     retried: None,
                     handover: None,
                     failures: BTreeMap::new(),
+                    unrecorded: UnrecordedFailures::default(),
                     by,
                     write_ids: Vec::new(),
                 };

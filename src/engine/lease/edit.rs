@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use crate::engine::model::Str;
 use crate::engine::model::change_request::ChangeRequest;
 use crate::engine::model::labels::Selector;
-use crate::engine::model::prewarm::Prewarm;
+use crate::engine::model::prewarm::{Prewarm, UnrecordedFailures};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::size::clipped;
 use crate::engine::model::record::{BegunAnew, By, Change, ChangeOutcome, Intent, Paused, RequestedChange};
@@ -192,6 +192,7 @@ impl Edit {
                 let known = known.to_mut();
                 known.retried = Some(by.clone());
                 known.failures.clear();
+                known.unrecorded = UnrecordedFailures::default();
             }
             (PrewarmEdit::Cancel(by), Some(known)) => {
                 known.to_mut().cancelled.get_or_insert_with(|| by.clone());

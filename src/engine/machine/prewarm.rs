@@ -20,7 +20,8 @@ use crate::engine::model::hold::Hold;
 use crate::engine::model::image::normalized;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
-    Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState, PrewarmWait, Unobtainable,
+    FAILURES_LIMIT, Prewarm, PrewarmFailure, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState,
+    PrewarmWait, Unobtainable, UnrecordedFailures,
 };
 use crate::engine::model::record::{By, Direction, Intent, OURSELVES};
 use crate::engine::model::template::{NoTemplate, Template};
@@ -82,11 +83,31 @@ impl Engine {
         }
         if self.lock.holds()
             && let Some(prewarm) = &mut prewarm
-            && let Some(failures) = self.warming.writes.failures(prewarm).filter(|known| *known != prewarm.failures)
+            && let Some(failures) = self.warming.writes.failures(prewarm)
         {
-            prewarm.to_mut().failures = failures;
+            let unrecorded = self.unrecorded_failures(&failures);
+            if failures != prewarm.failures || unrecorded != prewarm.unrecorded {
+                let prewarm = prewarm.to_mut();
+                (prewarm.failures, prewarm.unrecorded) = (failures, unrecorded);
+            }
         }
         prewarm
+    }
+
+    /// The nodes that failed and are not among those that are recorded by name.
+    fn unrecorded_failures(&self, recorded: &BTreeMap<Str, PrewarmFailure>) -> UnrecordedFailures {
+        let mut unrecorded = UnrecordedFailures::default();
+        if recorded.len() < FAILURES_LIMIT {
+            return unrecorded;
+        }
+        let states = self.warming.job.iter().flat_map(|job| job.states.iter().enumerate());
+        for (node, state) in states.filter_map(|(node, state)| Some((node, state.as_ref()?))) {
+            if matches!(state, PrewarmState::Failed { .. }) && !recorded.contains_key(&self.view.nodes[node].name) {
+                unrecorded.failed += 1;
+                unrecorded.retrying += u32::from(state.is_retried());
+            }
+        }
+        unrecorded
     }
 
     /// The template whose images are pre-warmed.
@@ -210,6 +231,7 @@ impl Engine {
             retried: None,
             handover: None,
             failures: BTreeMap::new(),
+            unrecorded: UnrecordedFailures::default(),
             // The time of the request is not known. The present time would make every snapshot differ from the one before.
             by: By { by: OURSELVES.into(), at: Timestamp::default() },
             write_ids: Vec::new(),

@@ -82,11 +82,30 @@ pub struct Prewarm {
     /// them once the driver has ended. Only the holder of the lease writes them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<Str, PrewarmFailure>,
+    /// How many nodes failed besides those in `failures`. Only the holder of the lease writes it.
+    #[serde(default, skip_serializing_if = "UnrecordedFailures::are_none")]
+    pub unrecorded: UnrecordedFailures,
     /// Who asked for it, and when.
     pub by: By,
     /// Identifiers of the last writes that carried edits, as in the record ([`super::record::Record::write_ids`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub write_ids: Vec<Str>,
+}
+
+/// Nodes on which the images did not arrive and which are not recorded by name, as there are more than [`FAILURES_LIMIT`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct UnrecordedFailures {
+    /// How many.
+    pub failed: u32,
+    /// Of those, how many are tried again by themselves.
+    pub retrying: u32,
+}
+
+impl UnrecordedFailures {
+    fn are_none(&self) -> bool {
+        self.failed == 0
+    }
 }
 
 /// Pulls that failed on one node, as they are recorded.
@@ -299,6 +318,8 @@ pub struct PrewarmView {
     pub error: Option<Str>,
     /// How many nodes are in each state.
     pub counts: PrewarmCounts,
+    /// Of those that failed, on how many it is not known which they are: whoever drives or drove could not record them all. They are shown as waiting.
+    pub failed_elsewhere: u32,
     /// How many nodes may pull at once, overall.
     pub limit: u32,
     /// How many nodes pull, updates included.

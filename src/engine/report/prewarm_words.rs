@@ -150,6 +150,9 @@ impl fmt::Display for PrewarmView {
             Some(why) => write!(f, "{name}: {why}"),
             None => {
                 write!(f, "{name}: {}", self.counts)?;
+                if self.failed_elsewhere > 0 {
+                    write!(f, " (on which nodes is recorded of {})", self.counts.failed - self.failed_elsewhere)?;
+                }
                 let left = self.request.method == PrewarmMethod::StatefulSet && self.request.cancelled.is_none();
                 if left && self.has_all() {
                     f.write_str("; whoever drives deletes its StatefulSets")

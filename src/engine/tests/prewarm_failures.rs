@@ -176,3 +176,51 @@ fn nodes_behind_a_broken_mirror_stop_no_others_where_updated_nodes_have_the_imag
         assert!(console.snapshot(&fake).prewarm.unwrap().refused().is_none());
     }
 }
+
+/// The record names forty nodes, whatever the size of the fleet. That more failed is known all the same.
+#[test]
+fn failures_beyond_those_that_are_recorded_by_name_are_counted() {
+    let mut fake = FakeCluster::rolling(60, 1);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine.command(start(image("v2"), PrewarmNodes::All, 60), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    for node in 1..=55 {
+        fake.warm_fails(&format!("n{node}"), UNREACHABLE);
+    }
+    (56..=58).for_each(|node| fake.warm_arrives(&format!("n{node}")));
+    console.run_for(&mut fake, 3);
+    let driver = counts(&mut console, &fake);
+    assert_eq!((driver.failed, driver.present), (55, 3));
+    drop(console);
+    let mut looks = FakeConsole::open_as(&fake, "ada", Role::OneShot);
+    looks.run_for(&mut fake, 20);
+    let view = looks.snapshot(&fake).prewarm.unwrap();
+    assert_eq!((view.counts.failed, view.counts.present, view.failed_elsewhere), (55, 3, 15), "{}", view.counts);
+    assert_eq!(view.counts.nodes, view.counts.failed + view.counts.present + view.counts.pulling + view.counts.waiting);
+    assert!(view.to_string().contains("55 failed (on which nodes is recorded of 40)"), "{view}");
+    // Whoever asks again asks for all of them.
+    looks.ask(&mut fake, Command::Prewarm(PrewarmCommand::Retry)).unwrap();
+    let again = looks.snapshot(&fake).prewarm.unwrap();
+    assert_eq!((again.counts.failed, again.failed_elsewhere), (0, 0));
+}
+
+/// The next driver tries those again at once that it does not know to have failed.
+#[test]
+fn the_next_driver_counts_what_it_knows() {
+    let mut fake = FakeCluster::rolling(60, 1);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine.command(start(image("v2"), PrewarmNodes::All, 60), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    (1..=60).for_each(|node| fake.warm_fails(&format!("n{node}"), UNREACHABLE));
+    console.run_for(&mut fake, 3);
+    drop(console);
+    let mut next = FakeConsole::open(&fake, "eve");
+    next.run_for(&mut fake, 20);
+    next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    next.run_for(&mut fake, 3);
+    let view = next.snapshot(&fake).prewarm.unwrap();
+    assert_eq!(view.failed_elsewhere, 0, "{}", view.counts);
+    assert_eq!(fake.lease.as_ref().unwrap().prewarm.as_ref().unwrap().as_ref().unwrap().unrecorded.failed, 0);
+}

@@ -55,6 +55,7 @@ fn request() -> Prewarm {
         retried: None,
         handover: None,
         failures: std::collections::BTreeMap::new(),
+        unrecorded: Default::default(),
         by: by("ada@bastion-3/1f", 250),
         write_ids: Vec::new(),
     }
@@ -121,6 +122,7 @@ fn prewarming(asked: Prewarm, wait: Option<&PrewarmWait>) -> Snapshot {
         images: Arc::new([IMAGE.into()]),
         error: None,
         counts: counts(&states),
+        failed_elsewhere: 0,
         limit: 3,
         pulling: 3,
         sites: vec![site("", 1), site("hamburg", 0), site("munich", 2)],

@@ -53,6 +53,7 @@ impl Engine {
             counts.add(state);
             site.counts.add(state);
         }
+        let failed_elsewhere = self.failed_elsewhere(job, &mut counts);
         let mut sites: Vec<PrewarmSite> = sites.into_values().collect();
         self.estimate_prewarming(job, &mut sites);
         Some(PrewarmView {
@@ -62,6 +63,7 @@ impl Engine {
             images: job.template.as_ref().map(Template::images).unwrap_or_default().into(),
             error: job.template.as_ref().err().cloned(),
             counts,
+            failed_elsewhere,
             limit: job.slots.limit,
             pulling: job.slots.used,
             sites,
@@ -72,6 +74,25 @@ impl Engine {
             pulls: self.view.prewarm_pulls().clone(),
             request: job.request.clone(),
         })
+    }
+
+    /// Counts the nodes that failed for whoever drives or drove, and that the record does not name, as failed instead of waiting. Returns how many. The
+    /// driver itself knows them all.
+    fn failed_elsewhere(&self, job: &PrewarmJob, counts: &mut PrewarmCounts) -> u32 {
+        let unrecorded = job.request.unrecorded;
+        if self.lock.holds() || unrecorded.failed == 0 {
+            return 0;
+        }
+        // Of some the pod that failed is still there.
+        let is_seen = |node: NodeIx| !job.request.failures.contains_key(&self.view.nodes[node].name);
+        let failed =
+            job.states.iter().enumerate().filter(|(_, state)| matches!(state, Some(PrewarmState::Failed { .. })));
+        let seen = u32::try_from(failed.filter(|(node, _)| is_seen(*node)).count()).unwrap_or(u32::MAX);
+        let elsewhere = unrecorded.failed.saturating_sub(seen).min(counts.waiting);
+        counts.waiting -= elsewhere;
+        counts.failed += elsewhere;
+        counts.retrying += unrecorded.retrying.min(elsewhere);
+        elsewhere
     }
 
     /// The pods that are no longer needed. Pods that a StatefulSet would make anew are left out until pre-warming is cancelled, which deletes them
