@@ -322,12 +322,14 @@ fn look(node: &NodeView) -> (char, &'static str) {
         | NodeState::PullFailed
         | NodeState::Starting
         | NodeState::Soaking => ('◐', "moving"),
+        NodeState::Unknown => ('=', "ineligible"),
         NodeState::Ineligible => ('-', "ineligible"),
     }
 }
 
 /// The meaning of each sign.
-pub(crate) const LEGEND: &str = "■ updated  □ outdated  ◐ on its way  ✗ failed  ! node down  - not eligible";
+pub(crate) const LEGEND: &str =
+    "■ updated  □ outdated  ◐ on its way  ✗ failed  ! node down  = not known  - not eligible";
 
 /// The finding in one line, without its nodes.
 fn headline(finding: &Finding, at: Timestamp) -> String {

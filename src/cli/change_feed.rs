@@ -279,6 +279,7 @@ impl Telling<'_> {
             | NodeState::Soaking
             | NodeState::Outdated
             | NodeState::Updated
+            | NodeState::Unknown
             | NodeState::Ineligible => false,
         };
         let nodes = self.snapshot.nodes.clone();
@@ -529,6 +530,7 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         | NodeState::PullFailed
         | NodeState::Outdated
         | NodeState::Updated
+        | NodeState::Unknown
         | NodeState::Ineligible => false,
     };
     let cause = node.cause.as_ref().map(|cause| cause.kind);

@@ -332,7 +332,7 @@ pub(crate) mod tests {
             let legend = in_charset(crate::handover::LEGEND, charset);
             let signs: Vec<&str> = legend.split("  ").filter_map(|entry| entry.split(' ').next()).collect();
             let different: std::collections::BTreeSet<&str> = signs.iter().copied().collect();
-            assert_eq!((signs.len(), different.len()), (6, 6), "{legend}");
+            assert_eq!((signs.len(), different.len()), (7, 7), "{legend}");
             assert!(!signs.contains(&"?"), "{legend}");
         }
     }

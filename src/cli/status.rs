@@ -402,6 +402,7 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
                 | NodeState::Soaking
                 | NodeState::Outdated
                 | NodeState::Updated
+                | NodeState::Unknown
                 | NodeState::Ineligible => "trouble",
             };
             (label, format!("{} {why}: {}", nodes.len(), some_of(&nodes)))

@@ -210,7 +210,9 @@ impl Engine {
             };
         }
         let comes = |row: &Row| row.state.is_moving() || self.suspects.judgement().may_come_back(row.node);
-        let moving = crowded || rows().any(|row| row.in_fleet && comes(row));
+        // What may not be seen may move.
+        let unseen = self.view.is_forbidden(Watched::Pods);
+        let moving = unseen || crowded || rows().any(|row| row.in_fleet && comes(row));
         let in_line = self.plan.in_line > 0 && !self.stands_for_lack_of_images();
         let held = match self.rollout_hold(intent, now) {
             RolloutHold::Held(hold) => hold.told_by() == HoldToldBy::Held,

@@ -120,6 +120,8 @@ pub(crate) struct PartCounts {
     pub(crate) waiting: usize,
     /// Nodes at the target revision, without those that were just updated.
     pub(crate) updated: usize,
+    /// Nodes of which nothing is known, as pods may not be read.
+    pub(crate) unknown: usize,
     pub(crate) ineligible: usize,
 }
 
@@ -181,6 +183,7 @@ impl NodeList {
                 GroupKey::Down => counts.down += 1,
                 GroupKey::InLine | GroupKey::Held(_) | GroupKey::Outdated => counts.waiting += 1,
                 GroupKey::Updated => counts.updated += 1,
+                GroupKey::Unknown => counts.unknown += 1,
                 GroupKey::Ineligible => counts.ineligible += 1,
             }
             match groups.iter_mut().find(|group| group.key == key) {
@@ -346,7 +349,11 @@ impl NodeList {
             | NodeState::Starting
             | NodeState::Soaking => ListPart::Moving,
             NodeState::Updated if self.just_done.contains_key(&node.name) => ListPart::JustDone,
-            NodeState::NodeDown | NodeState::Outdated | NodeState::Updated | NodeState::Ineligible => {
+            NodeState::NodeDown
+            | NodeState::Outdated
+            | NodeState::Updated
+            | NodeState::Unknown
+            | NodeState::Ineligible => {
                 let key = GroupKey::of(node);
                 if key.is_pinned() { ListPart::Unwell(key) } else { ListPart::Rest(key) }
             }

@@ -250,6 +250,7 @@ fn badness(node: &NodeView) -> u8 {
         (NodeState::Outdated, _) if node.failed_image_is_retried().is_some() || node.waits_for_an_operator_at_it() => 5,
         (NodeState::Outdated, _) if node.is_next() => 6,
         (NodeState::Outdated, _) => 7,
+        (NodeState::Unknown, _) => 7,
         (NodeState::Updated, _) => 8,
         (NodeState::Ineligible, _) => 9,
     }

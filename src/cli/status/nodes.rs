@@ -34,6 +34,7 @@ fn needs_a_look(node: &NodeView) -> u8 {
         | NodeState::Outdated
         | NodeState::Updated
         | NodeState::Failed
+        | NodeState::Unknown
         | NodeState::Ineligible => 3,
     }
 }

@@ -31,6 +31,8 @@ pub enum NodeState {
     Outdated,
     /// Its pod is at the target revision and available.
     Updated,
+    /// Pods may not be read: whether it has one, and how that is, is not known.
+    Unknown,
     /// It should not run the pod.
     Ineligible,
 }
@@ -42,7 +44,7 @@ impl NodeState {
             Self::Terminating | Self::Creating | Self::Pulling | Self::PullFailed | Self::Starting | Self::Soaking => {
                 true
             }
-            Self::Failed | Self::NodeDown | Self::Outdated | Self::Updated | Self::Ineligible => false,
+            Self::Failed | Self::NodeDown | Self::Outdated | Self::Updated | Self::Unknown | Self::Ineligible => false,
         }
     }
 

@@ -454,6 +454,7 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         | NodeState::Soaking
         | NodeState::Outdated
         | NodeState::Updated
+        | NodeState::Unknown
         | NodeState::Ineligible => {}
     }
     if let Some(restarted) = node.restarted {

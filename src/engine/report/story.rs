@@ -518,6 +518,7 @@ fn is_trouble(state: NodeState) -> bool {
         | NodeState::Soaking
         | NodeState::Outdated
         | NodeState::Updated
+        | NodeState::Unknown
         | NodeState::Ineligible => false,
     }
 }

@@ -120,7 +120,7 @@ impl TroubleKind {
             (NodeState::NodeDown, Some(Blame::Rollout), _) => Some(Self::DownNext),
             // Another image was given after a failing one: a pod that the rollout took down stays in sight until it serves again.
             (NodeState::Outdated, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
-            (NodeState::NodeDown | NodeState::Outdated | NodeState::Ineligible, _, _) => None,
+            (NodeState::NodeDown | NodeState::Outdated | NodeState::Unknown | NodeState::Ineligible, _, _) => None,
             _ if symptoms.starts_in_time() => None,
             (_, Some(Blame::Rollout), Some(cause)) => Some(Self::Struggling(cause)),
             _ => None,

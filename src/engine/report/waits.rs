@@ -6,7 +6,6 @@ use crate::engine::assess::rows::{Row, Soaks};
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::event::Watched;
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::pod_wait::{Blocked, PodWait};
@@ -32,7 +31,7 @@ impl Engine {
             (NodeState::NodeDown, Some(pod)) => pod.fact.deletion_at.map(|_| PodWait::NodeBack),
             // No pod will be created: the node's hold says why.
             (NodeState::Creating, None) if self.is_being_deleted() => None,
-            (NodeState::Creating, None) if self.view.is_forbidden(Watched::Pods) => {
+            (NodeState::Unknown, _) => {
                 Some(PodWait::NoPod { why: "pods may not be read: whether it has one is not known".into() })
             }
             (NodeState::Creating, None) if let Some(why) = self.ineligible_because(row.node) => {

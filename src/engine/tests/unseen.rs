@@ -125,9 +125,9 @@ fn pods_that_may_not_be_read_are_not_said_to_be_missing() {
         if watched == Watched::Pods {
             assert_eq!(
                 console.state(&fake, "n1"),
-                (NodeState::Creating, "pods may not be read: whether it has one is not known".into())
+                (NodeState::Unknown, "pods may not be read: whether it has one is not known".into())
             );
-            assert!(snapshot.nodes.iter().all(|node| node.blame.is_none()));
+            assert!(snapshot.nodes.iter().all(|node| node.blame.is_none() && !node.state.is_moving()));
         }
     }
 }

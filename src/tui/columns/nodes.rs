@@ -342,6 +342,7 @@ pub(crate) fn sign(node: &NodeView) -> (Glyph, ThemeRole) {
         (NodeState::Outdated, _) if node.cause.is_some() => (Glyph::Outdated, ThemeRole::Warn),
         (NodeState::Outdated, _) => (Glyph::Outdated, ThemeRole::Held),
         (NodeState::Updated, _) => (Glyph::Updated, ThemeRole::Ok),
+        (NodeState::Unknown, _) => (Glyph::ImageUnknown, ThemeRole::Muted),
         (NodeState::Ineligible, _) => (Glyph::Ineligible, ThemeRole::Muted),
         _ if node.restarted.is_some() => (Glyph::Struggling, ThemeRole::Warn),
         _ if node.lost_readiness => (Glyph::Struggling, ThemeRole::Warn),

@@ -38,6 +38,8 @@ pub(crate) enum GroupKey {
     Outdated,
     /// They run the target revision.
     Updated,
+    /// Pods may not be read, so how they are is not known.
+    Unknown,
     /// They should not run the Pod.
     Ineligible,
 }
@@ -51,8 +53,9 @@ impl GroupKey {
             Self::InLine => 2,
             Self::Held(_) => 3,
             Self::Outdated => 4,
-            Self::Updated => 5,
-            Self::Ineligible => 6,
+            Self::Unknown => 5,
+            Self::Updated => 6,
+            Self::Ineligible => 7,
         }
     }
 
@@ -66,6 +69,7 @@ impl GroupKey {
             (NodeState::NodeDown, _) => Self::Down,
             (NodeState::Outdated | NodeState::Ineligible, _) if node.cause.is_some() => Self::NotReady,
             (NodeState::Updated, _) => Self::Updated,
+            (NodeState::Unknown, _) => Self::Unknown,
             (NodeState::Ineligible, _) => Self::Ineligible,
             (_, None) => Self::Outdated,
             (_, Some(_)) if node.goes_by_itself() => Self::InLine,

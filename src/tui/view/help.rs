@@ -269,7 +269,7 @@ const ABOVE: [(&str, &str); 10] = [
     ),
 ];
 
-const STATES: [NodeState; 11] = [
+const STATES: [NodeState; 12] = [
     NodeState::Failed,
     NodeState::NodeDown,
     NodeState::Terminating,
@@ -280,6 +280,7 @@ const STATES: [NodeState; 11] = [
     NodeState::Soaking,
     NodeState::Outdated,
     NodeState::Updated,
+    NodeState::Unknown,
     NodeState::Ineligible,
 ];
 
@@ -295,6 +296,7 @@ fn meaning(state: NodeState) -> &'static str {
         NodeState::Soaking => "its pod is ready, but not for long enough to count as available",
         NodeState::Outdated => "its pod is at another revision than the target",
         NodeState::Updated => "its pod is at the target revision and available",
+        NodeState::Unknown => "pods may not be read: how it is is not known",
         NodeState::Ineligible => "it should not run the pod",
     }
 }

@@ -192,6 +192,7 @@ fn group_words(key: GroupKey, first: &NodeView) -> String {
         (GroupKey::NotReady, _) => "pod not ready, not by the rollout".to_owned(),
         (GroupKey::Down, _) => "node down, not by the rollout".to_owned(),
         (GroupKey::Updated, _) => "updated".to_owned(),
+        (GroupKey::Unknown, _) => "not known".to_owned(),
         (GroupKey::Ineligible, _) => "not eligible".to_owned(),
     }
 }
@@ -240,8 +241,9 @@ fn counts_of_pinned(ctx: &RenderContext<'_>, page: &RolloutPage, lines: usize) -
 
 /// The counts of the part below the pinned one; empty if the list is flat.
 fn counts_of_rest(ctx: &RenderContext<'_>, page: &RolloutPage) -> String {
-    let PartCounts { waiting, updated, ineligible, .. } = page.nodes.counts();
-    counts_in_words(ctx, &[("waiting", waiting), ("updated", updated), ("not eligible", ineligible)])
+    let PartCounts { waiting, updated, unknown, ineligible, .. } = page.nodes.counts();
+    let rest = [("waiting", waiting), ("updated", updated), ("not known", unknown), ("not eligible", ineligible)];
+    counts_in_words(ctx, &rest)
 }
 
 /// The visible rows of the rest if not all are visible, and the filter.
@@ -256,8 +258,8 @@ fn about_list(ctx: &RenderContext<'_>, page: &RolloutPage, height: usize) -> Str
         // Headings of groups stand among the nodes, and are none. Those of closed groups are all that is seen of their nodes.
         _ if !is_flat => {
             let nodes = |rows: usize| rows - page.nodes.headings(rows);
-            let PartCounts { waiting, updated, ineligible, .. } = page.nodes.counts();
-            match nodes(len) == waiting + updated + ineligible && nodes(len) < len {
+            let PartCounts { waiting, updated, unknown, ineligible, .. } = page.nodes.counts();
+            match nodes(len) == waiting + updated + unknown + ineligible && nodes(len) < len {
                 true => format!("nodes {}-{} of {}", nodes(top) + 1, nodes(top + shown), nodes(len)),
                 false => format!("rows {}-{} of {len}", top + 1, top + shown),
             }

@@ -85,7 +85,7 @@ impl Assessor<'_> {
                 let since = |pod: &PodEntry| Some(by_server(self.view.pulling_since(&pod.fact)?, clock));
                 live.map(|pod| since(pod).unwrap_or(pod.fact.created_at))
             }
-            NodeState::Creating => live.map(|pod| pod.fact.created_at),
+            NodeState::Creating | NodeState::Unknown => live.map(|pod| pod.fact.created_at),
             NodeState::Starting => live.map(|pod| {
                 let run = |container: &ContainerFact| match container.state {
                     ContainerState::Running { since } => since.map(|at| by_server(at, clock)),

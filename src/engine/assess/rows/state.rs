@@ -2,6 +2,7 @@
 
 use super::Assessor;
 use super::pods_on_node::OnNode;
+use crate::engine::model::event::Watched;
 use crate::engine::model::facts::{ContainerFact, ContainerState};
 use crate::engine::model::node::NodeState;
 use crate::engine::rules::diagnose::diagnose_container;
@@ -23,6 +24,7 @@ impl Assessor<'_> {
             _ if down => NodeState::NodeDown,
             Some(_) if pods.being_deleted && !(at_target && failed) => NodeState::Terminating,
             None if pods.going.is_some() => NodeState::Terminating,
+            None if self.view.is_forbidden(Watched::Pods) => NodeState::Unknown,
             None => NodeState::Creating,
             Some(_) if !at_target => NodeState::Outdated,
             Some(_) if failed => NodeState::Failed,

@@ -72,6 +72,7 @@ impl InStateSince {
             | NodeState::Pulling
             | NodeState::Soaking
             | NodeState::Updated
+            | NodeState::Unknown
             | NodeState::Ineligible
             | NodeState::Outdated => row.since,
         }

@@ -45,6 +45,7 @@ words! {
         Self::Soaking => "soaking",
         Self::Outdated => "outdated",
         Self::Updated => "updated",
+        Self::Unknown => "not known",
         Self::Ineligible => "not eligible",
     }
     Blame {

@@ -65,6 +65,7 @@ pub(super) fn reconstruct(
             | NodeState::Pulling
             | NodeState::Starting
             | NodeState::Outdated
+            | NodeState::Unknown
             | NodeState::Ineligible => {}
         }
     }

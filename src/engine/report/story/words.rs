@@ -62,6 +62,7 @@ impl fmt::Display for NodeChange {
             (NodeState::Failed, ..) => f.write_str("failed"),
             (NodeState::NodeDown, ..) => f.write_str("node is not Ready"),
             (NodeState::Outdated, ..) => f.write_str("outdated: its pod is not at the target"),
+            (NodeState::Unknown, ..) => f.write_str("pods may not be read any more"),
             (NodeState::Ineligible, ..) => f.write_str("should not run the pod any more"),
         }?;
         why.map_or(Ok(()), |why| write!(f, ": {why}"))?;
