@@ -163,6 +163,8 @@ pub(crate) struct ChangeFeed {
     counts: bool,
     /// The commands after a halt are left out: the caller ends there, and prints them on standard error.
     ends_at_a_halt: bool,
+    /// This process cancels pre-warming, so that what it did not bring is no news.
+    cancels_prewarming: bool,
     /// The last reported budget, and its time.
     told_budget: Option<(BudgetView, Timestamp)>,
     reported: ReportedCommands,
@@ -179,6 +181,7 @@ impl ChangeFeed {
             owes_phase: false,
             counts: false,
             ends_at_a_halt: false,
+            cancels_prewarming: false,
             told_budget: None,
             reported: ReportedCommands::default(),
         }
@@ -202,6 +205,11 @@ impl ChangeFeed {
         self.is_about_to_drive = is_about_to_drive;
     }
 
+    /// From now on the nodes on which pre-warming failed are left out, and so is what keeps it from going on.
+    pub(crate) fn set_cancels_prewarming(&mut self, cancels: bool) {
+        self.cancels_prewarming = cancels;
+    }
+
     /// The answer to a command has reported that this process drives. The next change of the driver is reported only if it adds something.
     pub(crate) fn has_told_driving(&mut self) {
         self.driving_is_told = true;
@@ -218,6 +226,7 @@ impl ChangeFeed {
             owes_phase: self.owes_phase,
             counts: self.counts,
             ends_at_a_halt: self.ends_at_a_halt,
+            cancels_prewarming: self.cancels_prewarming,
             told_budget: self.told_budget,
         };
         let restored = snapshot.alarms.iter().find(|alarm| matches!(alarm, Alarm::StateRestored { .. }));
@@ -252,6 +261,7 @@ struct Telling<'a> {
     owes_phase: bool,
     counts: bool,
     ends_at_a_halt: bool,
+    cancels_prewarming: bool,
     told_budget: Option<(BudgetView, Timestamp)>,
 }
 

@@ -364,6 +364,11 @@ impl Foreground<'_> {
         Err(CliError::new(CliErrorKind::Refused, format!("{brief}, and the rollout is paused")))
     }
 
+    /// This task cancels pre-warming: what that did not bring is no news.
+    pub(crate) fn set_cancels_prewarming(&mut self, cancels: bool) {
+        self.feed.set_cancels_prewarming(cancels);
+    }
+
     /// Prints the effect of a command, and that nothing was changed.
     pub(crate) async fn dry_run(&mut self, rollout: &Rollout, command: Command) -> Result<Exit, CliError> {
         self.is_dry_run = true;

@@ -12,10 +12,13 @@
 //!
 //! The request and its pods are kept in the cluster: however this command ends, the next driver continues.
 
+mod lacking;
+
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
+use self::lacking::lacking_in_words;
 use super::args::{How, PrewarmArgs, by_container};
 use super::change_feed::ChangeTopic;
 use super::error::{CliError, CliErrorKind, Exit};
@@ -103,11 +106,16 @@ impl Task for PrewarmTask<'_> {
                 .hinted(format!("`--yes` confirms it; after {pause} it only pre-warms"));
             return one_shot::recorded(&rollout, &Command::Prewarm(command), Err(refused)).await;
         }
+        foreground.set_cancels_prewarming(command == PrewarmCommand::Cancel);
         foreground.tell(&snapshot)?;
         foreground.settle_shown(&rollout, Command::Prewarm(command.clone())).await?;
         if matches!(rollout.snapshot().driver, DriverView::Unconfirmed { .. }) {
-            let next = "whether the driver is alive is not known yet: if not, this process becomes the driver once its lease has run out";
-            foreground.say(ChangeTopic::Advice, next.to_owned())?;
+            let next = match command {
+                PrewarmCommand::Cancel => "deletes the pods once its lease has run out",
+                _ => "becomes the driver once its lease has run out",
+            };
+            let next = format!("whether the driver is alive is not known yet: if not, this process {next}");
+            foreground.say(ChangeTopic::Advice, next)?;
         }
         follow(foreground, &rollout, &command, carries_on).await
     }
@@ -124,7 +132,10 @@ impl Task for PrewarmTask<'_> {
     }
 
     fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError {
-        let stands = snapshot.prewarm.as_ref().map(|prewarm| format!(": {prewarm}")).unwrap_or_default();
+        let cancels = snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.request.cancelled.is_some());
+        let lacking = lacking_in_words(snapshot).filter(|_| !cancels);
+        let stands = lacking.or_else(|| snapshot.prewarm.as_ref().map(ToString::to_string));
+        let stands = stands.map(|stands| format!(": {stands}")).unwrap_or_default();
         let error = CliError::new(
             CliErrorKind::TimedOut,
             format!("not finished after {} s{stands}", whole_secs(timeout).as_secs()),
@@ -364,11 +375,8 @@ fn failures(place: &CommandPlace, snapshot: &Snapshot) -> Option<String> {
 
 /// The error at the end if some images did not arrive.
 fn not_arrived_everywhere(snapshot: &Snapshot) -> CliError {
-    let stands = snapshot.prewarm.as_ref().map(|prewarm| format!(": {prewarm}")).unwrap_or_default();
-    CliError::new(
-        CliErrorKind::Halted,
-        format!("pre-warming has ended, and some nodes did not get their images{stands}"),
-    )
+    let lacking = lacking_in_words(snapshot).unwrap_or_else(|| "some nodes did not get the images".to_owned());
+    CliError::new(CliErrorKind::Halted, format!("pre-warming has ended, and {lacking}"))
 }
 
 /// The result of pre-warming, if it is over.

@@ -16,15 +16,22 @@ impl Telling<'_> {
     pub(super) fn prewarming(&mut self, last: Option<&Snapshot>) {
         let was = last.and_then(|last| last.prewarm.as_ref());
         let is = self.snapshot.prewarm.as_ref();
-        if !last.is_some_and(|last| last.nodes.is_shared_with(&self.snapshot.nodes)) {
+        // What is cancelled is not waited for: only what keeps its pods from going matters.
+        let ends = self.cancels_prewarming || is.is_some_and(|is| is.request.cancelled.is_some());
+        if !ends && !last.is_some_and(|last| last.nodes.is_shared_with(&self.snapshot.nodes)) {
             self.warm_nodes(last);
         }
         let said = |refusal: &Option<(Str, Str)>| refusal.as_ref().map(|(_, message)| message.clone());
         let refused = |prewarm: &PrewarmView| {
-            (said(&prewarm.refusal), said(&prewarm.leftover.refusal), prewarm.unobtainable.map(|why| why.cause))
+            let brings = (said(&prewarm.refusal), prewarm.unobtainable.map(|why| why.cause));
+            (said(&prewarm.leftover.refusal), (!ends).then_some(brings).unwrap_or_default())
+        };
+        let refusal = |prewarm: &PrewarmView| match ends {
+            true => PrewarmView { refusal: None, unobtainable: None, ..prewarm.clone() }.refused(),
+            false => self.snapshot.prewarm_refused(),
         };
         if let Some(prewarm) = is.filter(|is| was.map(refused).unwrap_or_default() != refused(is))
-            && let Some(refused) = self.snapshot.prewarm_refused()
+            && let Some(refused) = refusal(prewarm)
         {
             self.say(ChangeTopic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {refused}"));
         }
@@ -32,14 +39,14 @@ impl Telling<'_> {
             prewarm.into_iter().flat_map(PrewarmView::stuck_in_words).collect()
         };
         let known = stuck(was);
-        if let Some(prewarm) = is {
+        if let Some(prewarm) = is.filter(|_| !ends) {
             for words in prewarm.stuck_in_words().filter(|words| !known.contains(words)) {
                 self.say(ChangeTopic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {words}"));
             }
         }
         // The absence of a driver is reported for the rollout as a whole.
         let nobody = self.snapshot.driver.is_nobody();
-        if let Some((prewarm, waits)) = is.filter(|_| !nobody).zip(self.snapshot.prewarming_waits())
+        if let Some((prewarm, waits)) = is.filter(|_| !nobody && !ends).zip(self.snapshot.prewarming_waits())
             && last.and_then(Snapshot::prewarming_waits).as_ref() != Some(&waits)
         {
             self.say(ChangeTopic::Prewarm(Some(Box::new(prewarm.clone()))), format!("pre-warming: {waits}"));

@@ -194,7 +194,7 @@ async fn where_its_driver_goes_away_it_drives_itself() {
     assert_eq!(output.code, 3);
     assert_eq!(script.requests()[1], Command::Drive(Takeover::IfFree));
     assert_snapshot!(output.error, @r#"
-    Error: not finished after 20 s: pre-warming: 1 of 3 present, 2 waiting; pull slots 0 of 2
+    Error: not finished after 20 s: 2 of 3 nodes lack the images: 2 not begun (ipc-002 ipc-003)
     Hint: its pods stay, and what is being pulled goes on; whoever drives next carries on
     Hint: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge ds/agent` goes on, `rolldeck prewarm --cancel --context prod-eu -n edge ds/agent` deletes its pods
     "#);
@@ -493,4 +493,41 @@ async fn it_ends_once_only_nodes_that_are_down_are_left() {
     assert_eq!(output.code, 3, "{}", output.error);
     let said = "pre-warming goes on without this command: 1 node is down, and everything else is done: ipc-003";
     assert!(output.error.contains(said), "{}", output.error);
+}
+
+/// What failed was told when it failed. Who cancels it is told how its pods go.
+#[tokio::test]
+async fn a_cancellation_does_not_tell_again_what_failed() {
+    let fails = || failed(CauseKind::ImageNotFound, 1, None);
+    let mut failing = warm([PRESENT, fails(), fails()], request());
+    let unobtainable = Some(Unobtainable { cause: CauseKind::ImageNotFound, nodes: 2 });
+    failing.prewarm = failing.prewarm.map(|view| PrewarmView { unobtainable, ..view });
+    let cancelled = Prewarm { cancelled: Some(by()), ..request() };
+    let script = Script::of(failing).then(warm([PRESENT, fails(), fails()], cancelled)).then(idle());
+    let output = script.run("prewarm ds/agent --cancel").await;
+    assert_eq!(output.code, 0, "{}{}", output.text, output.error);
+    assert!(!output.text.contains("image not found"), "{}", output.text);
+    assert!(output.text.contains("pre-warming cancelled by ada@bastion-1, being cleaned up"), "{}", output.text);
+}
+
+/// Which nodes lack the images and why, and not how many pull slots there are.
+#[tokio::test(start_paused = true)]
+async fn the_end_says_which_nodes_lack_the_images_and_why() {
+    let down = || PrewarmState::Waiting(PrewarmWait::NodeDown);
+    let not_found = || failed(CauseKind::ImageNotFound, 1, None);
+    let refused =
+        || PrewarmState::Waiting(PrewarmWait::Unobtainable(Unobtainable { cause: CauseKind::ImageNotFound, nodes: 2 }));
+    let mut over = warm([not_found(), refused(), PRESENT], request());
+    let unobtainable = Some(Unobtainable { cause: CauseKind::ImageNotFound, nodes: 2 });
+    over.prewarm = over.prewarm.map(|view| PrewarmView { unobtainable, ..view });
+    let output = Script::of(idle()).then(warm([pulling(), pulling(), PRESENT], request())).then(over).run(V2).await;
+    assert_eq!(output.code, 4);
+    let said = "Error: pre-warming has ended, and 2 of 3 nodes lack the images: 1 image not found (ipc-001), \
+                1 not tried, as elsewhere: image not found (ipc-002)";
+    assert_eq!(output.error.lines().next(), Some(said));
+    let late = warm([pulling(), down(), waiting()], request());
+    let output = Script::of(idle()).then(late).without_a_line().run(&format!("{V2} --timeout 20s")).await;
+    assert_eq!(output.code, 3);
+    let said = "Error: not finished after 20 s: 3 of 3 nodes lack the images: 1 down (ipc-002), 1 pulling (ipc-001), 1 not begun (ipc-003)";
+    assert_eq!(output.error.lines().next(), Some(said));
 }
