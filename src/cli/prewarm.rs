@@ -45,7 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const VACANT: Duration = Duration::from_secs(5);
 
 /// How long the command waits for nodes that are down where nothing else is left to do. A node that is down for so long gives its pull slot up.
-const DOWN_FOR: Duration = Duration::from_secs(10 * 60);
+pub(in crate::cli) const DOWN_FOR: Duration = Duration::from_secs(10 * 60);
 
 /// Pre-warms, or changes what is being pre-warmed.
 pub(crate) async fn run(
@@ -313,7 +313,7 @@ async fn follow(
 }
 
 /// The nodes that are down, if no other node waits for its images: each has them or has finally failed.
-fn only_down(snapshot: &Snapshot) -> Vec<&NodeView> {
+pub(in crate::cli) fn only_down(snapshot: &Snapshot) -> Vec<&NodeView> {
     let Some(prewarm) = snapshot.prewarm.as_ref().filter(|prewarm| prewarm.request.cancelled.is_none()) else {
         return Vec::new();
     };

@@ -7,7 +7,8 @@ use tokio::time::Instant;
 use super::step_result;
 use crate::cli::args::DriveUntil;
 use crate::cli::error::{CliError, CliErrorKind, Exit, UNREADABLE_RECORD};
-use crate::cli::status::deleted;
+use crate::cli::prewarm::{DOWN_FOR, only_down};
+use crate::cli::status::{deleted, some_of};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{Prewarm, PrewarmLeftover};
@@ -53,6 +54,8 @@ pub(in crate::cli) struct DriveEnd {
     renewal_refused: Option<Instant>,
     /// The time since when no node is updated: the API server refuses to delete all pods that are left, or nodes that do not come back use up the budget.
     stands_still: Option<Instant>,
+    /// The time since when only pre-warming is left to do, and only on nodes that are down.
+    warms_only_down: Option<Instant>,
     /// The leftover of pre-warming that the end waits for, and since when it has this size.
     cleaning: Option<(PrewarmLeftover, Instant)>,
 }
@@ -69,6 +72,7 @@ impl DriveEnd {
             held_by_other: None,
             renewal_refused: None,
             stands_still: None,
+            warms_only_down: None,
             cleaning: None,
         }
     }
@@ -127,6 +131,15 @@ impl DriveEnd {
             }
             None => self.stands_still = None,
         }
+        match self.only_down_left(snapshot) {
+            Some(error) => {
+                let since = *self.warms_only_down.get_or_insert(now);
+                if since + DOWN_FOR <= now {
+                    return Some(Err(error));
+                }
+            }
+            None => self.warms_only_down = None,
+        }
         if self.drove && snapshot.started_at.is_some() {
             if self.course.is_none() {
                 self.began_at = snapshot.at;
@@ -171,7 +184,28 @@ impl DriveEnd {
         let is_held = self.held_by_other.map(|since| since + HELD_FOR);
         let refused = [self.renewal_refused, self.stands_still].into_iter().flatten();
         let is_refused = refused.map(|since| since + REFUSED_FOR);
-        is_gone.into_iter().chain(is_held).chain(is_refused).min().or_else(|| self.gives_up_at())
+        let is_down = self.warms_only_down.map(|since| since + DOWN_FOR);
+        is_gone.into_iter().chain(is_held).chain(is_refused).chain(is_down).min().or_else(|| self.gives_up_at())
+    }
+
+    /// The error of a drive that has nothing left to do but to pre-warm nodes that are down, as `prewarm` ends then.
+    fn only_down_left(&self, snapshot: &Snapshot) -> Option<CliError> {
+        let over = matches!(snapshot.phase, Phase::Idle | Phase::Complete | Phase::Native);
+        if !(self.drove && over && still_prewarms(snapshot)) {
+            return None;
+        }
+        let down = only_down(snapshot);
+        let nodes = match down.len() {
+            0 => return None,
+            1 => "1 node is".to_owned(),
+            nodes => format!("{nodes} nodes are"),
+        };
+        let why = format!(
+            "driving ends, as only pre-warming is left, and only on nodes that do not come back: {nodes} down: {}",
+            some_of(&down)
+        );
+        let error = CliError::new(CliErrorKind::Incomplete, why);
+        Some(error.hinted("whoever drives brings them the images once they are back; the same command waits for that"))
     }
 
     /// The time at which the wait for the leftover ends.

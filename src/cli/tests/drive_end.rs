@@ -15,7 +15,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::hold::{Hold, ImageWait};
 use crate::engine::model::node::NodeState;
-use crate::engine::model::prewarm::PrewarmView;
+use crate::engine::model::prewarm::{PrewarmState, PrewarmView, PrewarmWait};
 use crate::engine::model::record::{By, Direction, Halt, HaltingGate};
 use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
 use crate::engine::report::snapshot::{Alarm, NodeView, NodeViews, Phase, Snapshot};
@@ -388,4 +388,30 @@ async fn a_later_step_of_which_nothing_was_updated_is_not_done() {
     held.counts.committed = 39;
     let script = Script::of(script::held_by_nobody()).then(driving).then(held);
     assert_eq!(script.run("drive ds/agent --until held").await.code, 0);
+}
+
+/// A machine that is off gets no image. `prewarm` ends then, and so does a drive that has nothing else to do.
+#[test]
+fn a_drive_that_only_pre_warms_nodes_that_are_down_ends_after_a_while() {
+    let down = || PrewarmState::Waiting(PrewarmWait::NodeDown);
+    let left = prewarm::warm([prewarm::PRESENT, down(), down()], prewarm::request());
+    let after = |left: &Snapshot, until, secs: u64| {
+        let begin = Instant::now();
+        let mut end = DriveEnd::new(until);
+        assert!(end.end(left, begin).is_none());
+        let looks = end.looks_again_at();
+        (end.end(left, begin + Duration::from_secs(secs)).map(|end| end.unwrap_err()), looks.map(|at| at - begin))
+    };
+    for until in [DriveUntil::Held, DriveUntil::Complete] {
+        let minutes = Duration::from_secs(600);
+        assert!(matches!(after(&left, until, 599), (None, Some(looks)) if looks == minutes));
+        let (Some(error), _) = after(&left, until, 600) else { panic!("it waits for ever") };
+        assert_eq!(error.code(), 3);
+        assert!(error.to_string().contains("2 nodes are down: ipc-002 ipc-003"), "{error}");
+    }
+    let goes_on = prewarm::warm([prewarm::waiting(), down(), down()], prewarm::request());
+    assert!(after(&goes_on, DriveUntil::Held, 6_000).0.is_none(), "another node waits for its turn");
+    // A rollout that has still nodes to update waits for those.
+    let held = Snapshot { phase: Phase::Running, ..left };
+    assert!(after(&held, DriveUntil::Complete, 6_000).0.is_none());
 }
