@@ -62,11 +62,13 @@ use crate::driver::practice::Practice;
 use crate::driver::{Access, AccessError, ClusterSession, Impersonate, ServerPath, Session};
 use crate::engine::model::shell::shell_flag;
 use crate::process::printable::Printable;
+use crate::process::signals::EndSignal;
 use crate::process::{output as streams, signals};
 use args::{Cli, CliCommand, DaemonSetName, Global, LogTo, Look, OnCluster, OutputAs, OutputFormat, StatusArgs};
 use complete::LineToComplete;
 use output::{Charset, Output, Streams};
 
+use error::NOTHING_CHANGED;
 pub use error::{CliError, Exit};
 
 /// A parsed command line.
@@ -350,7 +352,15 @@ where
         Some(CliCommand::Demo(args)) => demo::run(args, &global, &config, output).await,
         Some(CliCommand::Simulate(args)) => simulate::run(args, output).await.map(CallerTask::Exit),
         Some(CliCommand::OnCluster(mut command)) => {
-            let session = connect_within(command.timeout(), connect(access(&global, &config.values))).await?;
+            let heeds_signals = command.heeds_signals();
+            let connecting = connect_within(command.timeout(), connect(access(&global, &config.values)));
+            let session = match until_signal(heeds_signals, connecting).await? {
+                Ok(session) => session?,
+                Err(signal) => {
+                    output.streams().complain(&ended_connecting(signal));
+                    return Ok(CallerTask::Exit(signal.into()));
+                }
+            };
             warn_of(&*session, output);
             refuse_unnamed(session.context(), (&global, &command), &config.values)?;
             carry_out(&*session, &global, command, output).await.map(CallerTask::Exit)
@@ -433,6 +443,28 @@ fn warn_of(session: &dyn Session, output: &Output) {
 }
 
 /// Opens the session within the command's timeout, if there is one, and subtracts the elapsed time from the timeout.
+/// The session, unless a signal comes first. A command that does not heed signals is ended by them.
+async fn until_signal<T>(heeds: bool, connecting: impl Future<Output = T>) -> Result<Result<T, EndSignal>, CliError> {
+    if !heeds {
+        return Ok(Ok(connecting.await));
+    }
+    let mut signals = signals::listen().map_err(|error| CliError::failed(format!("listening for signals: {error}")))?;
+    Ok(tokio::select! {
+        biased;
+        signal = signals.ended() => Err(signal),
+        session = connecting => Ok(session),
+    })
+}
+
+/// `Interrupted: while connecting; nothing was changed`.
+fn ended_connecting(signal: EndSignal) -> String {
+    let how = match signal {
+        EndSignal::Terminate => "Terminated",
+        EndSignal::Hangup | EndSignal::Interrupt => "Interrupted",
+    };
+    format!("{how}: while connecting; {NOTHING_CHANGED}")
+}
+
 async fn connect_within(
     timeout: Option<&mut Duration>,
     connecting: impl Future<Output = Result<Arc<dyn Session>, AccessError>>,

@@ -270,6 +270,14 @@ impl OnCluster {
         }
     }
 
+    /// Whether a signal is told to the command, which then ends in order. A signal ends any other command at once.
+    pub(crate) fn heeds_signals(&self) -> bool {
+        match self {
+            Self::Status(_) | Self::Diagnose(_) | Self::Report(_) | Self::History(_) | Self::Diff(_) => false,
+            Self::OneShot(_) | Self::Drive(_) | Self::Prewarm(_) => true,
+        }
+    }
+
     /// How long all of it may take, where that was said.
     pub(crate) fn timeout(&mut self) -> Option<&mut Duration> {
         match self {

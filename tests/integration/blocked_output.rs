@@ -61,6 +61,29 @@ fn a_signal_ends_a_command_that_waits_for_a_driver() {
     }
 }
 
+/// A credential plugin that does not end keeps the command from connecting.
+#[test]
+fn a_signal_ends_a_command_that_still_connects() {
+    let practice = Practice::start();
+    let file = practice.kubeconfig().with_file_name("with-plugin");
+    let text = std::fs::read_to_string(practice.kubeconfig()).unwrap();
+    let exec =
+        "exec: {apiVersion: client.authentication.k8s.io/v1, command: sleep, args: ['60'], interactiveMode: Never}";
+    std::fs::write(&file, text.replace("user: {}", &format!("user: {{{exec}}}"))).unwrap();
+    for (signal, code, says) in [(Signal::INT, 130, "Interrupted"), (Signal::TERM, 143, "Terminated")] {
+        for line in [&["pause", DS][..], &["drive", DS], &["prewarm", DS, "--cancel"]] {
+            let line: Vec<&str> = line.iter().copied().chain(["--kubeconfig", file.to_str().unwrap()]).collect();
+            let mut connects = practice.start(&line);
+            std::thread::sleep(Duration::from_secs(1));
+            connects.signal(signal);
+            let end = connects.end();
+            let said = connects.errors();
+            assert_eq!(end.code(), Some(code), "{line:?}: {end:?}: {said}");
+            assert_eq!(said.trim_end(), format!("{says}: while connecting; nothing was changed"), "{line:?}");
+        }
+    }
+}
+
 #[track_caller]
 /// As in `rolldeck set-image … --yes | true`: what was agreed to beforehand is carried out, and so is a pause. What was not is not.
 #[test]
