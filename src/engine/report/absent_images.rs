@@ -40,6 +40,14 @@ impl Engine {
         if !matches!(row.image, ImageState::Absent | ImageState::Unknown) {
             return row.image;
         }
+        // The node's list of images is older than the Event by which a kubelet tells that one came: the whole says nothing else than its parts.
+        let has = |is: fn(&PullState) -> bool| row.images.iter().filter(|pull| is(&pull.state)).count();
+        let present = has(|state| matches!(state, PullState::Present { .. }));
+        let known = match row.image {
+            _ if present > 0 && present == row.images.len() => return ImageState::Present,
+            ImageState::Absent if present > 0 && has(|state| *state == PullState::Absent) == 0 => ImageState::Unknown,
+            known => known,
+        };
         let of_event = row.images.iter().find_map(|pull| match pull.state {
             PullState::Pulling { since } => Some(ImageState::Pulling { since }),
             PullState::Failed { .. } => Some(ImageState::Failed),
@@ -52,7 +60,7 @@ impl Engine {
                 None
             }
         };
-        of_pod().or(of_event).unwrap_or(row.image)
+        of_pod().or(of_event).unwrap_or(known)
     }
 
     /// Whether what is pre-warmed are the images of the target.

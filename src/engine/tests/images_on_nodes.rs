@@ -181,3 +181,33 @@ fn a_straggler_does_not_turn_a_roll_back_to_its_own_revision() {
     assert_eq!(preview.changes[0].what(), "agent:v3 → agent:v2");
     assert_eq!(preview.warnings, [""; 0]);
 }
+
+/// The kubelet lists its images some tens of seconds after they came. Its Event says at once that one came.
+#[test]
+fn the_whole_says_of_images_what_each_of_them_says() {
+    let mut fake = FakeCluster::rolling(3, 3);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let start = PrewarmCommand::Start {
+        source: PrewarmSource::Template,
+        nodes: PrewarmNodes::All,
+        limits: PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(3)), ..PrewarmLimits::default() },
+        method: PrewarmMethod::Pods,
+    };
+    console.ask(&mut fake, Command::Prewarm(start)).unwrap();
+    for node in ["n1", "n2"] {
+        lists(&mut fake, &mut console, node, &["docker.io/library/agent:v1"], true);
+    }
+    fake.tell_of_warm_pod("n1", "Pulled", "Successfully pulled image \"agent:v2\" in 9s (9s including waiting)");
+    console.run_for(&mut fake, 1);
+    let of = |console: &mut FakeConsole, fake: &FakeCluster, name: &str| {
+        let snapshot = console.snapshot(fake);
+        let node = snapshot.nodes.iter().find(|node| &*node.name == name).unwrap();
+        let parts: Vec<String> = node.images.iter().map(|image| image.state.to_string()).collect();
+        (node.image.to_string(), parts.join(" "))
+    };
+    for (node, says) in [("n1", "present"), ("n2", "absent"), ("n3", "unknown")] {
+        assert_eq!(of(&mut console, &fake, node), (says.to_owned(), says.to_owned()), "{node}");
+    }
+}
