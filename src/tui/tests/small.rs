@@ -427,11 +427,29 @@ fn nodes_that_went_down_by_themselves_are_named_above_the_list() {
 fn the_dialog_of_a_write_names_the_cluster_and_how_many_nodes_stay() {
     let step = || Preview { title: "1 node updated in total, 119 stay".into(), ..preview(Danger::Bounded) };
     let screen = TestConsole::on(running(), 40, 12).typed("AS").answered(step()).screen();
-    assert!(screen.contains("┌ 1 updated, 119 stay ──── tab, enter ─┐"), "{screen}");
+    assert!(screen.contains("┌ 1 in total, 119 stay ─── tab, enter ─┐"), "{screen}");
     assert!(screen.contains("└─ prod-eu/edge ─"), "{screen}");
     let screen = TestConsole::on(running(), 80, 24).typed("AS").answered(step()).screen();
     assert!(screen.contains("┌ Step: 1 node updated in total, 119 stay ─"), "{screen}");
     assert!(screen.contains("└─ prod-eu · edge/ipc-agent ─"), "its own line has gone for what it would do: {screen}");
+}
+
+/// Whoever confirms sees which cluster is meant, also while a message is there.
+#[test]
+fn every_dialog_of_a_write_names_the_cluster() {
+    let message =
+        || Msg::Done(fixtures::the_target(), Ok("38 of 120 nodes may be updated, partition keeps 82, and more".into()));
+    for keys in ["S", "P", "N", "U", "I", "D", "L", "W", "R"] {
+        for (width, height) in [(40, 12), (60, 14)] {
+            let mut console = TestConsole::on(running(), width, height).typed(&format!("A{keys}"));
+            console.tell(message());
+            let screen = console.screen();
+            let screen = [screen, console.answered(preview(Danger::Bounded)).typed("<enter>").screen()];
+            for screen in screen.iter().filter(|screen| screen.contains('└')) {
+                assert!(screen.contains("─ prod-eu/edge ─"), "{keys} {width}x{height}\n{screen}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -114,7 +114,8 @@ pub(super) fn title_beside<'e>(dialog: &Dialog, cells: usize, enter: &'e str) ->
     if enter.is_empty() {
         return (full, "");
     }
-    let brief = full.replace(" nodes updated in total", " updated").replace(" node updated in total", " updated");
+    // Without `in total` the number would read as that of the nodes that are updated now, which the header has.
+    let brief = full.replace(" nodes updated in total", " in total").replace(" node updated in total", " in total");
     let brief = brief.replace("to revision ", "to rev ");
     let keys = enter.strip_suffix(": do it").unwrap_or(enter);
     let ways = [(&full, enter), (&brief, enter), (&full, keys), (&brief, keys)];
