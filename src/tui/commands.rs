@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 pub(crate) use self::context::{connect, connected};
 use self::effects::{Effects, refuse};
+pub(crate) use self::map::check_site;
 pub(crate) use self::navigate::{fleet, open_rollout};
 pub(crate) use self::node::{follow_pod, read_log};
 pub(crate) use self::write::{arm_now, prewarm_revision};

@@ -23,6 +23,8 @@ pub(crate) struct NodeMap {
     pub(crate) top: usize,
     /// The label chosen for the blocks; `None`: the label by which the rollout tells sites apart.
     label: Option<String>,
+    /// The label that was in force before one was chosen while the labels of nodes were not known; `None`: there is no such choice to check.
+    pub(crate) before_unchecked: Option<Option<String>>,
     /// The sites, ordered by name.
     sites: Vec<MapSite>,
     /// The instant and the address of the nodes that were taken in last: if both are unchanged, the nodes need not be taken in again.

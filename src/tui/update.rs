@@ -18,7 +18,7 @@ use self::dispatch::dispatch;
 use self::line::{filter_key, palette_key, refilter};
 use self::overlay::overlay_key;
 use super::action::{ActionId, in_keys, unreadable_in_keys};
-use super::commands::{self, connected, follow_pod, read_log};
+use super::commands::{self, check_site, connected, follow_pod, read_log};
 use super::daemonset_ref::DaemonSetRef;
 use super::dialog::DialogEvent;
 use super::dialog::form::Form;
@@ -89,6 +89,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg, now: Uptime) -> Vec<ConsoleEff
             let mut effects = ask_again(model, &target);
             drop_question_to_quit(model, &target);
             effects.extend(follow_pod(model));
+            effects.extend(check_site(model, &target));
             effects.extend(is_worth_a_call.then_some(ConsoleEffect::Call));
             effects
         }

@@ -2,7 +2,8 @@
 
 use super::effects::{Effects, refuse};
 use crate::engine::model::site::SiteLabel;
-use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::list::Move;
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::{Model, RolloutPage, RolloutScreen};
@@ -54,37 +55,67 @@ pub(super) fn site(model: &mut Model, key: &str) -> Effects {
         let label = Some(key).filter(|key| !key.is_empty()).map(str::to_owned);
         let by = label.as_deref().unwrap_or("the site label of the rollout");
         let text = format!("still loading: map and table tell sites apart by {by} as soon as nodes are known");
-        return choose(model, label, text);
+        let before = page.map.before_unchecked.take().unwrap_or_else(|| page.map.label().map(str::to_owned));
+        let unchecked = label.is_some().then_some(before);
+        let effects = choose(model, label, text);
+        if let Some(page) = model.rollout_mut() {
+            page.map.before_unchecked = unchecked;
+        }
+        return effects;
     };
     let usual = shown.snapshot.site_label.key().to_owned();
     if key.is_empty() || key == usual {
         let text = format!("map and table tell sites apart by {usual}, the site label of the rollout");
         return choose(model, None, text);
     }
-    // As in the engine: a label without a value names no site.
-    let values = || shown.snapshot.nodes.iter().filter_map(|node| node.labels.get(key));
-    let why = match (values().next().is_some(), values().any(|value| !value.is_empty())) {
-        (_, true) => None,
-        (true, false) => Some(format!("the label `{key}` has no value on any node")),
-        (false, false) => Some(format!("no node has the label `{key}`")),
-    };
-    if let Some(why) = why {
-        let known = block_labels(&shown.snapshot.nodes);
-        let hint = match known.is_empty() {
-            true => "no label tells the nodes apart".to_owned(),
-            false => {
-                format!("labels that tell them apart: {}", known.iter().take(5).cloned().collect::<Vec<_>>().join(", "))
-            }
-        };
-        return refuse(model, format!("{why}; {hint}"));
+    if let Some(why) = names_no_site(&shown.snapshot, key) {
+        return refuse(model, why);
     }
     choose(model, Some(key.to_owned()), format!("map and table tell sites apart by {key}; budgets go by {usual}"))
+}
+
+/// Why no node is told apart by this label, with the labels that would do; `None` if some are.
+fn names_no_site(snapshot: &Snapshot, key: &str) -> Option<String> {
+    // As in the engine: a label without a value names no site.
+    let values = || snapshot.nodes.iter().filter_map(|node| node.labels.get(key));
+    let why = match (values().next().is_some(), values().any(|value| !value.is_empty())) {
+        (_, true) => return None,
+        (true, false) => format!("the label `{key}` has no value on any node"),
+        (false, false) => format!("no node has the label `{key}`"),
+    };
+    let known = block_labels(&snapshot.nodes);
+    let hint = match known.is_empty() {
+        true => "no label tells the nodes apart".to_owned(),
+        false => {
+            format!("labels that tell them apart: {}", known.iter().take(5).cloned().collect::<Vec<_>>().join(", "))
+        }
+    };
+    Some(format!("{why}; {hint}"))
+}
+
+/// Judges a label that was chosen while nodes were still loading, once they are known: one that names no site is given up, and that is said.
+pub(crate) fn check_site(model: &mut Model, target: &DaemonSetRef) -> Effects {
+    let Some(page) = model.rollouts.iter_mut().find(|page| page.target == *target) else { return Vec::new() };
+    let Some(snapshot) = page.snapshot().filter(|snapshot| snapshot.phase != Phase::Loading).cloned() else {
+        return Vec::new();
+    };
+    let Some(before) = page.map.before_unchecked.take() else { return Vec::new() };
+    let label = page.map.label().filter(|label| *label != snapshot.site_label.key()).map(str::to_owned);
+    let Some(why) = label.and_then(|label| names_no_site(&snapshot, &label)) else { return Vec::new() };
+    page.choose_site(before.clone());
+    match &before {
+        Some(label) => model.chosen_sites.insert(target.clone(), label.clone()),
+        None => model.chosen_sites.remove(target),
+    };
+    model.say(StatusSeverity::Refused, why);
+    vec![ConsoleEffect::RememberSite { target: target.clone(), label: before }]
 }
 
 /// Uses the label for the rollout on screen, and has the choice remembered.
 fn choose(model: &mut Model, label: Option<String>, text: String) -> Effects {
     let Some(page) = model.rollout_mut() else { return Vec::new() };
     page.choose_site(label.clone());
+    page.map.before_unchecked = None;
     let target = page.target.clone();
     match &label {
         Some(label) => model.chosen_sites.insert(target.clone(), label.clone()),

@@ -244,6 +244,22 @@ fn sites_are_chosen_by_label() {
         console.type_keys("m");
         assert!(console.screen().contains("rack"), "{}", console.screen());
     }
+    // Once they are known, a label that none has is refused as at any other time, and the one before is in force again.
+    for known in [None, Some(loading())] {
+        let mut console = TestConsole::on_fleet(80, 24).typed(":ds edge/ipc-agent<enter>");
+        if let Some(known) = known {
+            console.see(known);
+        }
+        console.type_keys(":site rak<enter>:site rack2<enter>");
+        console.see(factory());
+        assert_eq!(
+            said(&console),
+            "no node has the label `rack2`; labels that tell them apart: topology.kubernetes.io/zone, rack"
+        );
+        assert_eq!(console.model.chosen_sites.len(), 0);
+        console.type_keys("m");
+        assert!(!console.screen().contains("rack2 ") && console.screen().contains("munich"), "{}", console.screen());
+    }
     // A label that some nodes have, and none with a value.
     let mut roles = factory();
     let with_role = |node: &NodeView| {
