@@ -353,7 +353,7 @@ where
         Some(CliCommand::Simulate(args)) => simulate::run(args, output).await.map(CallerTask::Exit),
         Some(CliCommand::OnCluster(mut command)) => {
             let heeds_signals = command.heeds_signals();
-            let connecting = connect_within(command.timeout(), connect(access(&global, &config.values)));
+            let connecting = Box::pin(connect_within(command.timeout(), connect(access(&global, &config.values))));
             let session = match until_signal(heeds_signals, connecting).await? {
                 Ok(session) => session?,
                 Err(signal) => {

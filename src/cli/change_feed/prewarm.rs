@@ -24,7 +24,7 @@ impl Telling<'_> {
         let said = |refusal: &Option<(Str, Str)>| refusal.as_ref().map(|(_, message)| message.clone());
         let refused = |prewarm: &PrewarmView| {
             let brings = (said(&prewarm.refusal), prewarm.unobtainable.map(|why| why.cause));
-            (said(&prewarm.leftover.refusal), (!ends).then_some(brings).unwrap_or_default())
+            (said(&prewarm.leftover.refusal), if ends { Default::default() } else { brings })
         };
         let refusal = |prewarm: &PrewarmView| match ends {
             true => PrewarmView { refusal: None, unobtainable: None, ..prewarm.clone() }.refused(),
