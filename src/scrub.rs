@@ -144,6 +144,7 @@ mod tests {
             "the token is kept by https://issuer.example/x: no answer",
             "cannot connect: https://127.0.0.1:6443: connection refused",
             "Unauthorized: the bearer token has expired: log in again",
+            "update lease rolldeck-agent: 401 Unauthorized: the API server does not accept the credentials; nothing is recorded",
             "secrets \"registry\" is forbidden: it does not exist",
             "uid 5f0b2c1e-0c3e-4b43-9f7e-3d3bb6f3a111 of agent-5d4f8c7b9d-x7k2p",
         ] {

@@ -404,7 +404,7 @@ fn read(body: &[u8]) -> Result<Value, Failure> {
 
 pub(super) fn error(what: &str, failure: &Failure) -> EffectError {
     let message = match failure.code() {
-        Some(401) => format!("{what}: the API server does not accept the credentials: 401 {failure}"),
+        Some(401) => format!("{what}: 401 {failure}: the API server does not accept the credentials"),
         _ => format!("{what}: {failure}"),
     };
     EffectError { kind: failure.kind(), message: message.into(), dry_run: false }

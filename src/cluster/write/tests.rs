@@ -113,6 +113,17 @@ async fn a_refused_delete_says_what_was_attempted() {
     }
 }
 
+/// A 401 says nothing of the write. The words are those that the audit log keeps, which removes what follows `credentials:`.
+#[tokio::test]
+async fn a_write_whose_credentials_are_not_accepted_is_no_refusal() {
+    let (writer, _server) = writer(vec![Says::Json(401, status(401, "Unauthorized"))]).await;
+    let executed = writer.execute(&delete(&writer)).await;
+    assert_eq!(kind(&executed), EffectErrorKind::Unauthorized);
+    let said = executed.outcome.unwrap_err().message;
+    let words = "delete pod agent-1 on ipc-1: 401 Unauthorized: the API server does not accept the credentials";
+    assert_eq!((&*said, crate::scrub::scrub(&said).as_ref()), (words, words));
+}
+
 #[tokio::test]
 async fn a_patch_whose_test_fails_is_a_conflict_and_brings_the_object_as_it_is() {
     let (writer, server) = writer(vec![

@@ -5,7 +5,7 @@ use crate::engine::model::command::{CommandId, Unsettled};
 use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind};
 use crate::engine::model::notice::Notice;
 
-const WHY: &str = "update lease rolldeck-agent: the API server does not accept the credentials: 401 Unauthorized";
+const WHY: &str = "update lease rolldeck-agent: 401 Unauthorized: the API server does not accept the credentials";
 
 /// One turn in which writes that `refused` picks are answered with 401. Returns how the command was settled.
 fn turn(
