@@ -90,7 +90,7 @@ fn on_node(view: &View, row: &Row, wanted: &WantedRevision<'_>) -> Known {
     let mut own = view.pods_on(row.node).map(|(_, pod)| pod).filter(|pod| stays(pod));
     let brought = || {
         let again = wanted.needed.iter().any(|needed| view.pulls_again(needed));
-        !again && view.was_brought(&entry.name, &wanted.key)
+        !again && view.is_warm(&entry.name, &wanted.key)
     };
     if own.any(|pod| images_present(&pod.fact)) || brought() {
         return Known::Present;
@@ -124,7 +124,8 @@ fn image_on_node(view: &View, row: &Row, wanted: &WantedRevision<'_>, nth: usize
         return Known::Present;
     }
     let failed = matches!(last_event, Some(LastPullEvent::Failed(..)));
-    if failed || view.lacks_image(entry, &needed.image) { Known::Absent } else { Known::Unknown }
+    let lacks = || !view.may_still_have(&entry.name, &wanted.key) && view.lacks_image(entry, &needed.image);
+    if failed || lacks() { Known::Absent } else { Known::Unknown }
 }
 
 fn says_present(last_event: LastPullEvent<'_>) -> bool {

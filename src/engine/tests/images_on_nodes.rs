@@ -71,7 +71,7 @@ fn a_revision_is_made_ready_by_pre_warming_it() {
 
 /// Another image is pre-warmed, so that the pods which brought the target's image go before the kubelets list it.
 #[test]
-fn what_was_brought_is_there_until_its_kubelet_lists_what_it_has() {
+fn what_was_brought_is_not_called_absent_before_its_kubelet_lists_what_it_has() {
     let mut fake = FakeCluster::rolling(3, 3);
     let mut console = FakeConsole::open(&fake, "ops");
     console.set_image(&mut fake, "agent:v2");
@@ -98,10 +98,11 @@ fn what_was_brought_is_there_until_its_kubelet_lists_what_it_has() {
         let snapshot = console.snapshot(fake);
         ["n1", "n2", "n3"].map(|name| snapshot.nodes.iter().find(|node| &*node.name == name).unwrap().image)
     };
-    assert_eq!(images(&mut console, &fake), [ImageState::Present, ImageState::Present, ImageState::Unknown]);
+    assert_eq!(images(&mut console, &fake), [ImageState::Unknown; 3]);
+    assert_eq!(on_nodes(&fake, &mut console, "hash2"), "0 of 3 nodes still have agent:v2, 3 not known");
     // A status that was written for another reason has the list of before.
     lists(&mut fake, &mut console, "n1", &["docker.io/library/agent:v1"], true);
-    assert_eq!(images(&mut console, &fake)[0], ImageState::Present);
+    assert_eq!(images(&mut console, &fake)[0], ImageState::Unknown);
     console.run_for(&mut fake, 60);
     lists(&mut fake, &mut console, "n1", &["docker.io/library/agent:v1"], true);
     lists(&mut fake, &mut console, "n2", &["docker.io/library/agent:v1", "docker.io/library/agent:v2"], true);

@@ -50,13 +50,11 @@ impl<'a> Assessor<'a> {
             return ImageState::Unknown;
         }
         let known = entry.images_confirmed
-            || self.view.was_brought(&entry.name, &self.target_images)
+            || self.view.is_warm(&entry.name, &self.target_images)
             || (!replaced && live.is_some_and(|pod| images_present(&pod.fact) && self.has_target_images(pod)));
         match known {
             true => ImageState::Present,
-            false if self.needed().iter().any(|needed| self.view.lacks_image(entry, &needed.image)) => {
-                ImageState::Absent
-            }
+            false if self.needed().iter().any(|needed| self.lacks(entry, needed)) => ImageState::Absent,
             false => ImageState::Unknown,
         }
     }
@@ -100,6 +98,11 @@ impl<'a> Assessor<'a> {
 
     fn needed(&self) -> &'a [NeededImage] {
         self.template.map(Template::needed_images).unwrap_or_default()
+    }
+
+    /// Whether a pod at the target would pull this image on a node.
+    fn lacks(&self, entry: &NodeEntry, needed: &NeededImage) -> bool {
+        !self.view.may_still_have(&entry.name, &self.target_images) && self.view.lacks_image(entry, &needed.image)
     }
 
     /// The state of an image of a pod at the target.
@@ -168,7 +171,7 @@ impl<'a> Assessor<'a> {
             return present(Evidence::NodeStatus, None);
         }
         let last_event = self.view.last_warm_pull_event(&entry.name, &needed.image);
-        if self.view.was_brought(&entry.name, &self.target_images) {
+        if self.view.is_warm(&entry.name, &self.target_images) {
             return present(
                 Evidence::WarmPod,
                 if let Some(LastPullEvent::Came(pull)) = last_event { pull } else { None },
@@ -180,7 +183,7 @@ impl<'a> Assessor<'a> {
             Some(LastPullEvent::WasThere) => present(Evidence::AlreadyPresent, None),
             Some(LastPullEvent::Pulling(since)) => PullState::Pulling { since: self.our_time(by_server(since, clock)) },
             Some(LastPullEvent::Failed(why, message)) => PullState::Failed { why, message: Some(message.clone()) },
-            None if self.view.lacks_image(entry, &needed.image) => PullState::Absent,
+            None if self.lacks(entry, needed) => PullState::Absent,
             None => PullState::Unknown,
         }
     }

@@ -1,4 +1,5 @@
 //! Images that a pod for pre-warming brought to a node, after the pod is gone and before its kubelet lists them.
+//! Whether they are still there is not known: a kubelet may collect what no pod uses.
 //!
 //! A kubelet lists an image some tens of seconds after it came (`status.images`; docs/kubernetes.md, *Image pulls*). Until then the
 //! list lacks what a pod that is gone has just brought. Such a list does not show that the image would be pulled again.
@@ -38,10 +39,10 @@ impl BroughtImages {
 }
 
 impl View {
-    /// Whether a pod that was made for pre-warming has these images on a node, or had them until it was deleted a moment ago: the node's list of images
-    /// is not newer.
-    pub(crate) fn was_brought(&self, node: &str, images: &str) -> bool {
-        self.is_warm(node, images) || self.warm.brought.has(node, images)
+    /// Whether a pod that was made for pre-warming, and is gone since a moment ago, had these images on a node: a list of the node's images that lacks
+    /// them does not show that they are not there.
+    pub(crate) fn may_still_have(&self, node: &str, images: &str) -> bool {
+        self.warm.brought.has(node, images)
     }
 
     /// The node has written its status: what it lists is what it has, of all that came long enough ago.
