@@ -113,7 +113,7 @@ impl Handover {
             site: clean(&node.site),
             state: node.state,
             why: self.why(node),
-            since: node.since,
+            since: node.shown_since(),
             revision_number: node.revision_number(),
             at_target: node.at_target,
             pod: node.pod.as_deref().map(clean),

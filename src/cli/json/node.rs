@@ -87,7 +87,7 @@ impl<'a> NodeJson<'a> {
             message: node.cause.as_ref().and_then(|cause| cause.message.as_deref()),
             blame: node.blame,
             down_by: node.down_by,
-            since: node.since,
+            since: node.shown_since(),
             revision: node.revision_hash().map(|hash| &**hash),
             revision_number: node.revision_number(),
             at_target: node.at_target,

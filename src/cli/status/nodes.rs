@@ -58,7 +58,7 @@ fn wide_node_columns() -> Vec<(&'static str, NodeCells)> {
         };
         (detail.about().wide, Box::new(cell) as NodeCells)
     }));
-    columns.push(("FOR", Box::new(|node, at| age(node.since, at))));
+    columns.push(("FOR", Box::new(|node, at| age(node.shown_since(), at))));
     columns
 }
 

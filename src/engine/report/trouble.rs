@@ -169,3 +169,10 @@ pub fn starts_in_time(node: &NodeView) -> bool {
 pub fn is_in_trouble(node: &NodeView) -> bool {
     TroubleKind::of(node).is_some() || node.restarted.is_some()
 }
+impl NodeView {
+    /// Since when the node is as it is shown: the one age beside its state, wherever that is. Of a node in trouble it is that of the trouble: its
+    /// state changes with each restart and each attempt to pull.
+    pub fn shown_since(&self) -> Option<Timestamp> {
+        TroubleKind::of(self).map_or(self.since, |kind| kind.since(self))
+    }
+}

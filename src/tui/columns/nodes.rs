@@ -292,14 +292,14 @@ const fn column(name: NodeColumnName) -> NodeColumn {
         NodeColumnName::Since => NodeColumn {
             name: name.name(),
             headers: &["FOR"],
-            help: "for how long the node has been in its state; of an updated one: since its pod is ready; how old its pod is, is on its page",
+            help: "for how long the node has been in its state, or in its trouble; of an updated one: since its pod is ready; how old its pod is, is on its page",
             kind: ColumnKind::Age,
             width: Width::Optional(&[Share { priority: 0, cells: |_, _| 4, keep: 0 }]),
-            order: Some(|a, b| Reverse(a.since).cmp(&Reverse(b.since))),
+            order: Some(|a, b| Reverse(a.shown_since()).cmp(&Reverse(b.shown_since()))),
             words: None,
             searched: false,
             cell: |node, _, _| {
-                let since = node.since.or(node.pod_created_at);
+                let since = node.shown_since().or(node.pod_created_at);
                 (since.map_or_else(|| NodeCell::Text(String::new()), NodeCell::Age), ThemeRole::Text)
             },
         },

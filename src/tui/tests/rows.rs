@@ -6,10 +6,13 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
 use super::console::TestConsole;
-use super::fixtures::{self, held, running};
+use super::fixtures::{self, ago, held, node, running};
 use crate::driver::Fleet;
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::hold::Hold;
+use crate::engine::model::node::{Blame, CrashLoopView, NodeState};
+use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::message::Msg;
 use crate::tui::theme::{Depth, Theme, ThemeRole, Themes};
 
@@ -185,4 +188,27 @@ fn a_long_reason_moves_no_column() {
     }
     let pane = TestConsole::on(long, 300, 60).typed("/ipc-020<enter>").screen();
     assert!(pane.contains(message), "{pane}");
+}
+
+/// A container that crashes is `starting` for a few seconds each time: row, page and header tell since when the node is in this trouble.
+#[test]
+fn trouble_that_has_not_failed_yet_has_one_age_everywhere() {
+    let kind = CauseKind::CrashLoop;
+    let troubled = NodeView {
+        state: NodeState::Starting,
+        hold: None,
+        at_target: true,
+        blame: Some(Blame::Rollout),
+        cause: Some(Box::new(Cause { kind, container: None, message: None })),
+        crash_loop: Some(CrashLoopView { cause: kind, since: ago(95) }),
+        cause_since: Some(ago(95)),
+        since: Some(ago(7)),
+        ..node("ipc-018")
+    };
+    let snapshot = Snapshot { nodes: vec![troubled].into(), ..running() };
+    let screen = TestConsole::on(snapshot.clone(), 140, 40).screen();
+    let row = screen.lines().find(|line| line.contains("◐ ipc-018") || line.contains("↻ ipc-018")).unwrap_or_default();
+    assert!(screen.contains("(ipc-018, 1m)") && row.contains(" 1m ") && !screen.contains(" 7s"), "{screen}");
+    let page = TestConsole::on(snapshot, 80, 24).typed("<enter>").screen();
+    assert!(page.contains("for 1m") && !page.contains("for 7s"), "{page}");
 }

@@ -101,7 +101,7 @@ pub(super) fn about(
     (cells, most): (usize, usize),
 ) -> (Vec<Line<'static>>, usize) {
     let (glyph, role) = sign(node);
-    let since = node.since.map(|since| format!(" for {}", ctx.age(shown, since))).unwrap_or_default();
+    let since = node.shown_since().map(|since| format!(" for {}", ctx.age(shown, since))).unwrap_or_default();
     let state = match &node.cause {
         // The comma tells that the time is that of the state, not of its cause.
         Some(cause) if since.is_empty() => format!("{}: {cause}", node.state_words()),
