@@ -349,6 +349,7 @@ fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
     for unwritten in unwritten(snapshot) {
         say("audit", unwritten.to_string());
     }
+    snapshot.running_revisions().into_iter().for_each(|line| say("runs", line));
     for line in trouble(snapshot).into_iter().chain(misscheduled(snapshot)) {
         say(line.0, line.1);
     }

@@ -15,6 +15,7 @@ mod not_known;
 mod prewarm_images;
 pub mod prewarm_words;
 pub mod remedies;
+mod running_revisions;
 mod sending;
 pub mod snapshot;
 pub mod step_back;

@@ -56,6 +56,7 @@ mod steps;
 mod story;
 mod tainted;
 mod template_changes;
+mod three_revisions;
 mod told;
 mod tuned;
 mod unanswered;

@@ -85,6 +85,9 @@ impl Engine {
                 let at = usize::from(!nodes.is_empty());
                 effects.splice(at..1, [later]);
             }
+            if let Some(which) = self.revisions_that_go(&intent, &nodes) {
+                effects.insert(effects.len().min(1), which);
+            }
             effects.extend(self.unproven_back_in_words(&intent, &nodes));
             let images = |revision: &RevisionFact| images_of_revision(&self.view, &self.assessment, revision);
             effects.extend(self.view.revision(hash).map(|revision| format!("{}.", images(revision))));

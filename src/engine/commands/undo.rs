@@ -8,7 +8,7 @@
 //!       └─ rolled back from the newest ─▶ refused: name one
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::allowance::counted_are;
 use super::resolved::Resolved;
@@ -180,6 +180,36 @@ impl Engine {
             Some(_) => format!("{are} not at that revision, {pace}. {their} {pods}."),
             None => format!("{are} not at that revision: {its} {pods}, {pace}."),
         }
+    }
+
+    /// Which revisions the pods on `nodes` run that a roll back replaces, and how many of them serve, where they run several:
+    /// `Of these pods, 4 run revision 2, 2 run revision 3; 6 of them serve.`
+    pub(super) fn revisions_that_go(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
+        let back = self.going_back(intent);
+        let goes: BTreeSet<&Str> = nodes.iter().collect();
+        let mut runs: BTreeMap<(Option<i64>, Str), u32> = BTreeMap::new();
+        let mut serving = 0_u32;
+        for row in back.rows().filter(|row| goes.contains(&self.name(row))) {
+            let pod = row.pod.and_then(|pod| self.view.pod(pod));
+            if let Some(hash) = pod.and_then(|pod| pod.fact.revision.clone()) {
+                let number = self.view.revision(&hash).map(|revision| revision.number);
+                *runs.entry((number, hash)).or_default() += 1;
+                serving += u32::from(row.ready);
+            }
+        }
+        if runs.len() < 2 {
+            return None;
+        }
+        let named = runs.iter().map(|((_, hash), count)| {
+            let verb = if *count == 1 { "runs" } else { "run" };
+            format!("{count} {verb} revision {}", self.view.number_of(hash))
+        });
+        let serve = match serving {
+            0 => "none of them serves".to_owned(),
+            1 => "1 of them serves".to_owned(),
+            serving => format!("{serving} of them serve"),
+        };
+        Some(format!("Of these pods, {}; {serve}.", named.collect::<Vec<_>>().join(", ")))
     }
 
     /// A warning if no pod of the revision that is rolled back to is available. Then the plan (`assess/plan.rs`) replaces at first only as many of the

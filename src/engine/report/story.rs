@@ -320,11 +320,20 @@ impl Story {
         }
         let gone = last.iter().zip(&stay).filter(|(_, stays)| !**stays);
         found.extend(gone.map(|(was, _)| NodeMoment { at: now, node: was.name.clone(), change: NodeChange::Gone }));
+        for nth in 1..found.len() {
+            found[nth].at = not_before(found[nth].at, &found[nth].node, &found[nth - 1]);
+        }
         found.sort_by(|a, b| (a.at, &a.node).cmp(&(b.at, &b.node)));
         found.into_iter().for_each(|moment| self.keep(moment));
     }
 
-    fn keep(&mut self, moment: NodeMoment) {
+    fn keep(&mut self, mut moment: NodeMoment) {
+        let in_second = self.moments.iter().rev().take_while(|known| known.at.secs() >= moment.at.secs());
+        let latest =
+            in_second.filter(|known| known.node == moment.node).find(|known| known.at.secs() == moment.at.secs());
+        if let Some(latest) = latest {
+            moment.at = not_before(moment.at, &moment.node, latest);
+        }
         let later = self.moments.iter().rev().take_while(|known| known.at > moment.at).count();
         self.moments.insert(self.moments.len() - later, moment);
         if self.moments.len() > MOMENTS {
@@ -500,6 +509,13 @@ fn is_news(was: &LastNode, trouble: Option<CauseKind>) -> bool {
 /// Whether its pod is one that serves, at whichever revision.
 fn is_well(state: NodeState) -> bool {
     matches!(state, NodeState::Outdated | NodeState::Updated)
+}
+
+/// When a moment of `node` happened that was seen after another. Kubelets tell whole seconds: within the second of the earlier one it happened no
+/// earlier than that, or the start of a pod would stand before the end of the one that it replaces.
+fn not_before(at: Timestamp, node: &Str, earlier: &NodeMoment) -> Timestamp {
+    let same = *node == earlier.node && at.secs() == earlier.at.secs();
+    if same { at.max(earlier.at) } else { at }
 }
 
 /// Whether a pod that was ready lost its readiness.

@@ -414,6 +414,8 @@ pub(super) fn budget(
     words.extend(budget.limit_above_own().map(|above| vec![ctx.span(above, ThemeRole::Warn)]));
     let estimate = estimate(snapshot).filter(|_| !has_estimate);
     words.extend(estimate.map(|text| vec![ctx.span(text, ThemeRole::Text)]));
+    // The line above names only those that the change leads from and to.
+    words.extend(snapshot.running_revisions().map(|text| vec![ctx.span(text, ThemeRole::Title)]));
     words.extend(prewarm::part(ctx, snapshot).map(|part| vec![part]));
     words.extend(snapshot.leaked_in_words().map(|text| vec![ctx.span(text, ThemeRole::Warn)]));
     if snapshot.counts.misscheduled > 0 {
