@@ -147,7 +147,7 @@ impl Engine {
                 DriverView::Unconfirmed { .. } => {
                     let next = match (self.config().role, resolved.needs) {
                         (Role::OneShot, Needs::Changed | Needs::Released | Needs::Adopted | Needs::Braked) => {
-                            "this command does, once its lease has run out"
+                            "this command does, once its lease has run out, and whoever drives next replaces the pods"
                         }
                         _ => "whoever drives next does",
                     };

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::resolved::Resolved;
 use crate::engine::assess::plan::Limits;
-use crate::engine::assess::rows::Row;
 use crate::engine::lease::edit::{Edit, PrewarmEdit};
 use crate::engine::machine::Engine;
 use crate::engine::machine::prewarm::PrewarmJob;
@@ -25,7 +24,7 @@ use crate::engine::model::prewarm::{
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::quantity::{IntOrPercent, Rounding, counted};
 use crate::engine::model::record::By;
-use crate::engine::model::settings::{Limit, Pace};
+use crate::engine::model::settings::Limit;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::{Timestamp, UtcTime};
@@ -296,6 +295,7 @@ impl Engine {
                     PrewarmMethod::Pods => {
                         lines.push(self.pulls_at_once_in_words(limits, rollouts));
                         lines.extend(self.waits_for_slots(limits, rollouts));
+                        lines.extend(self.takes_slots_of_the_rollout(&images));
                         lines.push("Each stays until its node is updated, or pre-warming is cancelled.".into());
                     }
                     PrewarmMethod::StatefulSet => lines.extend(self.sets_in_words(nodes, limits)),
@@ -329,54 +329,6 @@ impl Engine {
             PrewarmCommand::Cancel => self.cancellation_in_words(),
             PrewarmCommand::Retry => vec!["Pods whose pull failed are deleted and made anew.".into()],
         }
-    }
-
-    /// How many nodes may pull at once, and whose limit that is.
-    fn pulls_at_once_in_words(&self, limits: &PrewarmLimits, rollouts: &Limits) -> String {
-        let of = |limit: Limit| limit.at().map(|limit| limit.of(self.assessment.desired, Rounding::Up));
-        let recorded = self.assessed_intent().map(|intent| intent.budgets.max_pulling).unwrap_or_default();
-        let (own, given) = (of(limits.max_pulling), of(recorded));
-        let most = self.prewarm_limit_of(limits.max_pulling, PrewarmMethod::Pods, rollouts);
-        let whose = match (own, given) {
-            (Some(own), Some(given)) if given < own => format!(" (the rollout's limit; {own} are asked for)"),
-            (Some(_), _) => String::new(),
-            (None, Some(_)) => " (the rollout's limit)".to_owned(),
-            (None, None) if rollouts.lacks_budget => {
-                return "No node may pull: as many may as may be down, and a DaemonSet with maxSurge has no budget before one is named. \
-                        `--max-pulling N` lets N nodes pull."
-                    .to_owned();
-            }
-            (None, None) => " (as many as may be down)".to_owned(),
-        };
-        let of_site: Vec<String> = [limits.max_pulling_per_site, rollouts.max_pulling_per_site]
-            .into_iter()
-            .filter_map(Limit::at)
-            .map(|limit| format!(", of each site at most {limit}"))
-            .collect();
-        // Two limits that are written alike are one.
-        let of_site = if of_site.iter().all(|limit| *limit == of_site[0]) { of_site.get(..1) } else { Some(&*of_site) };
-        let of_site = of_site.unwrap_or_default().concat();
-        let nodes = if most == 1 { "1 node pulls".to_owned() } else { format!("{most} nodes pull") };
-        let by_pace = match (limits.pace, rollouts.pace) {
-            (Pace::Fixed, Pace::Fixed) => "",
-            (Pace::Auto, _) | (_, Pace::Auto) => {
-                " Each site begins with one, and gets as many as its link bears (pace auto)."
-            }
-        };
-        format!("At most {nodes} at a time{of_site}, updates included{whose}.{by_pace}")
-    }
-
-    /// Says that no pod is made at first, because the rollout holds all pull slots.
-    fn waits_for_slots(&self, limits: &PrewarmLimits, rollouts: &Limits) -> Option<String> {
-        let most = self.prewarm_limit_of(limits.max_pulling, PrewarmMethod::Pods, rollouts);
-        if most == 0 || self.budget.pulling_of_rollout() < most {
-            return None;
-        }
-        let fails = |row: &&Row| row.pulls && row.cause.as_ref().is_some_and(|cause| cause.kind.is_about_the_image());
-        let rows = self.assessment.rows().filter(fails);
-        let named = first_names(rows.map(|row| &*self.view.nodes[row.node].name));
-        let waits = self.budget.holds_slots_in_words(most, &named, self.is_halted(&self.intent()));
-        Some(format!("At first it {waits}."))
     }
 
     /// Names an image that some node could not get because the registry does not have it, or does not give it.

@@ -115,6 +115,9 @@ impl FromStr for ImageRef {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let refuse = |why: &str| Err(format!("`{text}` is not an image reference: {why}"));
+        if text.trim().is_empty() {
+            return Err("no image is given: write for example `registry.example/agent:v2`".to_owned());
+        }
         let (named, digest) = text.split_once('@').map_or((text, None), |(named, digest)| (named, Some(digest)));
         if let Some(digest) = digest {
             let hex = |text: &str| text.len() >= 32 && text.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'));

@@ -127,7 +127,7 @@ impl fmt::Display for NoStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::GoingBack => {
-                f.write_str("rolling back ignores partition and steps; it updates every node: `drive` without a step carries it out")
+                f.write_str("rolling back ignores partition and steps: whoever drives takes every node back")
             }
             Self::Halted { why } => {
                 write!(f, "halted: {why}; `resume` goes on past it, `undo` goes back")

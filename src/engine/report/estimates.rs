@@ -17,10 +17,11 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::estimate::{EstimateBlocker, MEASURED_OF_SITE, RolloutEstimate};
 use crate::engine::model::hold::Hold;
-use crate::engine::model::node::NodeState;
+use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::estimates::ENOUGH;
+use crate::engine::view::LastPullEvent;
 
 /// How long a deleted pod may take to end if its template does not say, and a margin for the time until the next one is made.
 const GRACE_SECS: u64 = 30;
@@ -52,12 +53,18 @@ impl Engine {
     ) -> RolloutEstimate {
         let Some(started_at) = self.progress.started_at else { return RolloutEstimate::None };
         let rows = || self.assessment.rows().filter(|row| row.in_fleet);
-        let mut done: Vec<DoneNode<'_>> = rows().filter_map(|row| self.done(row, intent, started_at)).collect();
+        // What the selector leaves out is not updated before it is lifted.
+        let left =
+            |row: &&Row| !row.committed && row.replaceable && !matches!(self.plan.hold(row.node), Some(Hold::Selector));
+        // Nodes that had the images are no measure of nodes that have to pull them.
+        let lack = rows().filter(left).filter(|row| row.image == ImageState::Absent).count();
+        let pulls = lack * 2 > rows().filter(left).count();
+        let measures = rows().filter(|row| !(pulls && self.had_its_images(row)));
+        let mut done: Vec<DoneNode<'_>> = measures.filter_map(|row| self.done(row, intent, started_at)).collect();
         if done.len() < ENOUGH {
             return RolloutEstimate::None;
         }
         done.sort_unstable_by_key(|done| done.available_at);
-        let left = |row: &&Row| !row.committed && row.replaceable;
         let moving: Vec<&Row> = rows().filter(|row| row.state.is_moving()).collect();
         if moving.is_empty() && rows().filter(left).count() == 0 {
             return RolloutEstimate::None;
@@ -145,6 +152,17 @@ impl Engine {
         let available_at = ready_at + self.soak(intent);
         let of_this_rollout = made_at > started_at && available_at > made_at;
         of_this_rollout.then(|| DoneNode { site: self.site_of(row), made_at, ready_at, available_at })
+    }
+
+    /// Whether the node had all images before its pod was made, as Events tell.
+    fn had_its_images(&self, row: &Row) -> bool {
+        let pod = row.pod.and_then(|pod| self.view.pod(pod));
+        let needed =
+            self.view.daemonset.as_ref().map(|daemonset| daemonset.template.needed_images()).unwrap_or_default();
+        pod.is_some_and(|pod| {
+            let was_there = |needed| self.view.last_pull_event(&pod.fact, needed) == Some(LastPullEvent::WasThere);
+            !needed.is_empty() && needed.iter().all(was_there)
+        })
     }
 
     /// For how long a pod has to be ready.

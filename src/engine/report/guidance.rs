@@ -99,7 +99,12 @@ impl Snapshot {
                 Some(Guidance { waits, remedies: drive.into_iter().collect() })
             }
             Phase::Running if !driven => {
-                let waits = "nobody drives: what is under way finishes, nothing more is started".into();
+                let moves = self.nodes.iter().any(|node| node.state.is_moving());
+                let waits = match moves {
+                    true => "nobody drives: what is under way finishes, nothing more is started",
+                    false => "nobody drives: nothing is started",
+                };
+                let waits = waits.into();
                 let step = self.step_after_soaking().map(Remedy::Step);
                 Some(Guidance { waits, remedies: step.into_iter().chain([Remedy::Drive]).collect() })
             }

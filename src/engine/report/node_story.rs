@@ -129,7 +129,7 @@ fn of_status(pod: &PodInspection, story: &mut Vec<(Order, PodMoment)>) {
         }
         match &container.state {
             Some(ContainerPhase::Running { since }) => {
-                say(Order::Started, *since, started(container), Severity::Normal)
+                say(Order::Started, *since, started(container), Severity::Normal);
             }
             Some(ContainerPhase::Ended(run)) => {
                 let (text, severity) = ended(run);

@@ -475,7 +475,9 @@ fn changed(was: &LastNode, is: &LastNode, node: &NodeView) -> Option<NodeChange>
 /// The loss or return of the readiness of a pod that is still to be updated. Other states tell that themselves.
 fn readiness(was: &LastNode, is: &LastNode) -> Option<NodeChange> {
     let same = was.pod == is.pod && (was.state, is.state) == (NodeState::Outdated, NodeState::Outdated);
-    (same && was.ready != is.ready).then_some(NodeChange::Readiness { ready: is.ready })
+    // A pod that was not ready since its update began, because the target changed meanwhile, is not well again.
+    let told = !is.ready || was.troubled;
+    (same && told && was.ready != is.ready).then_some(NodeChange::Readiness { ready: is.ready })
 }
 
 /// Whether a kubelet that could not pull an image tries again, or is about to. It does so often, so this is not reported. `lacks_image`: the pod is

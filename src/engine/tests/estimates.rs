@@ -7,7 +7,7 @@ use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::config::Role;
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate, TimeRange};
 use crate::engine::model::event::Event;
-use crate::engine::model::facts::{ClusterEvent, ContainerState};
+use crate::engine::model::facts::{ClusterEvent, ContainerState, ListedImage, NodeFact};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmView};
 use crate::engine::model::quantity::IntOrPercent;
@@ -65,6 +65,72 @@ fn nothing_is_told_before_three_nodes_are_done_and_then_the_step_and_the_rest() 
     // What takes minutes is told in minutes.
     let tolerance = Duration::from_secs(30);
     assert!(step.least <= took + tolerance && took <= step.most + tolerance, "{step}, and it took {took:?}");
+}
+
+/// The time in which the rollout will be done; nothing where it is not told.
+fn in_all(console: &mut FakeConsole, fake: &FakeCluster) -> Option<TimeRange> {
+    match estimate(console, fake) {
+        RolloutEstimate::Known { rollout, .. } => Some(rollout),
+        _ => None,
+    }
+}
+
+/// A canary is done once the nodes of its selector are: the others do not go before it is lifted.
+#[test]
+fn nodes_that_the_selector_leaves_out_are_not_counted() {
+    let (mut fake, mut console) = rolling();
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 100);
+    let all = in_all(&mut console, &fake).unwrap();
+    for node in ["n1", "n2", "n3", "n4", "n5", "n6", "n7"] {
+        let labels = [("zone", "press")].into_iter().collect();
+        let node = NodeFact { labels, ..fake.nodes[node].clone() };
+        fake.nodes.insert(node.name.clone(), node.clone());
+        console.engine.observe(Event::Node(Box::new(node)), fake.now);
+    }
+    console.ask(&mut fake, Command::Select(Some("zone=press".parse().unwrap()))).unwrap();
+    console.run_for(&mut fake, 1);
+    let updated = console.snapshot(&fake).counts.updated;
+    assert!((3..6).contains(&updated), "{updated}");
+    let canary = in_all(&mut console, &fake).unwrap();
+    between(canary, 1, u64::from(7 - updated) * 40);
+    assert!(canary.most * 3 < all.least, "{canary}, and of all {all}");
+}
+
+/// Nodes that kept the image from before are updated in no time, and tell nothing of those that have to pull it.
+#[test]
+fn nodes_that_had_the_image_are_no_measure_of_those_that_pull_it() {
+    for all_lack_it in [false, true] {
+        let (mut fake, mut console) = rolling();
+        console.partition(&mut fake, 0);
+        console.run_for(&mut fake, 100);
+        assert!(in_all(&mut console, &fake).is_some());
+        for pod in
+            fake.pods.values().filter(|pod| pod.revision.as_deref() == Some("hash2")).cloned().collect::<Vec<_>>()
+        {
+            let event = ClusterEvent {
+                object: pod.uid.clone(),
+                node: pod.node.clone(),
+                container: Some(pod.containers[0].name.clone()),
+                reason: "Pulled".into(),
+                message: "Container image \"agent:v2\" already present on machine".into(),
+                at: fake.now,
+                ..ClusterEvent::default()
+            };
+            console.engine.observe(Event::Cluster(Box::new(event)), fake.now);
+        }
+        let old = |node: &&NodeFact| {
+            let mut pods = fake.pods.values().filter(|pod| pod.node.as_ref() == Some(&node.name));
+            pods.any(|pod| pod.revision.as_deref() == Some("hash1"))
+        };
+        let waiting: Vec<_> = fake.nodes.values().filter(old).cloned().collect();
+        for node in waiting.into_iter().take(if all_lack_it { usize::MAX } else { 5 }) {
+            let images = [ListedImage { name: "docker.io/library/agent:v1".into(), bytes: 400_000_000 }].into();
+            let node = NodeFact { images, lists_all_images: true, ..node };
+            console.engine.observe(Event::Node(Box::new(node)), fake.now);
+        }
+        assert_eq!(in_all(&mut console, &fake).is_none(), all_lack_it);
+    }
 }
 
 /// The times of starts are those of pods that this rollout made and that are ready for the first time.

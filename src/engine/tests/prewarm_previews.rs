@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::prewarm::requiring;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, PrewarmCommand, Step, Takeover};
 use crate::engine::model::config::Role;
@@ -586,4 +587,20 @@ fn who_only_pre_warms_is_not_said_to_drive() {
     assert_eq!(console.snapshot(&fake).driving().to_string(), "you drive");
     let stop = console.engine.preview(&Command::StopDriving, fake.now).unwrap().effects;
     assert_eq!(stop[0], "Nothing more is replaced, and none is pre-warmed, until somebody drives again.");
+}
+
+/// Its pulls take the same slots: a rollout that is under way goes on later.
+#[test]
+fn that_another_image_keeps_the_rollout_waiting_is_said_before() {
+    let (mut fake, mut console) = requiring(None);
+    let says = |console: &mut FakeConsole, fake: &FakeCluster, tag: &str| {
+        let command = Command::Prewarm(start_on(tag, PrewarmNodes::All));
+        let effects = console.engine.preview(&command, fake.now).unwrap().effects;
+        effects.iter().any(|line| line.contains("waits for pull slots meanwhile"))
+    };
+    assert!(says(&mut console, &fake, "v3"));
+    assert!(!says(&mut console, &fake, "v2"), "the rollout needs it");
+    console.ask(&mut fake, Command::Step(Step::Partition(IntOrPercent::Int(20)))).unwrap();
+    console.run_for(&mut fake, 1);
+    assert!(!says(&mut console, &fake, "v3"), "nothing may go");
 }

@@ -160,3 +160,27 @@ fn creations_that_did_not_arrive_are_sent_again() {
     console.run_for(&mut fake, 3);
     assert_eq!(fake.warm_made, 2);
 }
+
+/// A kubelet pulls one image after the other. A node that is being updated would be down for longer by it.
+#[test]
+fn another_image_comes_last_to_nodes_that_are_being_updated() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    fake.slow = true;
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 3);
+    assert_eq!(fake.deleted.iter().map(|node| &**node).collect::<Vec<_>>(), ["n1"]);
+    fake.change_pod("n1", |pod| pod.containers[0].image_present = true);
+    console.ask(&mut fake, start(image("v3"), PrewarmNodes::All, 3)).unwrap();
+    console.run_for(&mut fake, 1);
+    let mut begun = fake.warm_nodes();
+    assert_eq!(begun, ["n2", "n3", "n4"]);
+    for _ in 0..6 {
+        fake.warm_nodes().iter().for_each(|node| fake.warm_arrives(node));
+        console.run_for(&mut fake, 1);
+        begun.extend(fake.warm_nodes());
+    }
+    assert!(begun.contains(&"n1".to_owned()), "it is brought there, too: {begun:?}");
+}

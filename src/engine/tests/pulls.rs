@@ -354,6 +354,24 @@ fn a_running_pull_is_compared_with_those_of_its_site_and_else_with_all() {
     assert_eq!(slow, ["n6: 7× the median of its site (140s for v2)"]);
 }
 
+/// A kubelet pulls one image after the other: what waited for another image of its node was not slow.
+#[test]
+fn the_time_for_which_a_pull_waited_for_others_of_its_node_makes_it_not_slow() {
+    let (fake, mut console) = pulling(12);
+    for node in ["n1", "n2", "n3", "n4", "n5"] {
+        has_pulled(&mut console, &fake, node, 10);
+    }
+    for (node, transfer) in [("n6", 11), ("n7", 39)] {
+        let message = format!(
+            "Successfully pulled image \"{IMAGE}\" in {transfer}s (40s including waiting). Image size: 412000000 bytes."
+        );
+        say(&mut console, &fake, node, "Pulling", &format!("Pulling image \"{IMAGE}\""), 10);
+        say(&mut console, &fake, node, "Pulled", &message, 11);
+    }
+    let slow: Vec<String> = console.snapshot(&fake).pulls.slow.iter().map(ToString::to_string).collect();
+    assert_eq!(slow, ["n7: 3× the median of all nodes (39s for v2)"]);
+}
+
 #[test]
 fn a_finished_pull_counts_once() {
     let (fake, mut console) = pulling(3);

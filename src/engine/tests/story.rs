@@ -560,3 +560,21 @@ fn the_pod_of_a_node_that_waits_is_told_to_be_ready_no_more_and_again() {
     assert_eq!(told(&story, "n6").last().map(String::as_str), Some("well again: its pod is ready"));
     assert!(story.moments().last().unwrap().change.is_of_note());
 }
+
+/// The target was changed in the middle of its update: its pod was never well before.
+#[test]
+fn a_pod_whose_target_changes_while_it_starts_is_not_told_to_be_well_again() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let mut story = Story::default();
+    console.set_image(&mut fake, "agent:v2");
+    fake.slow = true;
+    console.partition(&mut fake, 5);
+    watch(&mut story, &mut console, &mut fake, 5);
+    let node = fake.deleted[0].clone();
+    console.set_image(&mut fake, "agent:v3");
+    watch(&mut story, &mut console, &mut fake, 5);
+    fake.set_ready(&node, true);
+    watch(&mut story, &mut console, &mut fake, 5);
+    assert!(!told(&story, &node).iter().any(|moment| moment.contains("well again")), "{:?}", told(&story, &node));
+}

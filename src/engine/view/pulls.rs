@@ -431,8 +431,10 @@ impl PullLedger {
             };
             slow.extend(finished.iter().filter_map(|(node, pull, _)| {
                 let usual = summary.usual(&site_of(node))?;
-                let times = times_slower(pull.took, usual)?;
-                Some(SlowPull { node: node.clone(), image: image.clone(), took: pull.took, times, scope: usual.scope })
+                // Without the time for which it waited for other pulls of its node.
+                let times = times_slower(pull.transfer, usual)?;
+                let took = pull.transfer;
+                Some(SlowPull { node: node.clone(), image: image.clone(), took, times, scope: usual.scope })
             }));
             summary
         };

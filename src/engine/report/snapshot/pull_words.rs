@@ -275,7 +275,7 @@ impl PrewarmPulls {
             Some(PrewarmState::Present) => {
                 let named = self.on(&node.name).map(|NodePull { image, pull, .. }| {
                     let usual = self.images.iter().find(|known| known.image == *image)?.usual(&node.site);
-                    let times = usual.and_then(|usual| Some((times_slower(pull.took, usual)?, usual.scope)));
+                    let times = usual.and_then(|usual| Some((times_slower(pull.transfer, usual)?, usual.scope)));
                     let slow = times.map(|(times, scope)| format!(", {times}× {}", scope.median()));
                     Some(format!("{pull}{}", slow.unwrap_or_default()))
                 });

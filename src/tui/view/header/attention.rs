@@ -37,7 +37,8 @@ pub(in crate::tui::view) fn blocker(
     let said = match &snapshot.phase {
         _ if snapshot.not_sent().is_some() => Some((unsent::meaning(snapshot), ThemeRole::Warn)),
         Phase::Held | Phase::Running if !snapshot.driver.is_driven() && snapshot.driver_stopped.is_some() => {
-            Some((unsent::stopped(ctx, shown, cells), ThemeRole::Warn))
+            let arms = if ctx.model.armed_for().is_none() { arm_first() } else { String::new() };
+            Some((unsent::stopped(ctx, shown, &arms, cells), ThemeRole::Warn))
         }
         Phase::Preparing | Phase::Running | Phase::Releasing(_) => snapshot.waits.as_ref().map(|wait| {
             let at = wait.since().map_or(snapshot.at, |since| ctx.instant(shown, since));

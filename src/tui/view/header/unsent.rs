@@ -36,11 +36,11 @@ pub(super) fn meaning(snapshot: &Snapshot) -> String {
     }
 }
 
-/// The reason why the last driver stopped by itself, and the key to drive again.
-pub(super) fn stopped(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize) -> String {
+/// The reason why the last driver stopped by itself, and the key to drive again, after `arms`.
+pub(super) fn stopped(ctx: &RenderContext<'_>, shown: &ShownSnapshot, arms: &str, cells: usize) -> String {
     let Some(stopped) = &shown.snapshot.driver_stopped else { return String::new() };
     let key = ActionId::Drive.key();
-    let keys = format!("   {key} drives");
+    let keys = format!("   {arms}{key} drives");
     let room = cells.saturating_sub(2 + width(&keys));
     let words = format!("{} stopped driving {} ago: {}", stopped.by, ctx.age(shown, stopped.at), stopped.why);
     format!("{}{keys}", fit(&words, room))
