@@ -40,75 +40,85 @@ impl HaltReason {
 
 /// What a gate is asked. It reads the settings of the intent that it is handed, and of clocks [`Engine::now`] and its own in `GateMarks`.
 ///
-/// **In which order?** In one decision of a driver (`Engine::steer`): [`Self::driver_changes`] if another process drove before; [`Self::accept`] if the last halt was
-/// resumed past; [`Self::keep_time`]; [`Self::reason`]. The record that tells a halt thus has the marks from before it: a clock that ends with its halt is stopped by
-/// the next decision, which may be another driver's. A one-shot command that holds the Lease for its own write calls none of them, nor does anybody while the rollout
-/// is released or the DaemonSet is being deleted.
+/// **In which order?** In one decision of a driver (`Engine::steer`): [`Self::driver_changes`] if another process drove before; [`Self::accept`] if
+/// the last halt was resumed past; [`Self::keep_time`]; [`Self::reason`]. The record that tells a halt thus has the marks from before it: a clock
+/// that ends with its halt is stopped by the next decision, which may be another driver's. A one-shot command that holds the Lease for its own write
+/// calls none of them, nor does anybody while the rollout is released or the DaemonSet is being deleted.
 ///
 /// **A clock** is decided by these questions. No test asks the ones marked **S**:
-/// - Does it run between two steps, and in a pause? `no_gate_halts_a_healthy_rollout_that_waits` (`engine/tests/gates.rs`) plays both, and a gate that counts either is
-///   excepted there. A gate that counts neither keeps a sum and the instant since when it runs. **S**: `Intent` has no instant of a resume, so that a pause which began
-///   and ended while nobody drove is not left out.
+/// - Does it run between two steps, and in a pause? `no_gate_halts_a_healthy_rollout_that_waits` (`engine/tests/gates.rs`) plays both, and a gate
+///   that counts either is excepted there. A gate that counts neither keeps a sum and the instant since when it runs. **S**: `Intent` has no instant
+///   of a resume, so that a pause which began and ended while nobody drove is not left out.
 /// - Does it run while nobody drives? An instant runs on. Leaving that time out is [`Self::driver_changes`], and is **S**.
-/// - Does it run once every node is updated? `GateMarks::complete` is called where the record stays (`finish=keep`). **S**: while a release has to wait it is not called;
-///   `keep_time` asks [`Engine::is_complete`], which is false while the rollout is paused or halted, and while not all is seen.
-/// - What does a resume do? The gate begins anew: one that accepts for good fails in `past_the_halt_of_any_gate_…` (`engine/tests/halts.rs`).
-/// - By whose clock? Marks are by the API server's (`View::server_time`). `Paused::at` and `Halt::at` are by the clock of the process that wrote them.
+/// - Does it run once every node is updated? `GateMarks::complete` is called with each decision where the record stays (`finish=keep`). **S**:
+///   `keep_time` asks `Progress::completed` before it starts a clock again; and while a release has to wait `complete` is not called: there it asks
+///   [`Engine::is_complete`], which is false while the rollout is paused or halted, and while not all is seen.
+/// - What does a resume past its own halt do? The gate begins anew, from the first decision of a driver: one that accepts for good fails in
+///   `past_the_halt_of_any_gate_…` (`engine/tests/halts.rs`).
+/// - By whose clock? Marks are by the API server's (`View::server_time`). `Paused::at` and `Halt::at` are by the clock of the process that wrote
+///   them.
 ///
 /// **Who is judged?** Rows are the nodes that have a pod or are in the fleet. All nodes of the cluster are those of `view.nodes` with a fact.
-/// `Row::restarted` counts restarts of pods at the target that the rollout put there, or that were created after it began; only those after the pod was
-/// ready (of a pod that had restarted before we saw it, each); only as long as the last of them is younger than ten minutes, or than the soak time where
-/// that is longer.
+/// `Row::restarted` counts restarts of pods at the target that the rollout put there, or that were created after it began; only those after the pod
+/// was ready (of a pod that had restarted before we saw it, each); only as long as the last of them is younger than ten minutes, or than the soak
+/// time where that is longer.
 ///
 /// **Where is what it remembers?** In `GateMarks`. A mark that names nodes, that ends with what is seen of them, or that rows read, is a field of
 /// `Progress` instead; patterns in eight files ask for it there.
 ///
-/// **What does an older version do?** It reads a gate that it does not know as `FailureThreshold`, and keeps what it read: under it the nodes that the
-/// halt names count as failed.
+/// **What does an older version do?** It reads a gate that it does not know as `FailureThreshold`, and keeps what it read: under it the nodes that
+/// the halt names count as failed.
 trait HaltingRule {
     /// Why the gate halts the rollout now, if it does. Where its halt stands, it goes on to name what it halts for now. It has no reason any more for
-    /// what an operator resumed past, also before a driver has accepted that: none while a halt is acknowledged and its mark has not that number.
+    /// what an operator resumed past, also before a driver has accepted that: none while a halt of this gate is acknowledged (`Halt::number` is at
+    /// most `Intent::acknowledged_halt`) and the gate's mark has not this number.
     ///
     /// It is asked by the driver while it acts, with what it saw last: also while the rollout is paused, held, between two steps or halted. It is not
-    /// asked while the rollout is released or deleted, on the way back, without a target, or with a change still to be made ([`Engine::may_halt`]); where
-    /// every node is updated as its row in `HaltingGate::consequences` says. Where nobody drives, nothing halts: consoles ask only to say what a driver
-    /// would do ([`Engine::halt_without_driver`]). A gate that is to rest while paused says so here.
+    /// asked while the rollout is released or deleted, on the way back, without a target, or with a change still to be made ([`Engine::may_halt`]);
+    /// where every node is updated as its row in `HaltingGate::consequences` says. Where nobody drives, nothing halts: consoles ask only to say what
+    /// a driver would do ([`Engine::halt_without_driver`]). A gate that is to rest while paused says so here.
     ///
     /// [`Engine::now`] judges. What goes into the record is by `View::server_time`, because the next driver has another clock. A rollout is as old as
-    /// `GateMarks::began` says, which is of the present target; `started_at` is of the first rollout under the record.
+    /// the later of `GateMarks::began` and `Progress::started_at` says: the first stays where a rollout leads to its former target again, the second
+    /// where a rollout follows one that was not complete.
     ///
-    /// A halt that names no node leaves `nodes` empty. Two tests `a_halt_without_nodes_…` (`tui/tests/halts.rs`, `cli/tests/halts.rs`) fail where a front
-    /// end leaves a place open for them.
+    /// A halt that names no node leaves `nodes` empty. Two tests `a_halt_without_nodes_…` (`tui/tests/halts.rs`, `cli/tests/halts.rs`) fail where a
+    /// front end leaves a place open for them.
     fn reason(&self, engine: &Engine, intent: &Intent) -> Option<HaltReason>;
 
-    /// Accepts what it halted for, after an operator resumed past a halt of this or another gate. It is called with every decision of the driver
-    /// from then on, until the next halt, so a second call must change nothing.
+    /// Accepts what it halted for, after an operator resumed past a halt of this or another gate. It is called with every decision of the driver from
+    /// then on, until the next halt, so a second call must change nothing.
     ///
-    /// A halt that is not of failures is accepted by a mark of its own, or its clock is cleared when it halts. A mark carries the halt that it belongs to
-    /// (`Halt::number`): one that is set again at each call would accept whatever comes later, too. A mark that copies what rows say is set only once
-    /// pods are seen ([`Engine::health`] of `Watched::Pods`). A clock that was cleared is started again here or by `keep_time`, and not before; its halt
-    /// keeps the words of the instant at which it halted. The two tests `past_the_halt_of_any_gate_…` fail where a resume acknowledges nodes that did not fail, where the gate
-    /// halts again by itself, where nothing makes it halt once more, and where who drives next differs. [`Self::keep_time`] follows in the same decision.
+    /// `Progress::halt` is the last halt, and stays after the resume. A grave gate may have halted over this one: the number of its own halt is known
+    /// only if `keep_time` has noted it while [`Engine::halting_gate`] was this gate. A gate that had a reason and did not halt accepts nothing: it
+    /// halts next.
+    ///
+    /// A halt that is not of failures is accepted by a mark with the number of the halt (`Halt::number`): without it each call would accept whatever
+    /// comes later, too. That a clock is cleared at its halt is not enough, as the resume may come before the decision that clears it. A mark that
+    /// copies what rows say is set only once pods are seen ([`Engine::health`] of `Watched::Pods`). The halt keeps the words of the instant at which
+    /// it halted. The two tests `past_the_halt_of_any_gate_…` fail where a resume acknowledges nodes that did not fail, where the gate halts again by
+    /// itself, where nothing makes it halt once more, and where who drives next differs; of two gates that halt over each other no test knows
+    /// (**S**).
     fn accept(&self, engine: &mut Engine, intent: &Intent, now: Timestamp);
 
-    /// Starts and stops the gate's clock in `GateMarks`. It is called before the gates are asked: also while the rollout goes back, has no target or is not all seen,
-    /// and while the gate is off. A later `tune` that sets the gate thus finds how long it has been already.
+    /// Starts and stops the gate's clock in `GateMarks`. It is called before the gates are asked: also while the rollout goes back, has no target or
+    /// is not all seen, and while the gate is off. A later `tune` that sets the gate thus finds how long it has been already.
     ///
     /// The clock of a step belongs to it by `intent.partition`, not by `Limits::allowed`, which changes when the fleet grows. Tests play it for 150 s
     /// under its stricter value, and `no_gate_halts_a_healthy_rollout_that_waits` fails where one runs between two steps or in a pause.
     ///
-    /// When it strikes, `GateMarks::strikes_at` says by the server's clock, from the marks and the settings alone: `wake_at` drops what is past. Without a
-    /// mark `changes_at` of the part from which the instant follows says it. Otherwise the gate strikes only when something else happens: consoles in
-    /// unit tests fail (`FakeConsole::run_for`) where time alone changes anything that `wake_at` did not tell.
+    /// When it strikes, `GateMarks::strikes_at` says by the server's clock, from the marks and the settings alone: `wake_at` drops what is past.
+    /// Without a mark `changes_at` of the part from which the instant follows says it. Otherwise the gate strikes only when something else happens:
+    /// consoles in unit tests fail (`FakeConsole::run_for`) where time alone changes anything that `wake_at` did not tell.
     fn keep_time(&self, engine: &mut Engine, intent: &Intent, now: Timestamp);
 
     /// Begins anew what the gate counts by process. It is called where this process drives and the record still names another one, or none: before
     /// `Progress::driver` is overwritten, and before [`Self::keep_time`] and [`Self::reason`].
     ///
-    /// Time without a driver is left out by nothing that is there, as an instant runs on. A gate that leaves it out keeps a sum, and the instant since
-    /// when its driver counts, which is set anew here; `GateMarks` holds no name. Nobody knows until when a driver that was killed drove, so what it had
-    /// not added to the sum is lost. The sum is added to where driving stops and where `steer` turns back early (released, deleted), and not with each
-    /// call, since a mark that changed is a write of the Lease. [`Self::reason`] leaves out the open interval while nobody drives.
+    /// Time without a driver is left out by nothing that is there, as an instant runs on. A gate that leaves it out keeps a sum, and the instant
+    /// since when its driver counts, which is set anew here; `GateMarks` holds no name. Nobody knows until when a driver that was killed drove, so
+    /// what it had not added to the sum is lost. The sum is added to where driving stops and where `steer` turns back early (released, deleted), and
+    /// not with each call, since a mark that changed is a write of the Lease. [`Self::reason`] leaves out the open interval while nobody drives.
     fn driver_changes(&self, engine: &mut Engine, now: Timestamp);
 
     /// The line of a preview that changes the gate's setting and leaves it on: whether it halts the rollout at once under the intent `after`, which
@@ -132,8 +142,8 @@ impl Engine {
         self.progress.halt.as_ref().filter(|_| self.is_halted(intent)).map(|halt| halt.gate)
     }
 
-    /// Whether gates are asked: a rollout that goes back does not halt, nor does one that has no target yet, whose change is still to be made, or that is
-    /// released.
+    /// Whether gates are asked: a rollout that goes back does not halt, nor does one that has no target yet, whose change is still to be made, or
+    /// that is released.
     pub(crate) fn may_halt(intent: &Intent) -> bool {
         let goes_on = intent.change.is_none() && intent.releasing.is_none();
         intent.direction() == Direction::Forward && intent.target.is_some() && goes_on

@@ -14,6 +14,7 @@ use super::tune::TuneForm;
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, PrewarmCommand, Step};
 use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::record::Direction;
 use crate::engine::model::settings::Setting;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::snapshot::{NodeView, RevisionView};
@@ -289,12 +290,13 @@ impl StepForm {
     }
 
     /// Says that the present step is not done, and that it goes on: who presses the key twice would open the whole fleet. A step that is
-    /// typed is meant. As long as no node is updated, the preview says so, and asks to look first.
+    /// typed is meant. As long as no node is updated, the preview says so, and asks to look first. A roll back has no steps.
     fn doubt(&self, snapshot: &Snapshot) -> Option<String> {
         let (counts, allowed) = (snapshot.counts, snapshot.plan.allowed.min(snapshot.counts.nodes));
         let moves = |node: &NodeView| node.eligible && node.state.is_moving();
         let goes_on = || counts.next > 0 || snapshot.nodes.iter().any(moves);
-        let is_open = self.choice == StepChoice::Next && (1..allowed).contains(&counts.updated) && goes_on();
+        let steps = self.choice == StepChoice::Next && snapshot.direction == Direction::Forward;
+        let is_open = steps && (1..allowed).contains(&counts.updated) && goes_on();
         is_open.then(|| format!("the present step is not done: {} of {allowed} nodes are updated", counts.updated))
     }
 

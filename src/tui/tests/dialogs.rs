@@ -8,6 +8,7 @@ use super::fixtures::{self, preview, running};
 use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::{Counts, PlanView, RevisionView, Snapshot};
 use crate::tui::dialog::Focus;
 use crate::tui::message::ConsoleEffect;
@@ -513,6 +514,16 @@ fn a_step_back_counts_the_nodes_that_the_selector_lets_go() {
     assert!(back(90).contains("50% (reverts no node, 25 more may go)"), "{}", back(90));
     assert!(back(41).contains("50% (reverts no node, 6 more may go)"), "{}", back(41));
     assert!(back(35).contains("50% (reverts no node, starts no more)"), "{}", back(35));
+}
+
+/// A roll back updates every node, whatever the steps: the dialog that would be refused says no number of nodes that may go.
+#[test]
+fn a_step_on_the_way_back_lets_no_nodes_go() {
+    let mut snapshot = Snapshot { direction: Direction::Back, ..fixtures::running() };
+    (snapshot.plan.allowed, snapshot.counts.committed) = (120, 35);
+    let screen = TestConsole::on(snapshot, 120, 40).typed("AS").screen();
+    assert!(screen.contains("50% (a roll back ignores it)"), "{screen}");
+    assert!(!screen.contains("the present step is not done") && !screen.contains("may go"), "{screen}");
 }
 
 /// What a step warns of, such as steps of the plan that it leaves out, is seen on few lines, too.

@@ -43,6 +43,7 @@ use super::footer::skip_cells;
 use super::{RenderContext, ScreenParts, put_box, put_lines};
 use crate::engine::model::command::Command;
 use crate::engine::model::danger::Danger;
+use crate::engine::model::record::Direction;
 use crate::engine::model::settings::Setting;
 use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::Snapshot;
@@ -516,7 +517,11 @@ fn fill_step(body: &mut DialogBody<'_>, form: &StepForm, snapshot: &Snapshot, fo
                     more => format!("{more} more may go"),
                 };
                 let and = if chosen || body.cells >= NARROW { format!(", {goes_on}") } else { String::new() };
-                body.choice_in_full(chosen, &format!("{step_back}{to} (reverts no node{and})"));
+                let does = match snapshot.direction {
+                    Direction::Forward => format!("reverts no node{and}"),
+                    Direction::Back => "a roll back ignores it".to_owned(),
+                };
+                body.choice_in_full(chosen, &format!("{step_back}{to} ({does})"));
             }
             StepChoice::Updated => number_field(body, chosen, in_all, &form.updated, focused),
             StepChoice::Keep => number_field(body, chosen, keep_old, &form.keep, focused),

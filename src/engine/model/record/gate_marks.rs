@@ -30,7 +30,8 @@ impl GateMarks {
     }
 
     /// Begins a new rollout at `at`, by the API server's clock: a change of the template is made, or the first deletion under a record
-    /// is next. A resume that accepts somebody else's template begins no rollout.
+    /// is next, or a resume accepts somebody else's template after that. Where a rollout leads to the target that it had before, it is not called, and
+    /// the marks stay.
     pub(crate) fn begin(&mut self, at: Timestamp) {
         let Self { compared_since, began } = self;
         (*compared_since, *began) = (Some(at), Some(at));
@@ -44,7 +45,8 @@ impl GateMarks {
     }
 
     /// When a gate strikes merely because time has passed, by the API server's clock; `None`: none of these marks is a clock that runs
-    /// out. An instant in the past does no harm: `wake_at` drops it.
+    /// out, or its gate is off. An instant in the past does no harm: `wake_at` drops it. It is asked from the marks alone, so a mark is the real
+    /// beginning, and not one that the gate corrects by other fields.
     pub(crate) fn strikes_at(&self, _limits: &Gates) -> Option<Timestamp> {
         // Each mark begins a period, and none ends one.
         let Self { compared_since: _, began: _ } = self;
