@@ -260,14 +260,13 @@ impl Engine {
                 job.states[node] = Some(PrewarmState::Waiting(why.clone()));
             }
         }
-        // Nodes that are being updated go last. The others are sorted by failed attempts, then in the order of the rollout.
+        // Nodes are sorted by failed attempts, then in the order of the rollout: those that wait in it stand before those that are being updated, where
+        // one more image would keep the node down for longer, as kubelets pull one after the other.
         let natural = self.view.natural();
         line.sort_by_key(|node| {
             let failed = self.warming.writes.attempts(&self.view.nodes[*node].name, &job.key).map_or(0, |it| it.failed);
             let rank = self.plan.rank(*node).unwrap_or(u32::MAX);
-            // Kubelets pull one image after the other: one more would keep a node down that is being updated.
-            let moves = self.assessment.row(*node).is_some_and(|row| row.state.is_moving());
-            (moves, failed, rank, self.plan.site_place(*node), natural.get(*node).copied().unwrap_or(u32::MAX))
+            (failed, rank, self.plan.site_place(*node), natural.get(*node).copied().unwrap_or(u32::MAX))
         });
         let throttled = self.warming.writes.throttle().map(|throttle| throttle.wait(self.now));
         let refused = self.warming.writes.refusal().map(|refusal| refusal.node.clone());
