@@ -46,6 +46,9 @@ const VACANT: Duration = Duration::from_secs(5);
 
 /// How long the command waits for nodes that are down where nothing else is left to do. A node that is down for so long gives its pull slot up.
 pub(in crate::cli) const DOWN_FOR: Duration = Duration::from_secs(10 * 60);
+/// What becomes of nodes that are down after a command has ended without waiting for them.
+pub(in crate::cli) const BROUGHT_LATER: &str =
+    "whoever drives brings them the images once they are back; the same command waits for that";
 
 /// Pre-warms, or changes what is being pre-warmed.
 pub(crate) async fn run(
@@ -334,8 +337,7 @@ fn down_for_long(place: &CommandPlace, snapshot: &Snapshot) -> CliError {
         "pre-warming goes on without this command: {nodes} down, and everything else is done: {}",
         some_of(&down)
     );
-    let error = CliError::new(CliErrorKind::Incomplete, why)
-        .hinted("whoever drives brings them the images once they are back; the same command waits for that");
+    let error = CliError::new(CliErrorKind::Incomplete, why).hinted(BROUGHT_LATER);
     failed.into_iter().fold(error, CliError::hinted)
 }
 

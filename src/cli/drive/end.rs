@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::step_result;
 use crate::cli::args::DriveUntil;
 use crate::cli::error::{CliError, CliErrorKind, Exit, UNREADABLE_RECORD};
-use crate::cli::prewarm::{DOWN_FOR, only_down};
+use crate::cli::prewarm::{BROUGHT_LATER, DOWN_FOR, only_down};
 use crate::cli::status::{deleted, some_of};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
@@ -205,7 +205,7 @@ impl DriveEnd {
             some_of(&down)
         );
         let error = CliError::new(CliErrorKind::Incomplete, why);
-        Some(error.hinted("whoever drives brings them the images once they are back; the same command waits for that"))
+        Some(error.hinted(BROUGHT_LATER))
     }
 
     /// The time at which the wait for the leftover ends.

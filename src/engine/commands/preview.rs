@@ -146,8 +146,11 @@ impl Engine {
                 ),
                 DriverView::Unconfirmed { .. } => {
                     let next = match (self.config().role, resolved.needs) {
-                        (Role::OneShot, Needs::Changed | Needs::Released | Needs::Adopted | Needs::Braked) => {
+                        (Role::OneShot, Needs::Changed) => {
                             "this command does, once its lease has run out, and whoever drives next replaces the pods"
+                        }
+                        (Role::OneShot, Needs::Released | Needs::Adopted | Needs::Braked) => {
+                            "this command does, once its lease has run out"
                         }
                         _ => "whoever drives next does",
                     };

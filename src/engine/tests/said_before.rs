@@ -98,6 +98,11 @@ fn a_release_beside_a_driver_that_was_killed_is_carried_out_by_the_command() {
     once.hear(&fake);
     let preview = once.engine.preview(&Command::Release(Early::Accept), fake.now).unwrap().effects;
     assert!(says(&preview, "if not, this command does, once its lease has run out"), "{preview:?}");
+    // Nothing is replaced by a release, and a roll back makes only the template's change without a driver.
+    let replaces = "and whoever drives next replaces the pods";
+    assert!(!says(&preview, replaces), "{preview:?}");
+    let undo = once.engine.preview(&Command::Undo { to: None }, fake.now).unwrap().effects;
+    assert!(says(&undo, replaces), "{undo:?}");
     once.engine.command(Command::Release(Early::Accept), fake.now).unwrap();
     once.run_for(&mut fake, 5);
     assert!(once.settled.is_empty(), "{:?}", once.settled);
