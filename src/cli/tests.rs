@@ -6,6 +6,7 @@ mod diagnose;
 mod drive;
 mod drive_end;
 mod drive_meanwhile;
+mod drive_prewarm;
 mod formats;
 mod halts;
 mod help;

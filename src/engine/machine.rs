@@ -51,7 +51,7 @@ use super::model::record::Progress;
 use super::model::site::SiteLabel;
 use super::model::time::Timestamp;
 use super::model::{Str, person_of};
-use super::rules::saved_strategy::has_saved_strategy;
+use super::rules::saved_strategy::is_adopted;
 use super::view::View;
 use super::writes::daemonset::DaemonSetWrites;
 use super::writes::deletions::Deletions;
@@ -151,10 +151,7 @@ impl Engine {
 
     /// Whether rolldeck has taken over: `OnDelete`, with the original strategy saved.
     pub(crate) fn is_adopted(&self) -> bool {
-        self.view
-            .daemonset
-            .as_ref()
-            .is_some_and(|daemonset| daemonset.strategy.kind == StrategyKind::OnDelete && has_saved_strategy(daemonset))
+        self.view.daemonset.as_ref().is_some_and(is_adopted)
     }
 
     /// Whether the controller has observed the present generation of the spec.

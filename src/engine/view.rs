@@ -28,6 +28,7 @@ use super::model::time::Timestamp;
 use super::model::version::{is_behind, is_older};
 use super::rules::eligibility::{Eligibility, eligibility};
 use super::rules::ownership::find_gitops_owners;
+use super::rules::saved_strategy::is_adopted;
 use super::rules::site::site_of;
 
 mod creation;
@@ -90,6 +91,8 @@ pub(crate) const LEFT_FOR: Duration = Duration::from_secs(120);
 pub(crate) struct View {
     pub(crate) presence: Presence,
     pub(crate) daemonset: Option<DaemonSetFact>,
+    /// When the DaemonSet was seen to be adopted, by our clock; `None` where it was adopted before this process saw it.
+    pub(crate) adoption_seen_at: Option<Timestamp>,
     /// The update strategy from before the adoption, as the DaemonSet's annotation and the record have it.
     saved_strategies: [Option<SavedStrategy>; 2],
     /// The other managers of the DaemonSet.
@@ -160,6 +163,7 @@ impl Default for View {
         Self {
             presence: Presence::Loading,
             daemonset: None,
+            adoption_seen_at: None,
             saved_strategies: [None, None],
             gitops_owners: Arc::new([]),
             revisions: Vec::new(),
@@ -463,7 +467,11 @@ impl View {
         self.gitops_owners = find_gitops_owners(&fact).into();
         let uid = fact.uid.clone();
         self.warm_pods_are_of(&uid, &fact.name);
+        let adopted = is_adopted(&fact);
         let before = self.daemonset.replace(fact).filter(|before| before.uid == uid);
+        if adopted && before.as_ref().is_some_and(|before| !is_adopted(before)) {
+            self.adoption_seen_at = Some(now);
+        }
         if before.is_none() {
             self.controller_begins(now);
             self.note_pull_policies();

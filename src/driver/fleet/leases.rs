@@ -1,8 +1,5 @@
 //! The Leases of listed DaemonSets: what their holders and records tell.
 
-use std::collections::BTreeMap;
-
-use super::ObjectKey;
 use crate::cluster::PartialDaemonSet;
 use crate::driver::handle::{DrivenBy, FleetPrewarm};
 use crate::driver::identity::Identity;
@@ -15,7 +12,7 @@ use crate::engine::model::record::Record;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::fleet_state::DriverPresence;
 use crate::engine::rules::holder::{HolderLiveness, silent_from};
-use crate::engine::rules::missing_record::{ends, missed_at};
+use crate::engine::rules::missing_record::ends;
 
 /// A Lease, and the last sign of life of its holder.
 #[derive(Debug)]
@@ -108,40 +105,7 @@ pub(super) fn driven_by(
     }
 }
 
-/// When records of rollouts that were to end were seen to be dropped. The DaemonSet may still look adopted then.
-#[derive(Default, Debug)]
-pub(super) struct DroppedRecords(BTreeMap<ObjectKey, Timestamp>);
-
-impl DroppedRecords {
-    /// Takes in that a Lease changed from `before` to `after`; `None`: it is not there.
-    pub(super) fn follow(
-        &mut self,
-        key: &ObjectKey,
-        before: Option<&ObservedLease>,
-        after: Option<&LeaseFact>,
-        now: Timestamp,
-    ) {
-        if after.is_some_and(|fact| !matches!(fact.record, Ok(None))) {
-            self.0.remove(key);
-        } else if before.is_some_and(ObservedLease::has_record_that_ends) {
-            self.dropped(key.clone(), now);
-        }
-    }
-
-    /// Takes in that the record of a rollout that was to end is gone.
-    pub(super) fn dropped(&mut self, key: ObjectKey, now: Timestamp) {
-        // Those of the past say nothing any more.
-        self.0.retain(|_, at| missed_at(*at) > now);
-        self.0.insert(key, now);
-    }
-
-    /// Whether the record was dropped so lately that the DaemonSet may still look adopted.
-    pub(super) fn is_young(&self, key: &ObjectKey, now: Timestamp) -> bool {
-        self.0.get(key).is_some_and(|at| now < missed_at(*at))
-    }
-
-    /// When records that were dropped count as missing.
-    pub(super) fn missed_at(&self) -> impl Iterator<Item = Timestamp> {
-        self.0.values().map(|at| missed_at(*at))
-    }
+/// Whether rolldeck has set `OnDelete` on the DaemonSet.
+pub(super) fn is_adopted(daemonset: &PartialDaemonSet) -> bool {
+    daemonset.adopted && daemonset.strategy == StrategyKind::OnDelete
 }

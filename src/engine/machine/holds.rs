@@ -20,6 +20,8 @@ impl Engine {
             _ if self.is_being_deleted() => Some(Hold::BeingDeleted),
             StrategyKind::RollingUpdate if !recorded || self.progress.adopted => Some(Hold::Native),
             StrategyKind::OnDelete if !recorded && self.record_is_missing() => Some(Hold::NoRecord),
+            // Its record is there, and its watch has not shown it yet.
+            StrategyKind::OnDelete if !recorded && self.record_may_be_late() => Some(Hold::Preparing),
             StrategyKind::OnDelete if !recorded => Some(Hold::NoRollout),
             _ if self.is_halted(intent) => Some(Hold::Halted),
             _ if self.lock.holds() && self.is_late_with_edits(now) => Some(Hold::NotSent),

@@ -23,13 +23,23 @@ impl Engine {
     /// one. The request is then unknown, its limits and soak time included.
     pub(crate) fn record_is_missing(&self) -> bool {
         let there = self.view.presence == Presence::Present && !self.is_being_deleted();
-        let late = self.record_missed_at().is_some_and(|at| self.now < at);
-        there && !late && self.is_adopted() && !self.is_recorded() && self.lock.shows_no_record()
+        let settles = self.record_missed_at().is_some_and(|at| self.now < at);
+        there && !settles && self.is_adopted() && !self.is_recorded() && self.lock.shows_no_record()
     }
 
-    /// From when on a record counts as missing although a release may have dropped it.
+    /// Whether the DaemonSet was seen to be adopted so lately that the watch of its Lease may not have shown the record yet.
+    pub(crate) fn record_may_be_late(&self) -> bool {
+        self.is_adopted() && self.adoption_without_record().is_some_and(|at| self.now < missed_at(at))
+    }
+
+    /// When the DaemonSet was seen to be adopted, if no record of this rollout was seen here.
+    fn adoption_without_record(&self) -> Option<Timestamp> {
+        self.view.adoption_seen_at.filter(|_| self.lock.lost_intent().is_none())
+    }
+
+    /// From when on a record counts as missing although a release may have dropped it, or its adoption may have been seen before it.
     pub(crate) fn record_missed_at(&self) -> Option<Timestamp> {
-        self.lock.record_dropped_at().map(missed_at)
+        self.lock.record_dropped_at().max(self.adoption_without_record()).map(missed_at)
     }
 
     /// The intent of a record that is made now by a command that names no settings.

@@ -16,6 +16,11 @@ pub(crate) fn has_saved_strategy(daemonset: &DaemonSetFact) -> bool {
     daemonset.annotations.get(ORIGINAL_STRATEGY).is_some()
 }
 
+/// Whether rolldeck has taken over: `OnDelete`, with the original strategy saved.
+pub(crate) fn is_adopted(daemonset: &DaemonSetFact) -> bool {
+    daemonset.strategy.kind == StrategyKind::OnDelete && has_saved_strategy(daemonset)
+}
+
 /// Whether the strategy that a release restores lets the controller replace pods.
 pub(crate) fn releases_to_rolling(daemonset: &DaemonSetFact) -> bool {
     saved_json(daemonset).is_none_or(|saved| saved["type"].as_str() != Some("OnDelete"))

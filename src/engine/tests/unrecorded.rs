@@ -111,6 +111,27 @@ fn a_release_is_not_taken_for_a_record_that_is_missing() {
 }
 
 /// Before anybody drives under the new record, a node counts as updated only once it has soaked for as long as is shown.
+/// Two watches show an adoption by somebody else, and the one of the DaemonSet may be first.
+#[test]
+fn an_adoption_whose_record_is_seen_later_is_not_taken_for_a_record_that_is_missing() {
+    for recorded in [true, false] {
+        let mut fake = FakeCluster::rolling(10, 2);
+        let mut watcher = FakeConsole::open(&fake, "eve");
+        watcher.mute(Watched::Lease);
+        let mut ada = FakeConsole::open(&fake, "ada");
+        ada.set_image(&mut fake, "agent:v2");
+        watcher.run_for(&mut fake, 1);
+        let shown = watcher.snapshot(&fake);
+        assert!(shown.adopted && !is_missing(&mut watcher, &fake), "{:?}", shown.alarms);
+        if recorded {
+            watcher.unmute(&fake, Watched::Lease);
+        }
+        watcher.run_for(&mut fake, 5);
+        let lost = watcher.happened.iter().any(RolloutEvent::tells_of_a_lost_record);
+        assert_eq!((is_missing(&mut watcher, &fake), lost), (!recorded, false));
+    }
+}
+
 #[test]
 fn nodes_soak_for_as_long_as_is_shown_also_before_somebody_drives() {
     let mut fake = FakeCluster::rolling(10, 2);

@@ -210,3 +210,37 @@ fn a_record_that_a_release_dropped_is_missed_only_after_a_while() {
         assert_eq!(state(missed), FleetState::RecordMissing, "{how}");
     }
 }
+
+/// An adoption writes the record before it sets `OnDelete`, and the news of the record may come later.
+#[test]
+fn the_record_of_an_adoption_that_is_seen_is_missed_only_after_a_while() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let before = daemonset_of(&fake);
+    console.set_image(&mut fake, "agent:v2");
+    let (at, after) = (fake.now, daemonset_of(&fake));
+    assert!(!before.adopted && after.adopted);
+    let insert = |list: &mut KnownFleet, what: &PartialDaemonSet, at: Timestamp| {
+        list.observe(FleetEvent::DaemonSet(Box::new(what.clone())), at);
+    };
+    let state =
+        |list: &KnownFleet, now: Timestamp| list.view(now, &Identity::for_tests("eve@host/1")).rows.remove(0).state;
+    let mut list = KnownFleet { leases_sight: Sight::live(), ..KnownFleet::default() };
+    insert(&mut list, &before, at);
+    insert(&mut list, &after, at);
+    assert_eq!(state(&list, at), FleetState::Held);
+    let missed = list.next_expiry(at).unwrap();
+    assert_eq!(missed, at + Duration::from_secs(5), "it is looked at again by itself");
+    assert_eq!(state(&list, missed), FleetState::RecordMissing);
+    // The record is shown meanwhile, and is lost within the same time: nothing excuses that.
+    let key = (after.namespace.clone(), Str::from(lease_name(&after.name)));
+    let fact = LeaseFact { holder: None, ..fake.lease.clone().unwrap() };
+    list.lease(key.clone(), fact, at);
+    list.observe(FleetEvent::LeaseGone(key.0, key.1), at);
+    assert_eq!(state(&list, at), FleetState::RecordMissing);
+
+    // Who sees it adopted from the start has the Leases, too.
+    let mut list = KnownFleet { leases_sight: Sight::live(), ..KnownFleet::default() };
+    insert(&mut list, &after, at);
+    assert_eq!(state(&list, at), FleetState::RecordMissing);
+}
