@@ -20,6 +20,7 @@ pub mod comparison;
 pub mod config;
 pub mod container_log;
 pub mod danger;
+pub mod disruption;
 pub mod driver;
 pub mod effect;
 pub mod estimate;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 use super::{Clamped, Interner, Text, instant, text, words};
 use crate::cluster::clip::{MESSAGE, NAME};
 use crate::engine::model::Str;
+use crate::engine::model::disruption::{DISRUPTION_TARGET, Disruption};
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase, READINESS_GATES, WarmPodFact};
 use crate::engine::model::starting_pod::StartingPodFact;
 use crate::engine::model::template::ContainerRole;
@@ -347,6 +348,10 @@ impl PodWire<'_> {
             ready: ready.is_some_and(|ready| text(&ready.status) == "True"),
             ready_since: ready.and_then(|ready| instant(&ready.last_transition_time)),
             status_written_at: meta.managed_fields.as_ref().and_then(|writes| writes.last),
+            disruption: status
+                .condition(DISRUPTION_TARGET)
+                .filter(|target| text(&target.status) == "True")
+                .and_then(|target| Disruption::of_reason(text(&target.reason))),
             reason,
             message,
             containers: status.containers(interner),

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use super::Engine;
 use crate::engine::model::Str;
+use crate::engine::model::disruption::Disruption;
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{PodPhase, StrategyKind};
 use crate::engine::model::node::NodeIx;
@@ -37,6 +38,8 @@ struct Gone {
     uid: Str,
     /// Why it had failed, if it had.
     failed: Option<Str>,
+    /// Who announced it, if somebody did.
+    disruption: Option<Disruption>,
 }
 
 impl Engine {
@@ -58,12 +61,13 @@ impl Engine {
         };
         let failed =
             (fact.phase == PodPhase::Failed).then(|| fact.reason.clone().unwrap_or_else(|| "no reason".into()));
+        let disruption = fact.disruption;
         // A pod that was being deleted already has been reported.
         if pod.fact.deletion_at.is_some() || !self.was_to_stay(node, failed.is_some()) {
             return;
         }
         let (node, pod) = (self.view.nodes[node].name.clone(), fact.name.clone());
-        self.taken_away.0.insert(node, Gone { pod, uid: uid.clone(), failed });
+        self.taken_away.0.insert(node, Gone { pod, uid: uid.clone(), failed, disruption });
     }
 
     /// Tells of the pods that somebody else took away and whose nodes have their next pods. Forgets those of nodes that get none.
@@ -78,8 +82,8 @@ impl Engine {
         kept.retain(|node, gone| self.gets_a_pod(node) && !self.is_back(&gone.uid));
         let (told, kept) = kept.into_iter().partition(|(node, gone)| self.has_another_pod(node, &gone.uid));
         self.taken_away.0 = kept;
-        for (node, Gone { pod, uid, failed }) in told {
-            self.tell_of_taken_away(RolloutEventKind::PodTakenAway { node, pod, uid, failed });
+        for (node, Gone { pod, uid, failed, disruption }) in told {
+            self.tell_of_taken_away(RolloutEventKind::PodTakenAway { node, pod, uid, failed, disruption });
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Str;
+use super::disruption::DISRUPTION_TARGET;
 use super::facts::{Severity, says_more_than_the_code};
 use super::occupancy::NodeOccupancy;
 use super::time::Timestamp;
@@ -257,7 +258,7 @@ impl ConditionInspection {
     pub fn is_good(&self) -> bool {
         let bad_when_true = self.kind.ends_with("Pressure")
             || &*self.kind == "NetworkUnavailable"
-            || &*self.kind == "DisruptionTarget"
+            || &*self.kind == DISRUPTION_TARGET
             || self.kind.ends_with("Problem")
             || self.kind.ends_with("Deadlock");
         &*self.status == if bad_when_true { "False" } else { "True" }

@@ -40,6 +40,7 @@ pub use self::taken_away::taken_away_together;
 pub(crate) use self::told_images::ToldImages;
 use super::Str;
 use super::command::{Command, CommandId};
+use super::disruption::Disruption;
 use super::effect::EffectErrorKind;
 use super::facts::Severity;
 use super::person_of;
@@ -195,6 +196,8 @@ pub enum RolloutEventKind {
         /// Why it had failed, in one word of its kubelet, such as `Evicted`: its controller replaces such pods. `None` if it was
         /// deleted, evicted through the API or relabelled.
         failed: Option<Str>,
+        /// Who announced that it takes the pod away; `None` if nobody did.
+        disruption: Option<Disruption>,
     },
     /// This process saw another one drive, which has not renewed its lease for so long that the lease has run out.
     DriverSilent {

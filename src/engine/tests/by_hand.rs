@@ -3,6 +3,7 @@
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::Role;
+use crate::engine::model::disruption::Disruption;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{Event, Watched};
 use crate::engine::model::facts::PodPhase;
@@ -119,8 +120,16 @@ fn pods_that_others_take_away_are_told_as_such() {
     fake.reconcile();
     ops.run_for(&mut fake, 20);
     assert_eq!(told(&mut ops, &fake), [(words("n3"), Visibility::Cluster), (words("n4"), Visibility::Cluster)]);
+    // Who announced it is named.
+    fake.change_pod("n5", |pod| pod.disruption = Some(Disruption::Preemption));
+    ops.run_for(&mut fake, 1);
+    fake.remove_pod("n5");
+    fake.reconcile();
+    ops.run_for(&mut fake, 20);
+    let preempted = "the pod of n5 was preempted by the scheduler, for a pod of higher priority: its next pod is at the target, whatever the rollout keeps";
+    assert_eq!(told(&mut ops, &fake)[2].0, preempted);
     let snapshot = ops.snapshot(&fake);
-    assert_eq!(snapshot.guidance().unwrap().waits, "held: no further node may be updated: 3 are, and 1 may be");
+    assert_eq!(snapshot.guidance().unwrap().waits, "held: no further node may be updated: 4 are, and 1 may be");
     // Its kubelet fails a pod, as on a node that is shut down, and its controller replaces it.
     fake.set_node_ready("n2", false);
     fake.change_pod("n2", |pod| (pod.phase, pod.reason) = (PodPhase::Failed, Some("Evicted".into())));
@@ -129,7 +138,7 @@ fn pods_that_others_take_away_are_told_as_such() {
     fake.reconcile();
     ops.run_for(&mut fake, 2);
     let failed = "the pod of n2 failed (Evicted) and its controller replaces it: its next pod is at the target, whatever the rollout keeps";
-    assert_eq!(told(&mut ops, &fake)[2].0, failed);
+    assert_eq!(told(&mut ops, &fake)[3].0, failed);
     fake.set_node_ready("n2", true);
     ops.run_for(&mut fake, 20);
     // A pod that is at the target already is not the rollout's concern, nor is one that the rollout replaces.
@@ -138,7 +147,7 @@ fn pods_that_others_take_away_are_told_as_such() {
     ops.partition(&mut fake, 0);
     ops.run_for(&mut fake, 30);
     assert_eq!(fake.at("hash2"), 6);
-    assert_eq!(told(&mut ops, &fake).len(), 3);
+    assert_eq!(told(&mut ops, &fake).len(), 4);
 }
 
 /// What the events say of pods that somebody else took away.

@@ -32,7 +32,7 @@ fn pods_that_are_evicted_get_the_new_revision_and_the_driver_says_so() {
     let node = &made.nodes[4];
     evict(&made, node);
     made.until_status("two are updated", |status| status["counts"]["updated"] == json!(2));
-    let words = format!("the pod of {node} was deleted, evicted or relabelled by somebody else");
+    let words = format!("the pod of {node} was evicted through the Eviction API");
     driver.until(&words);
     made.until_status("it is told to everybody", |status| status.to_string().contains(&words));
     let status = made.said(&["status", DS]);
@@ -52,7 +52,7 @@ fn pods_that_are_evicted_get_the_new_revision_and_the_driver_says_so() {
     assert_eq!(made.kubelet.count(V2), 5);
     let log = made.said(&["log", DS]);
     println!("{log}");
-    assert_eq!(log.matches("by somebody else: its next pod").count(), 1, "{log}");
+    assert_eq!(log.matches("deschedulers do: its next pod").count(), 1, "{log}");
     assert_eq!(log.matches("and its controller replaces it: its next pod").count(), 1, "{log}");
 }
 

@@ -165,3 +165,19 @@ fn an_evicted_pod_says_so() {
     );
     assert_eq!((pod.phase, pod.reason.as_deref()), (PodPhase::Failed, Some("Evicted")));
 }
+
+/// Measured: what the scheduler writes before it deletes a pod for one of higher priority.
+#[test]
+fn who_announces_that_it_takes_a_pod_away() {
+    let pod = |status: &str, reason: &str| {
+        let condition = serde_json::json!({"type": "DisruptionTarget", "status": status, "reason": reason});
+        read(&serde_json::json!({"metadata": {"name": "a"}, "status": {"conditions": [condition]}}).to_string())
+    };
+    let told = |reason: &str| pod("True", reason).disruption;
+    assert_eq!(told("PreemptionByScheduler"), Some(Disruption::Preemption));
+    assert_eq!(told("DeletionByTaintManager"), Some(Disruption::NoExecuteTaint));
+    assert_eq!(told("EvictionByEvictionAPI"), Some(Disruption::EvictionApi));
+    assert_eq!(told("DeletionByPodGC"), Some(Disruption::PodGarbageCollection));
+    assert_eq!((told("TerminationByKubelet"), told("OfAnOperator")), (None, None));
+    assert_eq!(pod("False", "PreemptionByScheduler").disruption, None, "it was announced, and did not happen");
+}

@@ -183,7 +183,11 @@ impl fmt::Display for RolloutEventKind {
                 "the pod of {node} failed ({why}) and its controller replaces it: its next pod is at the target, whatever \
                  the rollout keeps"
             ),
-            Self::PodTakenAway { node, failed: None, .. } => write!(
+            Self::PodTakenAway { node, failed: None, disruption: Some(disruption), .. } => write!(
+                f,
+                "the pod of {node} {disruption}: its next pod is at the target, whatever the rollout keeps"
+            ),
+            Self::PodTakenAway { node, failed: None, disruption: None, .. } => write!(
                 f,
                 "the pod of {node} was deleted, evicted or relabelled by somebody else: its next pod is at the target, \
                  whatever the rollout keeps"

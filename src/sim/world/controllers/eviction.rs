@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::model::Str;
-use crate::engine::model::facts::Taint;
+use crate::engine::model::disruption::DISRUPTION_TARGET;
+use crate::engine::model::facts::{ConditionStatus, Taint};
 use crate::engine::model::template::TaintEffect;
 use crate::engine::model::time::Timestamp;
 
 use super::super::kind::Kind;
-use super::super::object::{EventType, Node, Object, Pod};
+use super::super::object::{Body, Condition, EventType, Node, Object, Pod};
 use super::super::store::{ChangeKind, DeleteOptions, Store, StoreChange};
-use super::super::write::WriteOptions;
+use super::super::write::{WriteOptions, WrittenPart};
 use super::eligibility::{DOWN, tolerated};
 use super::{Controller, record};
 
@@ -55,6 +56,18 @@ impl TaintEviction {
             let meta = &object.meta;
             let words = format!("Marking for deletion Pod {}/{}", meta.namespace, meta.name);
             record(store, COMPONENT, &object, (EventType::Normal, "TaintManagerEviction", words), now);
+            let _ = store.modify((Kind::Pod, &meta.namespace, &meta.name), WrittenPart::Status, now, BY, |object| {
+                let Body::Pod(pod) = &mut object.body else { return };
+                let target = Condition {
+                    kind: DISRUPTION_TARGET.into(),
+                    status: ConditionStatus::True,
+                    since: now,
+                    heartbeat_at: None,
+                    reason: Some("DeletionByTaintManager".into()),
+                    message: Some("Taint manager: deleting due to NoExecute taint".into()),
+                };
+                pod.status.conditions = target.replaced_in(&pod.status.conditions);
+            });
             let options = DeleteOptions { uid: Some(meta.uid.clone()), ..DeleteOptions::default() };
             let _ = store.delete(Kind::Pod, &meta.namespace, &meta.name, &options, now, BY);
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::model::Str;
+use crate::engine::model::disruption::{DISRUPTION_TARGET, Disruption};
 use crate::engine::model::facts::{
     ClusterEvent, ConditionStatus, ContainerFact, ContainerState, ControllerRef, DaemonSetFact, LeaseFact, ListedImage,
     NodeFact, PodFact, READINESS_GATES, REPORTED_IMAGES, RevisionFact, WarmPodFact, WarmSetFact,
@@ -109,6 +110,9 @@ impl Object {
             ready_since: ready.map(|ready| written(ready.since)),
             // The simulated API server serves no `managedFields` of pods.
             status_written_at: None,
+            disruption: Condition::find(&status.conditions, DISRUPTION_TARGET)
+                .filter(|target| target.status == ConditionStatus::True)
+                .and_then(|target| Disruption::of_reason(target.reason.as_deref()?)),
             reason,
             message,
             containers: status.containers.iter().map(|container| container_fact(&container.fact)).collect(),
