@@ -41,9 +41,7 @@ impl fmt::Display for Disruption {
         f.write_str(match self {
             Self::Preemption => "was preempted by the scheduler, for a pod of higher priority",
             Self::NoExecuteTaint => "was evicted for a NoExecute taint of its node",
-            Self::EvictionApi => {
-                "was evicted through the Eviction API, as autoscalers and deschedulers do"
-            }
+            Self::EvictionApi => "was evicted through the Eviction API, as autoscalers and deschedulers do",
             Self::PodGarbageCollection => {
                 "was deleted by the pod garbage collector, as its node is gone or out of service"
             }
