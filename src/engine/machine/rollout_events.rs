@@ -231,9 +231,12 @@ impl Engine {
             Some(target) => Some(target.clone()).filter(|target| target != current),
             None => self.majority_revision(Some(current)),
         };
-        let number = |hash: Option<&Str>| Some(self.view.revision(hash?)?.number);
+        // A controller whose cache is behind, as after a restart of the API server, gives a new revision the number of an earlier one, and corrects that.
+        let is_taken =
+            |number: i64| self.view.own_revisions().any(|other| other.number == number && other.hash != *current);
+        let number = |hash: &Str| self.view.revision(hash).map(|revision| revision.number);
         let images = from.as_ref().map(|from| self.view.images_changed(Some(from), Some(current))).unwrap_or_default();
-        let (from, to) = (number(from.as_ref()), number(Some(current)));
+        let (from, to) = (from.as_ref().and_then(number), number(current).filter(|to| !is_taken(*to)));
         self.happened(RolloutEventKind::TemplateChanged { from, to, images }, Visibility::Cluster);
     }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::engine::fake_cluster::template;
-use crate::engine::model::event::Event;
-use crate::engine::model::facts::{ClusterEvent, ReportedBy, Severity};
+use crate::engine::model::event::{Event, Watched};
+use crate::engine::model::facts::{ClusterEvent, ReportedBy, RevisionFact, Severity};
 use crate::engine::model::rollout_event::{RevisionHalt, with_present_numbers};
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
@@ -168,4 +168,23 @@ fn who_only_reads_events_takes_no_revision_with_another_image_for_the_one_that_h
     assert_eq!(fake.current().number, 6, "v2 was 2 and 4 before, and the other one 3 and 5");
     let mut other = that_reads_events(&fake, &mut console);
     assert_eq!(halts(&other.snapshot(&fake)), [(5, Some(3))]);
+}
+
+/// Measured after a restart of the API server: the controller, whose cache of revisions was behind, gave the new revision the number 1, which the old one had,
+/// and made it 2 after three seconds.
+#[test]
+fn a_new_revision_with_the_number_of_another_one_is_not_said_to_be_that_one() {
+    let mut fake = FakeCluster::rolling(4, 2);
+    let mut ada = FakeConsole::open(&fake, "ada");
+    ada.mute(Watched::Revisions);
+    let v2 = Command::SetImage([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
+    assert_eq!(ada.ask(&mut fake, v2), Err("not settled".into()), "its revision is not seen");
+    let new = fake.current();
+    ada.engine.observe(Event::Revision(Box::new(RevisionFact { number: 1, ..new })), fake.now);
+    ada.run(&mut fake);
+    ada.unmute(&fake, Watched::Revisions);
+    ada.run(&mut fake);
+    let told: Vec<String> = ada.snapshot(&fake).timeline.iter().map(ToString::to_string).collect();
+    let told: Vec<&String> = told.iter().filter(|told| told.starts_with("template changed")).collect();
+    assert_eq!(told, ["template changed: revision 1 → ?, agent v1 → v2"]);
 }
