@@ -25,7 +25,7 @@ use super::inspect::{Inspected, inspect};
 use super::kubectl_place::{KubectlPlace, kubeconfig_flag};
 use super::log;
 use super::native::Native;
-use super::transport::{Credential, Hidden, ReadToken, Transport, proxy};
+use super::transport::{Credential, Hidden, ReadInline, Transport, proxy};
 use super::workload::Workload;
 use crate::engine::model::container_log::{LogNews, LogSource};
 use crate::engine::model::event::Event;
@@ -242,9 +242,9 @@ impl Cluster {
         let place = KubectlPlace { kubeconfig: target.kubeconfig.clone(), context: context.clone() };
         let no_credentials = |why: String| ConnectError::Credentials { place: place.clone(), why };
         let pinned = kubeconfig.map(|kubeconfig| Pinned::of(&kubeconfig, target.kubeconfig.as_deref(), &context));
-        let read_token = pinned.map(|pinned| -> ReadToken { Box::new(move || pinned.token()) });
-        let credential =
-            Credential::take(&mut config.auth_info, &credentials.hidden, &place, read_token).map_err(no_credentials)?;
+        let read_inline = pinned.map(|pinned| -> ReadInline { Box::new(move || pinned.credentials()) });
+        let credential = Credential::take(&mut config.auth_info, &credentials.hidden, &place, read_inline)
+            .map_err(no_credentials)?;
         let first = credential.first().await.map_err(|failure| match failure {
             Failure::Credentials(why) => no_credentials(why),
             failure => no_credentials(failure.to_string()),

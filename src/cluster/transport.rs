@@ -5,6 +5,8 @@
 
 mod credentials;
 mod identity;
+mod inline;
+mod issued;
 pub(super) mod proxy;
 mod streams;
 mod through;
@@ -24,9 +26,10 @@ use tower::{BoxError, Service};
 
 use super::departure::{Tracked, tracked};
 use super::failure::{Failure, proxy_cause, root_cause};
-pub(super) use credentials::Issued;
-pub(super) use credentials::{Credential, Hidden, ReadToken};
+pub(super) use credentials::Credential;
 use identity::{Certificate, IdentityFiles};
+pub(super) use inline::{InlineText, ReadInline};
+pub(super) use issued::{Hidden, Issued};
 use proxy::{Proxy, ProxyProtocol};
 use streams::StreamClient;
 use through::{Through, tls_to_proxy, tunnel};

@@ -1,6 +1,7 @@
 //! Credentials against servers of a few lines, with plugins that are shell scripts.
 
 mod proxies;
+mod renewed_certificate;
 mod renewed_token;
 mod rotation;
 

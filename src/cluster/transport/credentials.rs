@@ -3,6 +3,7 @@
 //! ```text
 //!   user and password ───────────────────────▶ a header that never changes
 //!   token ───────── read again after a 401 ──▶ a header
+//!   certificate ─── read again after a 401 ──▶ a client certificate
 //!   tokenFile ──── read again every minute ──▶ a header
 //!   exec plugin ── run once per expiry ──────▶ a header, or a client certificate
 //!   auth-provider `oidc` (legacy) ───────────▶ its id-token, as long as it is good: it is not renewed here
@@ -25,9 +26,11 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::identity::Certificate;
+use super::inline::{Inline, InlineText, ReadInline};
+use super::issued::{Hidden, Issued, bearer, header};
 use crate::cluster::failure::Failure;
 use crate::cluster::kubectl_place::KubectlPlace;
-use crate::scrub::{scrub, without_known};
+use crate::scrub::scrub;
 
 /// The limit after which a plugin is stopped. A login in a browser, which the first run may ask for, takes minutes.
 const PLUGIN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -42,106 +45,17 @@ const FILE_GOOD_FOR: Duration = Duration::from_secs(60);
 /// A shorter text in a plugin's environment is a setting, not a secret: `true`, `eu-1`.
 const SECRET_FROM: usize = 8;
 
-/// Values that must never be shown. Each token that is obtained is added.
-#[derive(Clone, Default)]
-pub(in crate::cluster) struct Hidden(Arc<RwLock<Vec<String>>>);
-
-impl Hidden {
-    pub(in crate::cluster) fn add(&self, secret: impl Into<String>) {
-        let secret = secret.into();
-        let mut known = self.0.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if !secret.is_empty() && !known.contains(&secret) {
-            known.push(secret);
-        }
-    }
-
-    /// The text without the hidden values.
-    pub(in crate::cluster) fn removed_from(&self, text: &str) -> String {
-        without_known(text, self.all()).into_owned()
-    }
-
-    /// All hidden values so far.
-    pub(in crate::cluster) fn all(&self) -> Vec<String> {
-        self.0.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
-    }
-}
-
-/// The credentials of a request.
-#[derive(Clone, Debug)]
-pub(in crate::cluster) struct Issued {
-    /// `Authorization`, if the credentials are a token.
-    pub(in crate::cluster) header: Option<HeaderValue>,
-    /// Certificate and key in PEM, if the credentials are a client certificate of a plugin.
-    pub(in crate::cluster) certificate: Option<Arc<Certificate>>,
-    /// The number of this issue, so that refused credentials are renewed only once.
-    generation: u64,
-    /// The time from which new credentials are obtained.
-    renewed_from: Option<Timestamp>,
-    /// The end of their validity, if it is known.
-    expires: Option<Timestamp>,
-    /// The number of the set of connections that the request uses; 0 before it is chosen.
-    pub(in crate::cluster) connections: u64,
-}
-
-impl Issued {
-    /// Credentials that are valid until they are replaced.
-    fn lasting(header: Option<HeaderValue>) -> Self {
-        Self { header, certificate: None, generation: 0, renewed_from: None, expires: None, connections: 0 }
-    }
-
-    fn is_due(&self) -> bool {
-        self.renewed_from.is_some_and(|at| at <= Timestamp::now())
-    }
-
-    fn is_good(&self) -> bool {
-        self.expires.is_none_or(|at| at > Timestamp::now())
-    }
-}
-
-#[cfg(test)]
-impl Issued {
-    /// No credentials: a request is sent without any.
-    pub(in crate::cluster) fn nothing() -> Self {
-        Self::lasting(None)
-    }
-}
-
 /// The source of the credentials. Cheap to clone.
 #[derive(Clone)]
 pub(in crate::cluster) enum Credential {
-    /// Fixed credentials: user and password, a client certificate, or none.
+    /// Fixed credentials: user and password, or none beside a client certificate in files.
     Fixed(Option<HeaderValue>),
-    /// A token that stands in the kubeconfig itself.
-    Inline(Arc<InlineToken>),
+    /// A token or a client certificate that stands in the kubeconfig itself.
+    Inline(Arc<Inline>),
     /// A token in a file.
     File(Arc<Mutex<TokenFile>>),
     /// A credential plugin.
     Plugin(Arc<Plugin>),
-}
-
-/// Reads the token again that stands in the kubeconfig; `None` if there is none. Fails with the reason why a token found there is not for this cluster.
-pub(in crate::cluster) type ReadToken = Box<dyn Fn() -> Result<Option<String>, String> + Send + Sync>;
-
-/// A token that stands in the kubeconfig itself.
-pub(in crate::cluster) struct InlineToken {
-    header: Mutex<HeaderValue>,
-    read: ReadToken,
-    hidden: Hidden,
-}
-
-impl InlineToken {
-    /// Another token than the refused one, if there is one by now.
-    async fn anew(&self, refused: &Issued) -> Result<HeaderValue, String> {
-        let mut header = self.header.lock().await;
-        // Another request may have read the token meanwhile.
-        if refused.header.as_ref() == Some(&*header)
-            && let Some(token) = (self.read)()?
-        {
-            self.hidden.add(token.trim());
-            *header = bearer(&token)?;
-        }
-        Ok(header.clone())
-    }
 }
 
 impl Credential {
@@ -153,7 +67,7 @@ impl Credential {
         auth: &mut AuthInfo,
         hidden: &Hidden,
         place: &KubectlPlace,
-        read_token: Option<ReadToken>,
+        read_inline: Option<ReadInline>,
     ) -> Result<Self, String> {
         // Secrets are `secrecy::SecretString`s; without that crate only serialization gives their values.
         let fields = serde_json::to_value(&*auth).unwrap_or_default();
@@ -178,17 +92,22 @@ impl Credential {
             return Ok(Self::File(Arc::new(Mutex::new(file))));
         }
         if let Some(token) = token {
-            let header = bearer(&token)?;
-            return Ok(match read_token {
-                Some(read) => {
-                    let hidden = hidden.clone();
-                    Self::Inline(Arc::new(InlineToken { header: Mutex::new(header), read, hidden }))
-                }
-                None => Self::Fixed(Some(header)),
+            return Ok(match read_inline {
+                Some(read) => Self::Inline(Arc::new(Inline::new(&InlineText::Token(token), read, hidden)?)),
+                None => Self::Fixed(Some(bearer(&token)?)),
             });
         }
         if let Some(exec) = auth.exec.take() {
             return Ok(Self::Plugin(Arc::new(Plugin::new(exec, hidden.clone(), place.clone()))));
+        }
+        // Data that cannot be used stays where it is, so that kube's own client says why.
+        if let (Some(read), Some(certificate), Some(key)) =
+            (read_inline, text("client-certificate-data"), text("client-key-data"))
+            && let Ok(inline) = Inline::new(&InlineText::Certificate { certificate, key }, read, hidden)
+        {
+            (auth.client_certificate_data, auth.client_key_data) = (None, None);
+            (auth.client_certificate, auth.client_key) = (None, None);
+            return Ok(Self::Inline(Arc::new(inline)));
         }
         match auth.auth_provider.take() {
             Some(provider) => legacy(&provider, hidden).map(|header| Self::Fixed(Some(header))),
@@ -203,7 +122,7 @@ impl Credential {
     pub(in crate::cluster) async fn issued(&self, patience: Duration) -> Result<Issued, Failure> {
         match self {
             Self::Fixed(header) => Ok(Issued::lasting(header.clone())),
-            Self::Inline(token) => Ok(Issued::lasting(Some(token.header.lock().await.clone()))),
+            Self::Inline(inline) => Ok(inline.issued().await),
             Self::File(file) => file.lock().await.issued().map_err(Failure::Credentials),
             Self::Plugin(plugin) => plugin.clone().issued(Asks::Nothing, None, patience).await,
         }
@@ -220,7 +139,7 @@ impl Credential {
     ) -> Result<Option<Issued>, String> {
         let fresh = match self {
             Self::Fixed(_) => None,
-            Self::Inline(token) => Some(Issued::lasting(Some(token.anew(refused).await?))),
+            Self::Inline(inline) => Some(inline.anew(refused).await?),
             Self::File(file) => {
                 let mut file = file.lock().await;
                 file.token = None;
@@ -228,8 +147,7 @@ impl Credential {
             }
             Self::Plugin(plugin) => plugin.clone().issued(Asks::Nothing, Some(refused.generation), patience).await.ok(),
         };
-        let differs = |fresh: &Issued| fresh.header != refused.header || fresh.certificate != refused.certificate;
-        Ok(fresh.filter(differs))
+        Ok(fresh.filter(|fresh| fresh.differs_from(refused)))
     }
 
     /// Obtains the credentials for the first time. Only then may a plugin ask the operator a question.
@@ -251,17 +169,6 @@ impl Credential {
 fn renewal(issued: Timestamp, expires: Timestamp) -> Timestamp {
     let life = expires.duration_since(issued);
     expires - MARGIN.min(life / 5).max(jiff::SignedDuration::ZERO)
-}
-
-fn header(scheme: &str, value: &str) -> Result<HeaderValue, String> {
-    let mut header = HeaderValue::try_from(format!("{scheme} {value}"))
-        .map_err(|_invalid| "the token has characters that a header cannot carry".to_owned())?;
-    header.set_sensitive(true);
-    Ok(header)
-}
-
-fn bearer(token: &str) -> Result<HeaderValue, String> {
-    header("Bearer", token.trim())
 }
 
 /// The header of a legacy `auth-provider`: the id-token of `oidc`, which is not renewed here. kubectl supports no other since 1.26.

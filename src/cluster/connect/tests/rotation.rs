@@ -8,14 +8,14 @@ use crate::cluster::tls_server::{Speaking, TlsServer};
 use crate::engine::model::effect::EffectErrorKind;
 
 /// A certificate with its key, in PEM, and the certificate in DER.
-struct Pair {
-    certificate: String,
-    key: String,
-    der: Vec<u8>,
+pub(super) struct Pair {
+    pub(super) certificate: String,
+    pub(super) key: String,
+    pub(super) der: Vec<u8>,
 }
 
 impl Pair {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
         Self { certificate: cert.pem(), key: signing_key.serialize_pem(), der: cert.der().to_vec() }
     }
@@ -36,11 +36,11 @@ fn replace(directory: &Path, name: &str, text: &str) {
 /// So long that files are looked at again.
 const LATER: Duration = Duration::from_millis(1_200);
 
-async fn call(cluster: &Cluster) -> Result<bytes::Bytes, Failure> {
+pub(super) async fn call(cluster: &Cluster) -> Result<bytes::Bytes, Failure> {
     cluster.http.call(Call::get("/call", PROBE_TIMEOUT)).await
 }
 
-async fn connect(dir: &Path, server: &TlsServer, user: &str) -> Cluster {
+pub(super) async fn connect(dir: &Path, server: &TlsServer, user: &str) -> Cluster {
     let target = write_kubeconfig(dir, &server.url(), &authority(&[server.certificate()]), user);
     Cluster::connect(&target).await.unwrap()
 }
