@@ -22,6 +22,7 @@ use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ClientBuilder, ConfigExt};
 use rustls::pki_types::ServerName;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tower::{BoxError, Service};
 
 use super::departure::{Tracked, tracked};
@@ -159,7 +160,7 @@ impl Transport {
                 }
                 // The next check tries again, because the files still differ from those in use.
                 Err(_) if same_certificate && look == FileCheck::NowAndThen => {}
-                Err(error) => return Err(unusable(&error, &files)),
+                Err(error) => return Err(unusable(&error)),
             }
         }
         issued.connections = current.number;
@@ -172,12 +173,27 @@ impl Transport {
 }
 
 /// The reason why no connection can be made with the present credentials.
-fn unusable(error: &kube::Error, files: &IdentityFiles) -> Failure {
-    match (proxy_cause(error), files.named()) {
-        (Some(failure), _) => Failure::Proxy(failure.clone()),
-        (None, Some(files)) => Failure::Credentials(format!("client certificate {files}: {}", root_cause(error))),
-        (None, None) => Failure::Credentials(format!("client certificate: {}", root_cause(error))),
+fn unusable(error: &kube::Error) -> Failure {
+    match proxy_cause(error) {
+        Some(failure) => Failure::Proxy(failure.clone()),
+        None => Failure::Credentials(root_cause(error)),
     }
+}
+
+/// The client certificate for TLS: this one, or else the one that `config` names.
+///
+/// # Errors
+/// Which certificate cannot be used, and why.
+fn certified(config: &kube::Config, certificate: Option<&Certificate>) -> Result<Option<CertifiedKey>, String> {
+    let certified = match certificate {
+        Some(certificate) => certificate.certified().map(Some),
+        None => Certificate::of(&config.auth_info)
+            .and_then(|named| named.map(|certificate| certificate.certified()).transpose()),
+    };
+    certified.map_err(|why| match IdentityFiles::of(config).named() {
+        Some(files) => format!("client certificate {files}: {why}"),
+        None => format!("client certificate: {why}"),
+    })
 }
 
 /// A client for `config` that adds no credentials itself.
@@ -186,20 +202,20 @@ fn client(
     certificate: Option<&Certificate>,
     proxy: Option<&Proxy>,
 ) -> Result<kube::Client, kube::Error> {
-    if let Some(Certificate { certificate, key }) = certificate {
-        use base64::Engine as _;
-        let encoded = |pem: &str| base64::engine::general_purpose::STANDARD.encode(pem);
-        config.auth_info.client_certificate_data = Some(encoded(certificate));
-        config.auth_info.client_key_data = Some(encoded(key).into());
-    }
-    let Some(proxy) = proxy else { return finish(&config, &tcp(&config)) };
+    let certified = certified(&config, certificate).map_err(|why| kube::Error::Service(why.into()))?;
+    // kube's own code refuses certificates that API servers accept (`identity.rs`).
+    let auth = &mut config.auth_info;
+    (auth.client_certificate, auth.client_certificate_data) = (None, None);
+    (auth.client_key, auth.client_key_data) = (None, None);
+    let certified = certified.as_ref();
+    let Some(proxy) = proxy else { return finish(&config, certified, &tcp(&config)) };
     let intercept = &proxy.intercept;
     match proxy.protocol {
-        ProxyProtocol::Http => finish(&config, &Through::new(tunnel(intercept, tcp(&config)), proxy)),
+        ProxyProtocol::Http => finish(&config, certified, &Through::new(tunnel(intercept, tcp(&config)), proxy)),
         ProxyProtocol::Https => {
             let to_proxy = tls_to_proxy(proxy, config.root_cert.as_deref(), tcp(&config));
             let to_proxy = to_proxy.map_err(|failure| kube::Error::Service(failure.into()))?;
-            finish(&config, &Through::new(tunnel(intercept, to_proxy), proxy))
+            finish(&config, certified, &Through::new(tunnel(intercept, to_proxy), proxy))
         }
         ProxyProtocol::Socks => {
             let socks = SocksV5::new(intercept.uri().clone(), tcp(&config));
@@ -207,7 +223,7 @@ fn client(
                 Some((user, password)) => socks.with_auth(user.to_owned(), password.to_owned()),
                 None => socks,
             };
-            finish(&config, &Through::new(socks, proxy))
+            finish(&config, certified, &Through::new(socks, proxy))
         }
     }
 }
@@ -227,14 +243,21 @@ fn tcp(config: &kube::Config) -> HttpConnector {
 
 /// Wraps `connector` with TLS, authentication and the server's address. Streams and lists use connections of their own; all
 /// other requests share one.
-fn finish<C>(config: &kube::Config, connector: &C) -> Result<kube::Client, kube::Error>
+fn finish<C>(
+    config: &kube::Config,
+    certified: Option<&CertifiedKey>,
+    connector: &C,
+) -> Result<kube::Client, kube::Error>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Connection + hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
     C::Future: Send + 'static,
     C::Error: Into<BoxError>,
 {
-    let tls = config.rustls_client_config()?;
+    let mut tls = config.rustls_client_config()?;
+    if let Some(certified) = certified {
+        tls.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(certified.clone()));
+    }
     let name = config.tls_server_name.as_deref();
     let connections = |version| with_tls(tls.clone(), connector.clone(), name, version);
     let streams = StreamClient::new(connections(HttpVersion::Http1)?, connections(HttpVersion::Http2Only)?);

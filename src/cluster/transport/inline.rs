@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use tokio::sync::Mutex;
 
-use super::identity::Certificate;
+use super::identity::{Certificate, pem_of};
 use super::issued::{Hidden, Issued, bearer};
 
 /// The credentials as the kubeconfig has them.
@@ -31,10 +29,7 @@ impl InlineText {
             }
             Self::Certificate { certificate, key } => {
                 hidden.add(key.as_str());
-                let pem = |name: &str, data: &str| {
-                    let bytes = STANDARD.decode(data.trim()).map_err(|_broken| format!("{name} is no base64"))?;
-                    String::from_utf8(bytes).map_err(|_broken| format!("{name} is no PEM"))
-                };
+                let pem = |name: &str, data: &str| pem_of(data).map_err(|why| format!("{name} {why}"));
                 let certificate = pem("client-certificate-data", certificate)?;
                 let pair = Certificate { certificate, key: pem("client-key-data", key)? };
                 pair.check()?;
