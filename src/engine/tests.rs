@@ -1,5 +1,6 @@
 //! The promises, one readable test each, on the fake cluster. The attack tests them at scale.
 
+mod adopted_at_rest;
 mod back_between_crashes;
 mod back_to_failing;
 mod braked;
@@ -535,7 +536,7 @@ fn every_node_that_does_not_move_says_why() {
     }
     let held = |hold: &Hold| snapshot.nodes.iter().filter(|node| node.hold.as_ref() == Some(hold)).count();
     assert_eq!(held(&Hold::Partition { keep: 10 }), 10);
-    assert_eq!(held(&Hold::Budget { used: 2, limit: 2 }), 8);
+    assert_eq!(held(&Hold::Budget { used: 2, next: 0, limit: 2 }), 8);
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(crate) struct BeforeBegin {
     /// Whether more pods of that revision have never served than its rollout was to take down at a time: the DaemonSet's own controller rolled it out,
     /// replaced every old pod, and is not done.
     pub(crate) is_unfinished: bool,
-    /// Whether pods at the target soak already: rolldeck replaces pods, whatever the record says of that.
+    /// Whether pods at the target soak already: rolldeck replaces pods, whatever the record says of that, and some of them are to be replaced.
     pub(crate) soaks: bool,
 }
 

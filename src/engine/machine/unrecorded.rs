@@ -66,7 +66,9 @@ impl Engine {
     /// How nodes stand if a rollout begins that comes from the revision `origin`.
     pub(crate) fn standing_from(&self, origin: Option<Str>) -> BeforeBegin {
         let is_unfinished = origin.as_ref().is_some_and(|origin| self.is_unfinished(origin));
-        BeforeBegin { origin, is_unfinished, soaks: self.is_adopted() }
+        // Where nothing is rolled out, a pod that somebody deleted or evicted is available once its controller says so.
+        let soaks = self.is_adopted() && (self.is_under_way() || self.record_is_missing());
+        BeforeBegin { origin, is_unfinished, soaks }
     }
 
     /// Whether more pods of a revision have never served than the DaemonSet's own controller was to take down at a time.

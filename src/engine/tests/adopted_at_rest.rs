@@ -1,0 +1,34 @@
+//! A DaemonSet that is adopted while nothing is rolled out.
+
+use super::*;
+use crate::engine::model::settings::Secs;
+
+/// The soak time is a rollout's. A pod that somebody deletes while none goes on is available again once its controller says so.
+#[test]
+fn nothing_soaks_while_nothing_is_rolled_out() {
+    let mut fake = FakeCluster::rolling(5, 2);
+    fake.defaults = Tuning { soak_secs: Some(Secs(10)), ..Tuning::default() };
+    let mut console = FakeConsole::open(&fake, "ada");
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    console.run_for(&mut fake, 60);
+    assert_eq!(console.snapshot(&fake).doing().to_string(), "idle");
+    fake.slow = true;
+    fake.remove_pod("n2");
+    fake.create_pod("n2");
+    console.run_for(&mut fake, 1);
+    assert_eq!(console.snapshot(&fake).doing().to_string(), "idle, 1 node unavailable", "it starts");
+    fake.set_ready("n2", true);
+    console.run_for(&mut fake, 1);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((snapshot.doing().to_string().as_str(), snapshot.counts.available), ("idle", 5));
+    assert_eq!(snapshot.settings.gates.soak_secs, Secs(10), "a rollout would soak for longer");
+
+    // Once there is something to roll out, what has the new revision soaks, also before a step.
+    console.set_image(&mut fake, "agent:v2");
+    fake.remove_pod("n2");
+    fake.create_pod("n2");
+    console.run_for(&mut fake, 1);
+    fake.set_ready("n2", true);
+    console.run_for(&mut fake, 1);
+    assert_eq!(console.state(&fake, "n2").0, NodeState::Soaking);
+}
