@@ -182,8 +182,8 @@ impl Engine {
         }
     }
 
-    /// Which revisions the pods on `nodes` run that a roll back replaces, and how many of them serve, where they run several:
-    /// `Of these pods, 4 run revision 2, 2 run revision 3; 6 of them serve.`
+    /// Which revisions the pods on `nodes` run that a roll back replaces, and how many of them serve:
+    /// `These 8 pods run revision 2; 6 of them serve.`, `Of these pods, 4 run revision 2, 2 run revision 3; 6 of them serve.`
     pub(super) fn revisions_that_go(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
         let back = self.going_back(intent);
         let goes: BTreeSet<&Str> = nodes.iter().collect();
@@ -197,9 +197,7 @@ impl Engine {
                 serving += u32::from(row.ready);
             }
         }
-        if runs.len() < 2 {
-            return None;
-        }
+        let total: u32 = runs.values().sum();
         let named = runs.iter().map(|((_, hash), count)| {
             let verb = if *count == 1 { "runs" } else { "run" };
             format!("{count} {verb} revision {}", self.view.number_of(hash))
@@ -209,7 +207,18 @@ impl Engine {
             1 => "1 of them serves".to_owned(),
             serving => format!("{serving} of them serve"),
         };
-        Some(format!("Of these pods, {}; {serve}.", named.collect::<Vec<_>>().join(", ")))
+        match (runs.keys().next(), runs.len(), total) {
+            (None, _, _) => None,
+            (Some((_, hash)), 1, 1) => {
+                let serves = if serving == 1 { "serves" } else { "does not serve" };
+                Some(format!("Its pod runs revision {} and {serves}.", self.view.number_of(hash)))
+            }
+            (Some((_, hash)), 1, total) => {
+                let serve = if serving == total { "all of them serve".to_owned() } else { serve };
+                Some(format!("These {total} pods run revision {}; {serve}.", self.view.number_of(hash)))
+            }
+            _ => Some(format!("Of these pods, {}; {serve}.", named.collect::<Vec<_>>().join(", "))),
+        }
     }
 
     /// A warning if no pod of the revision that is rolled back to is available. Then the plan (`assess/plan.rs`) replaces at first only as many of the

@@ -103,7 +103,7 @@ fn a_roll_back_on_a_fleet_on_which_no_pod_serves_speaks_of_none_that_does() {
     console.run_for(&mut fake, 5);
     let preview = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap();
     assert!(preview.nodes.len() > 2, "{:?}", preview.nodes);
-    let speaks = preview.effects.iter().chain(&preview.warnings).find(|line| line.contains("serve"));
+    let speaks = preview.effects.iter().chain(&preview.warnings).find(|line| line.contains("pods that serve"));
     assert_eq!(speaks, None);
     // Three of them serve again: two may go at first.
     for node in ["n1", "n2", "n3"] {

@@ -433,7 +433,8 @@ fn a_roll_back_counts_nodes_that_are_down_and_no_node_that_stays() {
     fake.set_node_ready("n2", false);
     let effects = effects(&mut console, &fake);
     assert!(effects[0].starts_with("3 nodes are not at that revision"), "{effects:?}");
-    assert_eq!(effects[1], "1 node more is not at it: it is down, or its pod is going. It follows.");
+    assert_eq!(effects[1], "These 3 pods run revision 2; all of them serve.");
+    assert_eq!(effects[2], "1 node more is not at it: it is down, or its pod is going. It follows.");
     for node in ["n1", "n3", "n4"] {
         fake.set_node_ready(node, false);
     }

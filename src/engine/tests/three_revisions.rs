@@ -33,6 +33,27 @@ fn all_revisions_that_run_are_named_with_their_pods() {
     assert_eq!(console.snapshot(&fake).running_revisions(), None, "one runs");
 }
 
+/// Where two run, it is said as well which one goes, and how many of its pods serve.
+#[test]
+fn a_roll_back_from_one_revision_names_it_with_its_pods() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    for (keep, said) in
+        [(9, "Its pod runs revision 2 and serves."), (7, "These 3 pods run revision 2; all of them serve.")]
+    {
+        console.partition(&mut fake, keep);
+        console.run_for(&mut fake, 60);
+        let preview = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap();
+        assert_eq!(preview.effects.get(1).map(String::as_str), Some(said), "{:#?}", preview.effects);
+    }
+    fake.set_ready("n1", false);
+    console.run_for(&mut fake, 1);
+    let preview = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap();
+    let said = "These 3 pods run revision 2; 2 of them serve.";
+    assert!(preview.effects.iter().any(|line| line == said), "{:#?}", preview.effects);
+}
+
 /// Kubelets tell whole seconds: what a new pod does is told after the end of the one before.
 #[test]
 fn the_story_of_a_node_does_not_run_backwards_within_a_second() {
