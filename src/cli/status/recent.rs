@@ -5,6 +5,7 @@
 //!  9s ago  ada@bastion-3 reported: max unavailable: default → 10%
 //!  4m ago  ops@bastion-2: step to the next: 12 of 120 nodes may be updated, partition keeps 108
 //! 40m ago  ops@bastion-2: drives the rollout now
+//! reported: an Event says so, and anybody who may write Events can write such a one
 //! ```
 
 use std::time::Duration;
@@ -15,6 +16,9 @@ use crate::engine::report::snapshot::Snapshot;
 
 /// How many of the last events are printed.
 const RECENT: usize = 5;
+
+/// What `reported` means, below lines that say it.
+const REPORTED: &str = "reported: an Event says so, and anybody who may write Events can write such a one";
 
 /// Deletions of pods by others within this time share one line.
 const TOGETHER: Duration = Duration::from_secs(60);
@@ -40,7 +44,12 @@ pub(super) fn recent(snapshot: &Snapshot) -> Vec<String> {
     let widest = told.iter().map(|(ago, _)| ago.chars().count()).max().unwrap_or(0);
     let earlier = snapshot.all_earlier_numbers();
     let words = |group: &[&RolloutEvent]| with_present_numbers(&in_words(group), &earlier);
-    told.into_iter().map(|(ago, group)| format!("{ago:>widest$} ago  {}{}", by(group[0]), words(group))).collect()
+    let is_reported = |(_, group): &(String, &Vec<&RolloutEvent>)| {
+        group.iter().any(|event| matches!(event.kind, RolloutEventKind::Reported { .. }))
+    };
+    let meaning = told.iter().any(is_reported).then(|| REPORTED.to_owned());
+    let lines = told.into_iter().map(|(ago, group)| format!("{ago:>widest$} ago  {}{}", by(group[0]), words(group)));
+    lines.chain(meaning).collect()
 }
 
 /// The events, newest first, grouped by line.

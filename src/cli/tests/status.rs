@@ -83,6 +83,7 @@ async fn what_only_an_event_says_is_marked_as_reported() {
     assert!(text.contains(" root@boss reported: resumed: all is well"), "{text}");
     assert!(text.contains(" ago  reported: complete (driven by root@boss)"), "{text}");
     assert!(!text.contains("root@boss: "), "{text}");
+    assert_eq!(text.matches("           reported: an Event says so, and anybody").count(), 1, "{text}");
     let json: serde_json::Value = serde_json::from_str(&script.json("status ds/agent -o json").await).unwrap();
     let line = &json["timeline"][0];
     assert_eq!((&line["by"], &line["reportedBy"]), (&serde_json::Value::Null, &"root@boss/1f00c3a9".into()), "{line}");
@@ -155,7 +156,7 @@ async fn pods_that_others_deleted_together_are_told_together() {
     let timeline: Vec<_> = [earlier].into_iter().chain(deleted).chain([event(590, "n5", Some("Evicted"))]).collect();
     let script = Script::of(Snapshot { timeline: timeline.into(), ..rollout() });
     let text = script.run("status ds/agent").await.text;
-    let recent: Vec<&str> = text.lines().filter(|line| line.contains("reported: ")).collect();
+    let recent: Vec<&str> = text.lines().filter(|line| line.contains("ops@bastion-2 reported: ")).collect();
     assert_snapshot!(recent.join("\n"), @r"
     recent   10s ago  ops@bastion-2 reported: the pod of n5 failed (Evicted) and its controller replaces it: its next pod is at the target, whatever the rollout keeps
              17s ago  ops@bastion-2 reported: the pods of 4 nodes (n4, n2, n9, n1) were deleted, evicted or relabelled by somebody else: their next pods are at the target, whatever the rollout keeps
