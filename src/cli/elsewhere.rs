@@ -114,6 +114,7 @@ mod tests {
             prewarm: None,
             driven_by: DrivenBy::Controller,
             silent_since: None,
+            prewarmed_by: None,
             failing: None,
             last_failing: None,
         };

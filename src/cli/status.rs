@@ -516,7 +516,9 @@ fn fleet_table(fleet: &Fleet) -> Vec<Vec<String>> {
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(fleet.rows.iter().map(|row| {
         let FleetRow { namespace, name, counters, strategy, driven_by, silent_since, .. } = row;
-        let silent = silent_since.map(|since| format!(" silent {}", ShortDuration(fleet.at.since(since))));
+        let silent = silent_since
+            .filter(|_| *driven_by != DrivenBy::Controller)
+            .map(|since| format!(" silent {}", ShortDuration(fleet.at.since(since))));
         let driver = match driven_by {
             // One look shows no renewal: what the Lease says counts, as `status` says of one DaemonSet.
             DrivenBy::Unconfirmed(holder) => person_of(holder).to_owned(),

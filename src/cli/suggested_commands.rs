@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::driver::Session;
 use crate::engine::model::budget::may_all_be_down;
-use crate::engine::model::hold::Hold;
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource,
 };
@@ -224,7 +223,7 @@ fn asks_first(remedy: Remedy, snapshot: &Snapshot) -> bool {
 /// are is about to end.
 fn begins_to_drive(snapshot: &Snapshot) -> bool {
     let driven = snapshot.driver.is_driven() && !snapshot.driver.is_you();
-    let in_line = |node: &NodeView| matches!(node.hold, Some(Hold::NobodyDrives | Hold::ImageAbsent(_)));
+    let in_line = |node: &NodeView| node.waits_for_driver() || node.image_wait().is_some();
     !driven && snapshot.nodes.iter().any(in_line)
 }
 

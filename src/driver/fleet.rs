@@ -23,7 +23,7 @@ use self::leases::{ObservedLease, driven_by, is_adopted};
 use self::listed::Listed;
 use self::pulls::StartingPods;
 use self::sight::Sight;
-use super::handle::{Fleet, FleetPulls, FleetRow};
+use super::handle::{DrivenBy, Fleet, FleetPulls, FleetRow};
 use super::identity::Identity;
 use super::run::LOOKS_AT_CLOCK;
 use super::seen_holders::SeenHolders;
@@ -264,7 +264,10 @@ impl KnownFleet {
             lacks_images,
             ..brief(daemonset)
         };
-        let state = fleet_state(&known, record, driver);
+        let silent_since =
+            lease.filter(|_| driver == DriverPresence::Present).and_then(|lease| lease.silent_since(seen_at));
+        // As on the page: nothing is next by a holder whose lease has run out by the holder's own clock.
+        let state = fleet_state(&known, record, if silent_since.is_some() { DriverPresence::Absent } else { driver });
         // A change of the template is that of somebody else only if neither its revision nor its record can be an old one.
         let sees_change = sees_leases && self.revisions_sight.is_current(now);
         let ListedChange { to, from, template_of_others } = ListedChange::of(daemonset, revisions, record, sees_change);
@@ -277,6 +280,14 @@ impl KnownFleet {
         let last = lease.filter(|_| report.is_none()).and_then(|lease| lease.report_of_absent_driver(seen_at));
         let last_failing = last.filter(|report| report.revision.is_some() && of_target(report)).cloned();
         let last_failing = last_failing.and_then(|report| LastFailing::new(report, now));
+        let (driven_by, prewarmed_by) = match driven_by(daemonset, lease, driver, us) {
+            holder @ (DrivenBy::You | DrivenBy::Other(_) | DrivenBy::Unconfirmed(_))
+                if lease.is_some_and(|lease| lease.only_prewarms(daemonset)) =>
+            {
+                (DrivenBy::Controller, Some(holder))
+            }
+            known => (known, None),
+        };
         let unavailable = daemonset.counters.desired.saturating_sub(daemonset.counters.available);
         FleetRow {
             namespace: daemonset.namespace.clone(),
@@ -292,10 +303,9 @@ impl KnownFleet {
             last_failing: last_failing.filter(|last| last.report.nodes > 0 && unavailable > 0),
             failing: report.map(|report| FailingNodes { at: None, ..report }),
             prewarm: lease.and_then(|lease| lease.prewarm_of(daemonset, driver)),
-            silent_since: lease
-                .filter(|_| driver == DriverPresence::Present)
-                .and_then(|lease| lease.silent_since(seen_at)),
-            driven_by: driven_by(daemonset, lease, driver, us),
+            silent_since,
+            driven_by,
+            prewarmed_by,
         }
     }
 

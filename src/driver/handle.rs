@@ -23,6 +23,7 @@ use crate::engine::model::person_of;
 use crate::engine::model::shell::shell_flag;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::undriven::{NOBODY_DRIVES, NOBODY_SEEN_DRIVING};
 
 /// A front end's hold on one rollout. Cheap to clone.
 ///
@@ -282,8 +283,10 @@ pub struct FleetRow {
     pub last_failing: Option<LastFailing>,
     /// The pre-warming that its Lease asks for.
     pub prewarm: Option<FleetPrewarm>,
-    /// Who drives: an identity, `controller`, or nobody.
+    /// Who replaces its pods: an identity, `controller`, or nobody.
     pub driven_by: DrivenBy,
+    /// Who holds the lease and only pre-warms, while its controller replaces pods; `None` where nobody does.
+    pub prewarmed_by: Option<DrivenBy>,
     /// The time of the last renewal, by the holder's own clock, if the holder of the Lease missed its renewals. The holder may have ended.
     pub silent_since: Option<Timestamp>,
 }
@@ -345,7 +348,7 @@ impl fmt::Display for FleetPrewarm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Requested => "pre-warm",
-            Self::NobodyDrives => "pre-warm, nobody drives",
+            Self::NobodyDrives => "pre-warm, nobody pre-warms",
             Self::DriverUnknown => "pre-warm, driver unknown",
             Self::Done => "pre-warmed",
             Self::Paused => "pre-warm paused",
@@ -358,19 +361,29 @@ impl fmt::Display for FleetPrewarm {
 const BY_OTHERS: &str = "template changed by others";
 
 impl FleetRow {
-    /// Its state. If the driver is silent, the text says so as the rollout's page does.
+    /// Its state. If nobody drives, or is seen driving, the text says so as the rollout's page does.
     pub fn doing(&self) -> String {
         match &self.state {
-            FleetState::Rolling | FleetState::RollingBack if self.silent_since.is_some() => {
-                format!("{}, its driver is silent", self.state)
+            FleetState::Rolling | FleetState::RollingBack if let Some(undriven) = self.undriven() => {
+                format!("{}, {undriven}", self.state)
             }
             // As the page of the rollout says it.
             FleetState::Rolling if self.driven_by == DrivenBy::Controller => Phase::Native.to_string(),
-            FleetState::Undriven if self.template_of_others => format!("{BY_OTHERS}, nobody drives"),
+            FleetState::Undriven if self.template_of_others => format!("{BY_OTHERS}, {NOBODY_DRIVES}"),
+            FleetState::Undriven if let Some(undriven) = self.undriven() => format!("{}, {undriven}", FleetState::Held),
             // No rollout goes on, whatever the template is.
             FleetState::BeingDeleted => self.state.to_string(),
             state if self.template_of_others => format!("{state}, {BY_OTHERS}"),
             state => state.to_string(),
+        }
+    }
+
+    /// That nobody drives, or that nobody is seen driving, as the rollout's page says it.
+    pub fn undriven(&self) -> Option<&'static str> {
+        match (self.silent_since, &self.driven_by) {
+            (Some(_), _) => Some(NOBODY_SEEN_DRIVING),
+            (None, DrivenBy::Nobody) => Some(NOBODY_DRIVES),
+            (None, _) => None,
         }
     }
 
@@ -399,7 +412,12 @@ impl FleetRow {
         // Nodes with failed pulls are among the failing nodes.
         let failed = failed.filter(|pulls| pulls.failed > failing_nodes).and_then(words);
         let pulls = self.pulls.map(|pulls| FleetPulls { failed: 0, ..pulls }).and_then(words);
-        let prewarm = self.prewarm.map(|prewarm| prewarm.to_string());
+        let warms = self.prewarmed_by.as_ref().filter(|_| self.prewarm == Some(FleetPrewarm::Requested));
+        let by = warms.map(|by| match by {
+            DrivenBy::Other(holder) => format!(" by {}", person_of(holder)),
+            by => format!(" by {by}"),
+        });
+        let prewarm = self.prewarm.map(|prewarm| format!("{prewarm}{}", by.unwrap_or_default()));
         let down = self.counters.desired.saturating_sub(self.counters.available);
         let unavailable = Some(down).filter(|down| *down > failing_nodes).map(|down| format!("{down} unavailable"));
         let state = Some(self.doing());
@@ -436,8 +454,8 @@ impl FleetRow {
         match &self.state {
             FleetState::Paused(by) if self.template_of_others => Some(("paused", format!("{by}, {BY_OTHERS}"))),
             FleetState::Paused(by) => Some(("paused", by.clone())),
-            FleetState::Undriven if self.template_of_others => Some(("held", format!("{BY_OTHERS}, nobody drives"))),
-            FleetState::Undriven => Some(("held", "nobody drives".to_owned())),
+            FleetState::Undriven if self.template_of_others => Some(("held", format!("{BY_OTHERS}, {NOBODY_DRIVES}"))),
+            FleetState::Undriven => Some(("held", self.undriven().unwrap_or(NOBODY_DRIVES).to_owned())),
             _ => None,
         }
     }

@@ -87,7 +87,8 @@ impl Engine {
         self.budget = budget(&self.assessment, &limits, intent.budgets.strict);
         self.budget.replaced_by = self.replaced_by();
         self.pace_sites(&intent, &limits, now);
-        self.plan = self.plan_of(&self.assessment, &limits, &self.budget, &intent, now);
+        self.plan =
+            self.plan_of(&self.assessment, &limits, &self.budget, &intent, &self.rollout_hold(&intent, now), now);
         self.assess_prewarming(&limits);
         self.note_blocker(&intent, now);
         self.freshness.assessed(self.wake_at());

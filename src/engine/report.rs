@@ -21,6 +21,7 @@ pub mod snapshot;
 pub mod step_back;
 pub mod story;
 pub mod trouble;
+pub mod undriven;
 mod unsent;
 mod update_times;
 pub(super) mod waits;

@@ -62,6 +62,7 @@ mod told;
 mod tuned;
 mod unanswered;
 mod unauthorized;
+mod undriven;
 mod unreadable;
 mod unready;
 mod unready_fleet;

@@ -401,8 +401,10 @@ impl RolloutPage {
         self.summary.table = std::mem::take(&mut self.summary.table).no_narrower_than(&before);
         self.story.observe(&shown.snapshot);
         self.pauses.observe(&shown.snapshot);
-        let before = self.snapshot().map(|before| &before.phase).filter(|phase| **phase != Phase::Loading);
-        if before.is_none_or(|before| discriminant(before) != discriminant(&shown.snapshot.phase)) {
+        // A rollout that turns back in the middle runs in another direction from then on.
+        let state = |snapshot: &Snapshot| (discriminant(&snapshot.phase), snapshot.direction);
+        let before = self.snapshot().filter(|before| before.phase != Phase::Loading).map(|before| state(before));
+        if before.is_none_or(|before| before != state(&shown.snapshot)) {
             self.phase_since = before.map(|_| shown.snapshot.at);
         }
         match &mut self.screen {

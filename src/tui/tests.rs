@@ -40,6 +40,7 @@ mod revisions;
 mod rows;
 mod screens;
 mod small;
+mod undriven;
 mod unrecorded;
 mod unseen_list;
 mod unsent;

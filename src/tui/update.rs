@@ -174,7 +174,7 @@ fn complete_list(model: &mut Model) {
         let recorded = row.since.filter(|_| state == row.state);
         let is_same = match state {
             FleetState::Held => snapshot.phase == Phase::Held,
-            FleetState::Rolling => snapshot.phase == Phase::Running,
+            FleetState::Rolling | FleetState::RollingBack => snapshot.phase == Phase::Running,
             FleetState::UpToDate => snapshot.phase == Phase::Idle,
             FleetState::Adopted => snapshot.phase == Phase::Complete,
             _ => false,

@@ -63,6 +63,9 @@ struct FleetRowJson<'a> {
     /// `requested`, `nobodyDrives`, `driverUnknown`, `done`, `paused` or `cancelled`; absent if nothing is pre-warmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     prewarm: Option<FleetPrewarm>,
+    /// Who holds the lease and only pre-warms, while `driver` is the DaemonSet's own controller; absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prewarmed_by: Option<FleetDriverJson<'a>>,
     driver: FleetDriverJson<'a>,
     /// The time of the driver's last renewal, by its own clock, if it has missed renewals since; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,6 +109,7 @@ impl<'a> FleetRowJson<'a> {
             failing: row.failing.as_ref().map(FailingJson::new),
             last_failing: row.last_failing.as_ref().map(|last| FailingJson::new(&last.report)),
             prewarm: row.prewarm,
+            prewarmed_by: row.prewarmed_by.as_ref().map(FleetDriverJson::new),
             driver: FleetDriverJson::new(&row.driven_by),
             driver_silent_since: row.silent_since,
         }

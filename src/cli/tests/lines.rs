@@ -91,7 +91,7 @@ async fn a_driver_that_is_silent_is_followed_by_the_command_that_drives() {
     let now = rollout().at;
     let silent = of(driven(now - Duration::from_secs(20))).await;
     assert!(
-        silent.contains("renewed its lease 20s ago by its clock: if it has ended, nothing more is started\n"),
+        silent.contains("renewed its lease 20s ago by its clock; if it has ended, nothing more is started\n"),
         "{silent}"
     );
     assert_eq!(silent.matches("rolldeck drive ").count(), 1, "{silent}");

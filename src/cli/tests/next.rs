@@ -162,8 +162,8 @@ async fn what_is_prepared_by_who_may_be_gone_is_said_to_be() {
         Snapshot { phase: Phase::Preparing, driver, ..held_by_nobody() }
     };
     let gone = Script::of(prepared(60)).run("status ds/agent").await.text;
-    let waits =
-        "preparing; ops@bastion-2 renewed its lease 1m ago by its clock: if it has ended, nothing more is started\n";
+    let waits = "preparing; nobody is seen driving: ops@bastion-2 renewed its lease 1m ago by its clock; if it has ended, \
+                 nothing more is started\n";
     assert!(gone.contains(waits) && gone.contains("  next     rolldeck drive "), "{gone}");
     let lives = Script::of(prepared(3)).run("status ds/agent").await.text;
     assert!(lives.contains("  waits    preparing\n") && !lives.contains("rolldeck drive"), "{lives}");

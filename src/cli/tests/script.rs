@@ -430,6 +430,7 @@ impl Session for Script {
             prewarm: (name == "log-shipper").then_some(FleetPrewarm::Paused),
             driven_by,
             silent_since: None,
+            prewarmed_by: None,
             failing: matches!(state, FleetState::Rolling).then(|| FailingNodes {
                 by: "ops@bastion-2".into(),
                 nodes: 2,

@@ -72,6 +72,7 @@ mod tests {
             prewarm: None,
             driven_by: DrivenBy::Nobody,
             silent_since: None,
+            prewarmed_by: None,
             failing: None,
             last_failing: None,
         }

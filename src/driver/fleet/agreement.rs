@@ -1,6 +1,7 @@
 //! Tests that the fleet list and the rollout itself agree on a DaemonSet's state: the list derives it from the controller's
 //! counters and the record, the rollout from every node.
 
+mod prewarms;
 mod reports;
 mod unseen;
 
@@ -504,8 +505,8 @@ fn a_driver_that_was_killed_is_silent_in_the_list_as_on_the_page() {
     list.leases_sight = Sight::live();
     let first = list.view(fake.now, &us).rows.remove(0);
     let page = eve.snapshot(&fake);
-    assert!(page.doing().to_string().ends_with(", its driver is silent"), "{}", page.doing());
-    assert!(first.standing().ends_with("running, its driver is silent"), "{}", first.standing());
+    assert_eq!(page.doing().to_string(), "running, nobody is seen driving");
+    assert!(first.standing().ends_with("running, nobody is seen driving"), "{}", first.standing());
     assert!(matches!(page.driver, DriverView::Unconfirmed { renewed_at, .. } if renewed_at == first.silent_since));
 
     eve.run_for(&mut fake, 20);

@@ -70,6 +70,19 @@ impl ObservedLease {
         record.daemonset_uid.as_ref().is_none_or(|uid| *uid == daemonset.uid).then_some(record)
     }
 
+    /// Whether its holder, if there is one, only pre-warms while the DaemonSet's own controller replaces pods: the same rule as on the rollout's page.
+    pub(super) fn only_prewarms(&self, daemonset: &PartialDaemonSet) -> bool {
+        let warms = self
+            .fact
+            .prewarm
+            .as_ref()
+            .ok()
+            .and_then(Option::as_ref)
+            .is_some_and(|prewarm| prewarm.daemonset_uid == daemonset.uid && prewarm.cancelled.is_none());
+        let began = self.record_of(daemonset).is_some_and(|record| record.progress.started_at.is_some());
+        warms && daemonset.strategy == StrategyKind::RollingUpdate && !began
+    }
+
     /// The pre-warming that the Lease asks for; `None` if it belongs to an earlier DaemonSet of the same name.
     pub(super) fn prewarm_of(&self, daemonset: &PartialDaemonSet, driver: DriverPresence) -> Option<FleetPrewarm> {
         let prewarm = self.fact.prewarm.as_ref().ok()?.as_ref()?;

@@ -1,6 +1,6 @@
 //! The states of listed DaemonSets, and what a listing takes away.
 
-use super::super::handle::{DrivenBy, FleetPrewarm};
+use super::super::handle::FleetPrewarm;
 use super::*;
 use crate::engine::model::facts::DaemonSetCounters;
 use crate::engine::model::prewarm::{Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};

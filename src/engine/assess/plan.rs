@@ -323,8 +323,10 @@ impl Plan {
             room: limits.allowed.saturating_sub(committed),
             keep: limits.keep,
             charged: budget.charged,
+            next: 0,
             max_unavailable: limits.max_unavailable,
             pulling: budget.pulling,
+            next_pulls: 0,
             max_pulling: limits.max_pulling,
             sites: PullsBySite::of(assessment, limits, nodes),
             require_image: limits.require_image,
@@ -374,8 +376,12 @@ struct Capacity {
     room: u32,
     keep: u32,
     charged: u32,
+    /// Of `charged`: by nodes that are next, and not down yet.
+    next: u32,
     max_unavailable: u32,
     pulling: u32,
+    /// Of `pulling`: nodes that are next, and do not pull yet.
+    next_pulls: u32,
     max_pulling: u32,
     sites: PullsBySite,
     require_image: bool,
@@ -502,7 +508,7 @@ impl Capacity {
                 _ if self.lacks_budget => Hold::NoBudget,
                 // In back-off the same pod is trouble that holds the whole fleet: the reason does not change with each of its crashes.
                 Some((node, cause)) => Hold::Unproven { node: node.clone(), cause: *cause },
-                None => Hold::Budget { used: self.charged, limit: self.max_unavailable },
+                None => Hold::Budget { used: self.charged - self.next, next: self.next, limit: self.max_unavailable },
             };
         }
         // A node that the rollout itself took down is exempt: replacing its pod can only improve it.
@@ -517,7 +523,8 @@ impl Capacity {
         let pulls_already = row.pulls || (row.warms_target && !nodes.warm_pods_go);
         let pulls = row.image != ImageState::Present && !pulls_already;
         if pulls && self.pulling >= self.max_pulling {
-            return Hold::PullLimit { used: self.pulling, limit: self.max_pulling };
+            let (used, next) = (self.pulling - self.next_pulls, self.next_pulls);
+            return Hold::PullLimit { used, next, limit: self.max_pulling };
         }
         if pulls && let Some((site, used, limit)) = self.sites.full(row, nodes) {
             return Hold::SitePullLimit { site, used, limit };
@@ -531,7 +538,9 @@ impl Capacity {
             unproven.room -= 1;
         }
         self.charged += cost;
+        self.next += cost;
         self.pulling += u32::from(pulls);
+        self.next_pulls += u32::from(pulls);
         if pulls {
             self.sites.take(row, nodes);
         }

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::allowance::counted_are;
-use crate::engine::assess::plan::{Limits, budget};
+use crate::engine::assess::plan::{Limits, RolloutHold, budget};
 use crate::engine::assess::rows::{Assessment, Row};
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
+use crate::engine::model::budget::BudgetView;
 use crate::engine::model::command::Command;
 use crate::engine::model::first_names::first_names;
+use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::record::{Direction, HaltingGate, Intent};
 use crate::engine::model::settings::{OnDrift, Setting, SettingRole, Tuning};
@@ -56,8 +58,24 @@ impl Engine {
         let soaked = self.soaked_by(after, now);
         let limits = Limits::of(&self.view, after, &soaked);
         let budget = budget(&soaked, &limits, after.budgets.strict);
-        let plan = self.plan_of(&soaked, &limits, &budget, after, now);
-        let more = plan.next.into_iter().filter(|node| !self.plan.next.contains(node));
+        // A driver that is not seen may live all the same: what it would do is told before somebody agrees to it.
+        let would_go = |assessment: &Assessment, limits: &Limits, budget: &BudgetView, intent: &Intent| {
+            let hold = match self.rollout_hold(intent, now) {
+                RolloutHold::Held(Hold::NobodySeenDriving) => RolloutHold::None,
+                hold => hold,
+            };
+            self.plan_of(assessment, limits, budget, intent, &hold, now).next
+        };
+        let goes_anyway = match self.rollout_hold(&self.intent(), now) {
+            RolloutHold::Held(Hold::NobodySeenDriving) => {
+                let intent = self.intent();
+                let limits = Limits::of(&self.view, &intent, &self.assessment);
+                would_go(&self.assessment, &limits, &self.budget, &intent)
+            }
+            _ => self.plan.next.clone(),
+        };
+        let next = would_go(&soaked, &limits, &budget, after);
+        let more = next.into_iter().filter(|node| !goes_anyway.contains(node));
         more.filter_map(|node| self.assessment.row(node)).map(|row| self.name(row)).collect()
     }
 

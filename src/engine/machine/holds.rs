@@ -29,23 +29,25 @@ impl Engine {
             _ if self.blindness().is_some() => Some(Hold::ViewStale),
             _ if !self.is_ready_to_update(intent) => Some(Hold::Preparing),
             _ if !self.lock.holds() && self.lock.living_other(now).is_none() => Some(Hold::NobodyDrives),
+            // Only who has watched for as long as a lease lasts knows that its holder is gone, and nothing is next by who looks once either.
+            _ if self.lock.view(now).is_silent(self.view.server_time(now)) => Some(Hold::NobodySeenDriving),
             _ => self.too_far_to_drive(),
         };
         held.map_or(RolloutHold::None, RolloutHold::Held)
     }
 
-    /// The plan for `assessment` by this intent, with its limits and where the budget stands then.
+    /// The plan for `assessment` by this intent, with its limits and where the budget stands then, while this holds the whole rollout.
     pub(crate) fn plan_of(
         &self,
         assessment: &Assessment,
         limits: &Limits,
         budget: &BudgetView,
         intent: &Intent,
+        rollout_hold: &RolloutHold,
         now: Timestamp,
     ) -> Plan {
-        let rollout_hold = self.rollout_hold(intent, now);
         let refused = |row: &Row| self.refused_deletion(row, now);
-        let obstacles = Obstacles { rollout_hold: &rollout_hold, refused: &refused };
+        let obstacles = Obstacles { rollout_hold, refused: &refused };
         let paced = |site: &Str, most: u32| self.paced_limit(site, most);
         let nodes = NodeLookup {
             name: &|row| self.name(row),

@@ -22,6 +22,8 @@ pub enum Hold {
     BeingDeleted,
     /// Nobody drives.
     NobodyDrives,
+    /// Somebody else holds the lease whom this process has not seen renew it, and whose lease has run out by their own clock.
+    NobodySeenDriving,
     /// A command given here does not reach the cluster; until it does, this console starts no update.
     NotSent,
     /// Paused.
@@ -47,8 +49,10 @@ pub enum Hold {
     OtherPodGoes,
     /// The budget is used up.
     Budget {
-        /// How many nodes are charged.
+        /// How many nodes are charged, as [`super::budget::BudgetView::charged`] says.
         used: u32,
+        /// How many nodes are next, and take the rest of it.
+        next: u32,
         /// How many nodes may be charged.
         limit: u32,
     },
@@ -60,6 +64,8 @@ pub enum Hold {
     PullLimit {
         /// How many are.
         used: u32,
+        /// How many nodes are next, and take the others.
+        next: u32,
         /// How many may be.
         limit: u32,
     },

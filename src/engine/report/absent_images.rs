@@ -124,7 +124,7 @@ impl Snapshot {
     /// Why images that the rollout requires did not arrive, by node, of the nodes that may be updated while nobody drives.
     fn missing_undriven(&self) -> impl Iterator<Item = CauseKind> + '_ {
         let required = self.prewarm.as_ref().is_some_and(|prewarm| self.requires_what_it_prewarms(prewarm));
-        let may_go = move |node: &&NodeView| required && node.hold == Some(Hold::NobodyDrives);
+        let may_go = move |node: &&NodeView| required && node.waits_for_driver();
         self.nodes.iter().filter(may_go).filter_map(|node| match node.prewarm.as_deref() {
             Some(failed @ PrewarmState::Failed { cause, .. }) if !failed.is_retried() => Some(cause.kind),
             Some(PrewarmState::Waiting(PrewarmWait::Unobtainable(why))) => Some(why.cause),

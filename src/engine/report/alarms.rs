@@ -21,7 +21,7 @@ use crate::engine::model::record::{BegunAnew, Direction, Intent, RefusedWrite};
 use crate::engine::model::settings::Finish;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::distance::rounded;
-use crate::engine::rules::holds::HoldKind;
+use crate::engine::rules::holds::{HoldEndedBy, HoldKind};
 use crate::engine::rules::ownership::gitops_owner_of;
 use crate::engine::rules::saved_strategy::{changed_limit, controllers_max_unavailable};
 
@@ -130,13 +130,13 @@ impl Engine {
         // Nodes that are charged already and do not serve are updated all the same, wherever they stand in line.
         let goes =
             |node: &NodeIx| self.assessment.row(*node).is_some_and(|row| costs_nothing(row, intent.budgets.strict));
-        let waits_for_driver = |node: &&NodeIx| matches!(held(node), Some(Hold::NobodyDrives));
+        let waits_for_driver = |node: &&NodeIx| held(node).is_some_and(|hold| hold.ended_by() == HoldEndedBy::Driver);
         let goes_all_the_same = self.plan.line.iter().filter(waits_for_driver).any(goes);
         let (used, limit) = match first {
-            Hold::Budget { used, limit } => (*used, *limit),
+            Hold::Budget { used, next: _, limit } => (*used, *limit),
             // No driver is there to hold nodes for the budget, so this is judged as a driver would.
-            Hold::NobodyDrives if goes_all_the_same => return None,
-            Hold::NobodyDrives => {
+            Hold::NobodyDrives | Hold::NobodySeenDriving if goes_all_the_same => return None,
+            Hold::NobodyDrives | Hold::NobodySeenDriving => {
                 let limits = Limits::of(&self.view, intent, &self.assessment);
                 let used = self.budget.charged;
                 if used < limits.max_unavailable || limits.lacks_budget {

@@ -180,8 +180,8 @@ impl Diagnosis {
     /// The diagnosis of `snapshot`.
     pub fn of(snapshot: &Snapshot) -> Self {
         let mut findings: Vec<Finding> = snapshot.alarms.iter().map(of_alarm).collect();
-        // The holds of nodes were computed as if the silent driver were alive.
-        let silent = snapshot.silent_driver().filter(|_| snapshot.phase == Phase::Running);
+        // The holds of nodes say that nobody is seen driving; this one says who drove, and until when.
+        let silent = snapshot.silent_driver().filter(|_| matches!(snapshot.phase, Phase::Running | Phase::Held));
         findings.extend(silent.map(|words| {
             let wait = Advice::says(": whoever is to drive waits until that is clear, 15 s at most");
             let what = [Advice::asks("drive it", RemedyAct::Drive).then(wait)];

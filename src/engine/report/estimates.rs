@@ -21,6 +21,7 @@ use crate::engine::model::node::{ImageState, NodeState};
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::estimates::ENOUGH;
+use crate::engine::rules::holds::HoldEndedBy;
 use crate::engine::view::LastPullEvent;
 
 /// How long a deleted pod may take to end if its template does not say, and a margin for the time until the next one is made.
@@ -44,6 +45,11 @@ struct DoneNode<'a> {
 }
 
 impl Engine {
+    /// Whether a driver is what the whole rollout waits for.
+    fn waits_for_driver(&self, intent: &Intent, now: Timestamp) -> bool {
+        matches!(self.rollout_hold(intent, now), RolloutHold::Held(hold) if hold.ended_by() == HoldEndedBy::Driver)
+    }
+
     pub(super) fn rollout_estimate(
         &self,
         phase: &Phase,
@@ -71,11 +77,8 @@ impl Engine {
         }
         let blocked = match phase {
             Phase::Running => match self.rollout_hold(intent, now) {
-                RolloutHold::Held(Hold::NobodyDrives) => Some(EstimateBlocker::Undriven),
+                RolloutHold::Held(_) if self.waits_for_driver(intent, now) => Some(EstimateBlocker::Undriven),
                 RolloutHold::Held(_) => Some(EstimateBlocker::Held),
-                RolloutHold::None if self.lock.view(now).is_silent(self.view.server_time(now)) => {
-                    Some(EstimateBlocker::Undriven)
-                }
                 RolloutHold::None => {
                     let is_stuck =
                         rows().any(|row| row.state == NodeState::PullFailed) || self.plan.waits_for_trouble();
@@ -86,6 +89,9 @@ impl Engine {
             Phase::Paused(_) => Some(EstimateBlocker::Paused),
             Phase::Halted => Some(EstimateBlocker::Halted),
             Phase::Held if self.stands_for_lack_of_images() => Some(EstimateBlocker::Images),
+            Phase::Held if self.plan.in_line > 0 && self.waits_for_driver(intent, now) => {
+                Some(EstimateBlocker::Undriven)
+            }
             Phase::Held => Some(EstimateBlocker::Held),
             Phase::Loading
             | Phase::Unknown

@@ -171,7 +171,7 @@ impl Snapshot {
 
     /// A driver that should have renewed its lease by its own clock and is not seen doing so. A process that looks only once cannot tell more.
     pub(super) fn silent_driver(&self) -> Option<String> {
-        self.has_silent_driver().then(|| format!("{}: if it has ended, nothing more is started", self.driving()))
+        self.has_silent_driver().then(|| format!("{}; if it has ended, nothing more is started", self.driving()))
     }
 
     /// `loading: waits for pods, nodes`.

@@ -272,6 +272,11 @@ impl Snapshot {
         warms && self.strategy == StrategyKind::RollingUpdate && self.started_at.is_none()
     }
 
+    /// Whether every node has the images: nothing is pulled any more, and the lease is held for nodes that may join.
+    pub fn has_prewarmed(&self) -> bool {
+        self.prewarm.as_ref().is_some_and(|prewarm| prewarm.error.is_none() && prewarm.has_all())
+    }
+
     /// The obstacle to pre-warming while none of its pods pulls and no other text names it: a driver, or the pull slots that the rollout holds.
     /// `None` where pre-warming moves, or has stopped for a reason of its own.
     pub fn prewarming_waits(&self) -> Option<String> {
@@ -289,7 +294,10 @@ impl Snapshot {
             return Some("nobody pre-warms: no further node begins to pull".to_owned());
         }
         if request.method == PrewarmMethod::Pods && self.driver.is_silent(self.at) {
-            return Some(format!("{}: if it has ended, no further node begins to pull", self.driving()));
+            let driving = self.driving().to_string();
+            // Who replaces pods is said elsewhere.
+            let who = driving.strip_prefix("its controller drives: ").unwrap_or(&driving);
+            return Some(format!("{who}; if it has ended, no further node begins to pull"));
         }
         (counts.pulling == 0 && self.budget.pulling_of_rollout() >= *limit && request.method == PrewarmMethod::Pods)
             .then(|| {

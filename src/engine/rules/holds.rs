@@ -88,7 +88,9 @@ impl Hold {
             Self::NotSent | Self::ViewStale | Self::NoAnswer | Self::ApiLatencyTooHigh { .. } => {
                 row(HoldKind::InTheWay, HoldToldBy::Alarm, false, HoldEndedBy::Itself)
             }
-            Self::NobodyDrives => row(HoldKind::InTheWay, HoldToldBy::Held, false, HoldEndedBy::Driver),
+            Self::NobodyDrives | Self::NobodySeenDriving => {
+                row(HoldKind::InTheWay, HoldToldBy::Held, false, HoldEndedBy::Driver)
+            }
             Self::Unproven { .. } => row(HoldKind::InTheWay, HoldToldBy::Nodes, false, HoldEndedBy::TroubleOver),
             Self::NodeDown => row(HoldKind::InTheWay, HoldToldBy::Nodes, false, HoldEndedBy::NodeReady),
             Self::Budget { .. } | Self::PullLimit { .. } | Self::SitePullLimit { .. } | Self::RecordFull => {

@@ -49,7 +49,7 @@ fn whoever_looks_is_told_who_asked_and_that_somebody_has_to_drive() {
     assert_eq!(
         (&*guidance.waits, &*guidance.remedies),
         (
-            "releasing, as ada@bastion asked 40s ago, its driver is silent: waits for its original update strategy to be restored",
+            "releasing, as ada@bastion asked 40s ago, nobody is seen driving: waits for its original update strategy to be restored",
             &[Remedy::Drive][..]
         )
     );

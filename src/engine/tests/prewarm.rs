@@ -589,3 +589,21 @@ fn pull_slots_are_those_of_nodes_that_pull_while_nobody_drives() {
     let snapshot = onlooker.snapshot(&fake);
     assert!(snapshot.driving().to_string().starts_with("its controller drives: ops@"), "{}", snapshot.driving());
 }
+
+/// Once all nodes have the images nobody pulls any more: who pre-warmed holds the lease for nodes that may join, and is not said to pre-warm still.
+#[test]
+fn pre_warming_that_has_ended_is_told_as_the_past() {
+    let (mut fake, mut console) = warming();
+    let mut eve = FakeConsole::open_as(&fake, "eve", Role::OneShot);
+    assert_eq!(console.snapshot(&fake).driving().to_string(), "you pre-warm, its controller drives");
+    for _ in 0..40 {
+        fake.warm_nodes().iter().for_each(|node| fake.warm_arrives(node));
+        console.run_for(&mut fake, 1);
+        eve.run(&mut fake);
+    }
+    let ended = console.snapshot(&fake);
+    assert!(ended.has_prewarmed(), "{:?}", ended.prewarm);
+    assert_eq!(ended.driving().to_string(), "you pre-warmed, its controller drives");
+    let said = format!("{} pre-warmed, its controller drives", ended.identity);
+    assert_eq!(eve.snapshot(&fake).driving().to_string(), said);
+}

@@ -501,7 +501,7 @@ fn a_budget_that_is_free_is_not_waited_for() {
     let snapshot = console.snapshot(&fake);
     let mut node = snapshot.nodes.iter().find(|node| node.state == NodeState::Outdated).cloned().unwrap();
     let next = crate::engine::report::snapshot::NodeView { hold: Some(Hold::Next), ..node.clone() };
-    node.hold = Some(Hold::Budget { used: 2, limit: 2 });
+    node.hold = Some(Hold::Budget { used: 2, next: 0, limit: 2 });
     let with = |charged| {
         let budget = crate::engine::model::budget::BudgetView { charged, max_unavailable: 2, ..snapshot.budget };
         let phase = Phase::Running;

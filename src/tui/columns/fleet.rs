@@ -249,6 +249,8 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
             (Glyph::Outdated, ThemeRole::Warn)
         }
         FleetState::Undriven | FleetState::Paused(_) => (Glyph::Paused, ThemeRole::Warn),
+        // It stands still until somebody drives.
+        FleetState::Rolling | FleetState::RollingBack if row.undriven().is_some() => (Glyph::Paused, ThemeRole::Warn),
         FleetState::Rolling | FleetState::RollingBack => (Glyph::Moving, ThemeRole::Busy),
         FleetState::Held if unavailable(row) > 0 => (Glyph::Down, ThemeRole::Warn),
         FleetState::Held | FleetState::Adopted => (Glyph::Outdated, ThemeRole::Text),
@@ -269,7 +271,8 @@ fn fails(row: &FleetRow) -> bool {
         return failing.unaccepted() > 0;
     }
     let Some(pulls) = row.pulls else { return false };
-    let is_judged = matches!(row.driven_by, DrivenBy::You | DrivenBy::Other(_) | DrivenBy::Unconfirmed(_));
+    let holder = row.prewarmed_by.as_ref().unwrap_or(&row.driven_by);
+    let is_judged = matches!(holder, DrivenBy::You | DrivenBy::Other(_) | DrivenBy::Unconfirmed(_));
     let is_down = row.counters.desired > 0 && row.counters.available == 0;
     (pulls.failed > 0 && !is_judged) || (is_down && pulls.pulling == 0 && pulls.starting == 0)
 }
@@ -464,6 +467,7 @@ mod tests {
             prewarm: None,
             driven_by: DrivenBy::Nobody,
             silent_since: None,
+            prewarmed_by: None,
             failing: None,
             last_failing: None,
         }
@@ -524,7 +528,8 @@ mod tests {
             let [pulling, failed, starting] = pulls;
             let counters = DaemonSetCounters { desired: 3, available, ..DaemonSetCounters::default() };
             let pulls = Some(FleetPulls { pulling, failed, starting });
-            let row = FleetRow { counters, state, pulls, prewarm, ..row("edge", "agent", 3) };
+            let driven_by = DrivenBy::Unknown;
+            let row = FleetRow { counters, state, pulls, prewarm, driven_by, ..row("edge", "agent", 3) };
             (standing(&row), standing_role(&row))
         };
         let requested = Some(FleetPrewarm::Requested);
@@ -544,7 +549,8 @@ mod tests {
         ] {
             assert_eq!(got, (words.to_owned(), role));
         }
-        let unknown = FleetRow { pulls: None, state: FleetState::Rolling, ..row("edge", "agent", 0) };
+        let driven_by = DrivenBy::Unknown;
+        let unknown = FleetRow { pulls: None, state: FleetState::Rolling, driven_by, ..row("edge", "agent", 0) };
         assert_eq!(unknown.standing(), "running");
         // What a driver tells comes first; an accepted failure is told, too, and needs no sign of its own in colour.
         for (accepted, words, (glyph, role)) in [
@@ -570,7 +576,8 @@ mod tests {
         assert_eq!((sign(&undriven).0, standing_role(&undriven)), (Glyph::Failed, ThemeRole::Bad));
         // Six of 20 nodes are down: why the list counts 14.
         let counters = DaemonSetCounters { desired: 14, misscheduled: 6, ..DaemonSetCounters::default() };
-        let cut = FleetRow { counters, state: FleetState::Rolling, ..row("edge", "agent", 14) };
+        let cut =
+            FleetRow { counters, state: FleetState::Rolling, driven_by: DrivenBy::You, ..row("edge", "agent", 14) };
         assert_eq!(standing(&cut), "running, 6 misscheduled");
     }
 

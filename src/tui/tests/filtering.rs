@@ -219,9 +219,10 @@ fn what_a_filter_costs() {
         .map(|nth| match nth % 3 {
             0 => target(&format!("ipc-{nth:05}.site-{:02}.factory.example", nth / 750), NodeState::Updated, nth),
             1 => held(&format!("ipc-{nth:05}.site-{:02}.factory.example", nth / 750), Hold::Partition { keep: 60 }),
-            _ => {
-                held(&format!("ipc-{nth:05}.site-{:02}.factory.example", nth / 750), Hold::Budget { used: 2, limit: 2 })
-            }
+            _ => held(
+                &format!("ipc-{nth:05}.site-{:02}.factory.example", nth / 750),
+                Hold::Budget { used: 2, next: 0, limit: 2 },
+            ),
         })
         .collect();
     for typed in

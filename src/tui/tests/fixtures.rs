@@ -280,8 +280,8 @@ pub(super) fn running() -> Snapshot {
         NodeView { blame: Some(Blame::Suspect), ..target("ipc-031", NodeState::NodeDown, 65) },
         NodeView { image: ImageState::Pulling { since: ago(20) }, ..target("ipc-018", NodeState::Pulling, 20) },
         target("ipc-019", NodeState::Soaking, 50),
-        NodeView { rank: Some(0), ..held("ipc-020", Hold::Budget { used: 2, limit: 2 }) },
-        NodeView { rank: Some(1), ..held("ipc-021", Hold::PullLimit { used: 2, limit: 2 }) },
+        NodeView { rank: Some(0), ..held("ipc-020", Hold::Budget { used: 2, next: 0, limit: 2 }) },
+        NodeView { rank: Some(1), ..held("ipc-021", Hold::PullLimit { used: 2, next: 0, limit: 2 }) },
         NodeView {
             state: NodeState::NodeDown,
             blame: Some(Blame::Node),

@@ -55,7 +55,10 @@ fn since_when_nobody_drives_or_may_counts_with_time() {
     for (driver, said) in [
         (
             unconfirmed,
-            ["uid0@vm renewed its lease 53s ago by its clock", "uid0@vm renewed its lease 58s ago by its clock"],
+            [
+                "nobody is seen driving: uid0@vm renewed 53s ago by its clock",
+                "nobody is seen driving: uid0@vm renewed 58s ago by its clock",
+            ],
         ),
         (lost, ["drove last, 53s ago by its clock", "drove last, 58s ago by its clock"]),
         (seen, ["was last seen 53s ago", "was last seen 58s ago"]),
@@ -87,8 +90,9 @@ fn who_is_cut_before_the_words_about_them_are() {
     let other = || DriverView::Other { holder: HOLDER.into(), renewal_observed_at: ago(1) };
     assert!(line(other(), 80).contains("uid0@a-host-with-a-long-name drives"), "{}", line(other(), 80));
     let unconfirmed = || DriverView::Unconfirmed { holder: HOLDER.into(), renewed_at: Some(ago(20)) };
-    let said = line(unconfirmed(), 80);
-    assert!(said.contains("renewed 20s ago by its clock"), "{said}");
+    assert!(line(unconfirmed(), 80).contains("nobody seen, uid0@a-…g-name 20s ago"), "{}", line(unconfirmed(), 80));
+    let said = line(unconfirmed(), 120);
+    assert!(said.contains("nobody is seen driving, uid0@a-host-with-a-long-name 20s ago"), "{said}");
 }
 
 /// What stands right of the driver, and a long name of the cluster, are shortened before the driver's name is.

@@ -141,7 +141,7 @@ fn what_is_selected_stays_in_sight_when_its_group_is_folded() {
         nodes.extend((60..80).map(|number| updated(&format!("ipc-{number:03}"), 900)));
         with(nodes)
     };
-    let next = held("ipc-018", Hold::Budget { used: 2, limit: 2 });
+    let next = held("ipc-018", Hold::Budget { used: 2, next: 0, limit: 2 });
     let mut console = TestConsole::on(nodes(next), 80, 24).typed("jj");
     console.see(nodes(updated("ipc-018", 30)));
     assert_eq!(selected(&console).as_deref(), Some("ipc-018"));
@@ -243,7 +243,7 @@ fn states_that_change_move_neither_the_selection_nor_what_is_read() {
             0 => failed(&name(number), CauseKind::CrashLoop, "exit 1", 60),
             1 => target(&name(number), NodeState::Pulling, 20),
             2 => target(&name(number), NodeState::Soaking, 20),
-            3 => held(&name(number), Hold::Budget { used: 2, limit: 2 }),
+            3 => held(&name(number), Hold::Budget { used: 2, next: 0, limit: 2 }),
             4 | 5 => held(&name(number), Hold::Partition { keep: 40 }),
             6 => held(&name(number), Hold::Selector),
             7 => down(&name(number)),
@@ -436,7 +436,7 @@ fn a_group_stays_open_when_only_its_reason_changes() {
         let updated = (70..110).map(|number| updated(&format!("ipc-{number:03}"), 900));
         with(next.chain(updated).collect())
     };
-    let driven = || nodes(Hold::Budget { used: 2, limit: 2 });
+    let driven = || nodes(Hold::Budget { used: 2, next: 0, limit: 2 });
     let mut console = TestConsole::on(driven(), 80, 24).typed("jj");
     assert!(list(&console).contains("\n>· ipc-022 "), "{}", list(&console));
     console.see(nodes(Hold::NobodyDrives));

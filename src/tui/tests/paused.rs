@@ -151,7 +151,7 @@ fn what_is_taken_over_is_told() {
     for (snapshot, said) in [
         (fixtures::paused(), "paused by ops@bastion-2 3m ago: \"link to munich is down\"."),
         (fixtures::halted(), "halted 2m ago: 1 of 120 nodes failed (threshold 1): image not found on ipc-017."),
-        (running(), "running."),
+        (running(), "running, nobody drives."),
     ] {
         let snapshot = Snapshot { driver: gone(), ..snapshot };
         for size in [(80, 24), (100, 30)] {

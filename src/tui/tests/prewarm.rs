@@ -576,7 +576,7 @@ fn a_driver_that_is_silent_is_told_beside_the_pre_warming_that_it_left() {
     let holder = || "ada@bastion/1f".into();
     let silent = DriverView::Unconfirmed { holder: holder(), renewed_at: Some(ago(40)) };
     let screen = TestConsole::on(Snapshot { driver: silent, ..warm() }, 120, 40).screen();
-    assert!(screen.contains("if it has ended, no further node begins to pull"), "{screen}");
+    assert!(screen.contains("; if it has ended, no further node begins"), "{screen}");
     let lives = DriverView::Other { holder: holder(), renewal_observed_at: ago(1) };
     let screen = TestConsole::on(Snapshot { driver: lives, ..warm() }, 120, 40).screen();
     assert!(!screen.contains("if it has ended"), "{screen}");

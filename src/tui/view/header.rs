@@ -206,7 +206,7 @@ fn folded(
         _ if snapshot.not_sent().is_some() => spans.extend(unsent::sign(ctx, shown, "")),
         // The usual text of this phase would leave no room for the numbers.
         Phase::Native => spans.push(ctx.span(format!("{} controller", ctx.glyph(Glyph::Moving)), ThemeRole::Warn)),
-        Phase::Running if snapshot.direction == Direction::Forward => {
+        Phase::Running if snapshot.direction == Direction::Forward && snapshot.undriven_in_words().is_none() => {
             spans.push(ctx.span(format!("{} running", ctx.glyph(Glyph::Running)), ThemeRole::Busy));
         }
         _ => spans.extend(doing(ctx, shown, false, 0)),

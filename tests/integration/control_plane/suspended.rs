@@ -22,7 +22,7 @@ fn a_driver_that_was_suspended_does_not_drive_again_once_another_has_driven_and_
     made.until("the next node is down", |made| made.kubelet.count(V2) >= 2);
     first.signal(Signal::STOP);
     let silent = Instant::now();
-    made.until("its Lease has run out", |made| made.said(&["status", DS]).contains("its driver is silent"));
+    made.until("its Lease has run out", |made| made.said(&["status", DS]).contains("nobody is seen driving"));
     println!("seen to be silent after {:.1?}", silent.elapsed());
     let mut second = made.drive();
     made.until("the second one has updated a node", |made| made.kubelet.count(V2) >= 4);
@@ -111,7 +111,7 @@ fn a_driver_that_was_suspended_does_not_drive_a_rollout_that_has_begun_since() {
     let mut first = made.drive();
     made.until("the next node is down", |made| made.kubelet.count(V2) >= 2);
     first.signal(Signal::STOP);
-    made.until("its Lease has run out", |made| made.said(&["status", DS]).contains("its driver is silent"));
+    made.until("its Lease has run out", |made| made.said(&["status", DS]).contains("nobody is seen driving"));
     made.operator.ok(&["drive", DS, "--timeout", "120s", "--yes"]);
     assert_eq!(made.kubelet.count(V2), 6);
     made.operator.ok(&["set-image", DS, &format!("agent={V1}"), "--yes"]);

@@ -84,7 +84,7 @@ fn a_release_that_nobody_carries_out_is_told_and_carried_out_by_whoever_drives()
     let status = made.said(&["status", DS]);
     println!("{status}");
     assert!(status.contains("waits    releasing, as tester"), "{status}");
-    assert!(status.contains("drive") && status.contains("its driver is silent"), "{status}");
+    assert!(status.contains("drive") && status.contains("nobody is seen driving"), "{status}");
     let refused = made.operator.run(&["prewarm", DS, "--yes"]);
     assert_eq!(refused.status.code(), Some(6), "{}", text(&refused));
     let mut driver = made.operator.drive(DS, &[]);

@@ -76,7 +76,7 @@ pub(in crate::cli::tests) fn node(name: &str, state: NodeState) -> NodeView {
     let number = if at_target { 15 } else { 14 };
     NodeView {
         state,
-        hold: (state == NodeState::Outdated).then_some(Hold::Budget { used: 2, limit: 2 }),
+        hold: (state == NodeState::Outdated).then_some(Hold::Budget { used: 2, next: 0, limit: 2 }),
         since: Some(at(540)),
         revision: Some(PodRevision { hash: format!("hash{number}").into(), number: Some(number) }),
         at_target,

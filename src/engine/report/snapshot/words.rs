@@ -23,6 +23,11 @@ use crate::engine::model::wait::{Short, Wait};
 use crate::engine::rules::causes::PodWaitWords;
 use crate::engine::rules::distance::FARTHEST;
 
+/// It is known that nobody drives.
+pub const NOBODY_DRIVES: &str = "nobody drives";
+/// The Lease of the holder has run out by the holder's own clock, and this process has not watched for long enough to know more.
+pub const NOBODY_SEEN_DRIVING: &str = "nobody is seen driving";
+
 macro_rules! words {
     ($($type:ty { $($pattern:pat => $words:expr,)+ })+) => {$(
         impl fmt::Display for $type {
@@ -123,7 +128,8 @@ impl fmt::Display for Hold {
             Self::Native => f.write_str("its controller decides"),
             Self::Preparing => f.write_str("preparing"),
             Self::BeingDeleted => f.write_str("its DaemonSet is being deleted"),
-            Self::NobodyDrives => f.write_str("nobody drives"),
+            Self::NobodyDrives => f.write_str(NOBODY_DRIVES),
+            Self::NobodySeenDriving => f.write_str(NOBODY_SEEN_DRIVING),
             Self::NotSent => f.write_str("not sent yet"),
             Self::Paused => f.write_str("paused"),
             Self::Halted => f.write_str("halted"),
@@ -134,10 +140,12 @@ impl fmt::Display for Hold {
             Self::NodeDown => f.write_str("node down"),
             Self::Cordoned => f.write_str("cordoned"),
             Self::OtherPodGoes => f.write_str("waits until its other pod is gone"),
-            Self::Budget { used, limit } => write!(f, "budget: {used} of {limit} taken"),
+            Self::Budget { used, next: 0, limit } => write!(f, "budget: {used} of {limit} taken"),
+            Self::Budget { used, next, limit } => write!(f, "budget: {used} of {limit} taken, {next} next"),
             Self::NoBudget => f.write_str("maxSurge is set: name a budget first"),
             Self::SeveralPods => f.write_str("several pods: its controller keeps one first"),
-            Self::PullLimit { used, limit } => write!(f, "pull limit: {used} of {limit}"),
+            Self::PullLimit { used, next: 0, limit } => write!(f, "pull limit: {used} of {limit}"),
+            Self::PullLimit { used, next, limit } => write!(f, "pull limit: {used} of {limit}, {next} next"),
             Self::SitePullLimit { site, used, limit } if site.is_empty() => {
                 write!(f, "pull limit of nodes without a site: {used} of {limit}")
             }

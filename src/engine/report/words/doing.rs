@@ -10,6 +10,7 @@ use crate::engine::model::person_of;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::model::wait::Wait;
 use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::undriven::NOBODY_SEEN_DRIVING;
 
 /// See [`Snapshot::doing`].
 #[derive(Clone, Copy, Debug)]
@@ -31,10 +32,7 @@ impl fmt::Display for Doing<'_> {
             }
             Phase::Running => {
                 f.write_str(&snapshot.phase_word())?;
-                // A process that looks only once cannot tell whether the driver is dead.
-                if snapshot.has_silent_driver() {
-                    f.write_str(", its driver is silent")?;
-                }
+                snapshot.undriven_in_words().map_or(Ok(()), |undriven| write!(f, ", {undriven}"))?;
             }
             Phase::Preparing => match (&snapshot.requested_change, snapshot.template_of_others()) {
                 (Some(asked), _) if snapshot.change_is_written => write!(f, "preparing: {asked} is written")?,
@@ -45,7 +43,7 @@ impl fmt::Display for Doing<'_> {
             Phase::Releasing(by) if !by.is_rolldeck() => {
                 write!(f, "releasing, as {} asked {} ago", by.by, ShortDuration(snapshot.at.since(by.at)))?;
                 if snapshot.has_silent_driver() {
-                    f.write_str(", its driver is silent")?;
+                    write!(f, ", {NOBODY_SEEN_DRIVING}")?;
                 }
             }
             Phase::Complete if snapshot.release_waits() => f.write_str("complete, the release waits")?,
@@ -99,6 +97,11 @@ impl fmt::Display for WaitingWords<'_> {
     }
 }
 
+/// What the holder of the lease does, or did, who only pre-warms.
+fn prewarms(snapshot: &Snapshot) -> &'static str {
+    if snapshot.has_prewarmed() { "pre-warmed" } else { "pre-warms" }
+}
+
 /// See [`Snapshot::driving`].
 #[derive(Clone, Copy, Debug)]
 pub struct DrivingWords<'a>(pub(super) &'a Snapshot);
@@ -120,7 +123,7 @@ impl fmt::Display for DrivingWords<'_> {
             },
             DriverView::You { lapsed: true, .. } => f.write_str("you drove: the lease ran out"),
             DriverView::You { lapsed: false, .. } if snapshot.only_prewarms() => {
-                f.write_str("you pre-warm, its controller drives")
+                write!(f, "you pre-warm{}, its controller drives", if snapshot.has_prewarmed() { "ed" } else { "" })
             }
             DriverView::You { lapsed: false, .. } => f.write_str("you drive"),
             DriverView::Waiting { holder: Some(holder) } => {
@@ -132,11 +135,19 @@ impl fmt::Display for DrivingWords<'_> {
                 let person = person_of(holder);
                 match renewed_at {
                     // Whether it has ended or its clock is behind is not known: the process that looks has not waited to see.
+                    Some(at) if snapshot.has_silent_driver() && snapshot.only_prewarms() => {
+                        let ago = ago(at);
+                        write!(
+                            f,
+                            "its controller drives: {person} pre-warmed, and renewed its lease {ago} ago by its clock"
+                        )
+                    }
                     Some(at) if snapshot.has_silent_driver() => {
-                        write!(f, "{person} renewed its lease {} ago by its clock", ago(at))
+                        write!(f, "{NOBODY_SEEN_DRIVING}: {person} renewed its lease {} ago by its clock", ago(at))
                     }
                     Some(at) if snapshot.only_prewarms() => {
-                        write!(f, "{person} pre-warms, as of {} ago by its clock, its controller drives", ago(at))
+                        let warms = prewarms(snapshot);
+                        write!(f, "its controller drives; {person} {warms}, as of {} ago by its clock", ago(at))
                     }
                     // Not seen renewing yet, so how it was then is all that is known.
                     Some(at) => write!(f, "{person} drives, as of {} ago by its clock", ago(at)),
@@ -144,7 +155,7 @@ impl fmt::Display for DrivingWords<'_> {
                 }
             }
             DriverView::Other { holder, .. } if snapshot.only_prewarms() => {
-                write!(f, "{holder} pre-warms, its controller drives")
+                write!(f, "{holder} {}, its controller drives", prewarms(snapshot))
             }
             DriverView::Other { holder, .. } => write!(f, "{holder} drives"),
             // What is not heard of is no sign that nobody drives.

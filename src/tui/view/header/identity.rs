@@ -15,6 +15,7 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::model::wait::Short;
 use crate::engine::model::{person_of, process_in_brief, process_of};
 use crate::engine::report::snapshot::WatchView;
+use crate::engine::report::undriven::NOBODY_SEEN_DRIVING;
 use crate::tui::model::{FINE_MILLIS, RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, is_wider, width};
@@ -153,12 +154,16 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
         DriverView::You { lapsed: false, .. } => ThemeRole::Live,
         DriverView::Nobody if native || snapshot.started_at.is_none() => ThemeRole::Text,
         DriverView::Nobody | DriverView::Waiting { .. } | DriverView::Unknown => ThemeRole::Warn,
+        DriverView::Unconfirmed { .. } if snapshot.has_silent_driver() => ThemeRole::Warn,
         DriverView::Unconfirmed { .. } | DriverView::Other { .. } => ThemeRole::Title,
         DriverView::Lost { .. } => ThemeRole::Bad,
     };
     if cells < 80 {
         let words = match &snapshot.driver {
             DriverView::You { lapsed: true, .. } => "lapsed",
+            DriverView::You { lapsed: false, .. } if snapshot.only_prewarms() && snapshot.has_prewarmed() => {
+                "controller"
+            }
             DriverView::You { lapsed: false, .. } if snapshot.only_prewarms() => "you warm",
             DriverView::You { lapsed: false, .. } => "you",
             DriverView::Nobody if native => "controller",
@@ -193,6 +198,11 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
     let words = if is_wider(&words, room) { words.replacen(" renewed its lease ", " renewed ", 1) } else { words };
     let words = match &snapshot.driver {
         DriverView::Lost { .. } if snapshot.only_prewarms() && is_wider(&words, room) => CONTROLLER.to_owned(),
+        DriverView::Unconfirmed { .. }
+            if snapshot.only_prewarms() && snapshot.has_silent_driver() && is_wider(&words, room) =>
+        {
+            CONTROLLER.to_owned()
+        }
         DriverView::Lost { holder, .. } if is_wider(&words, room) => {
             let short = words.replacen(&**holder, person_of(holder), 1);
             let since = since.map(|since| ctx.age(shown, since)).unwrap_or_default();
@@ -202,6 +212,16 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
             shorter.into_iter().find(|words| !is_wider(words, room)).unwrap_or_else(|| {
                 with_person(|person| format!("nobody drives, {person} did {since} ago"), holder, room)
             })
+        }
+        DriverView::Unconfirmed { holder, .. } if snapshot.has_silent_driver() && is_wider(&words, room) => {
+            let since = since.map(|since| ctx.age(shown, since)).unwrap_or_default();
+            let person = person_of(holder);
+            let seen = format!("{NOBODY_SEEN_DRIVING}, {person} {since} ago");
+            let shorter = [seen, format!("nobody seen, {person} {since} ago")];
+            shorter
+                .into_iter()
+                .find(|words| !is_wider(words, room))
+                .unwrap_or_else(|| with_person(|person| format!("nobody seen, {person} {since} ago"), holder, room))
         }
         DriverView::Unconfirmed { holder, .. }
         | DriverView::Other { holder, .. }

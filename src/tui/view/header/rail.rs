@@ -38,7 +38,7 @@ pub(super) fn rail(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Vec<S
             (false, ..) => (Glyph::Outdated, ThemeRole::Muted),
             (true, false, _) if !is_done => (Glyph::Outdated, ThemeRole::Text),
             (true, false, _) => (Glyph::Updated, ThemeRole::Ok),
-            (true, true, Phase::Running) => (Glyph::Running, ThemeRole::Busy),
+            (true, true, Phase::Running) if snapshot.undriven_in_words().is_none() => (Glyph::Running, ThemeRole::Busy),
             (true, true, Phase::Paused(_)) => (Glyph::Paused, ThemeRole::Warn),
             (true, true, Phase::Halted) => (Glyph::Failed, ThemeRole::Bad),
             (true, true, _) => (Glyph::Outdated, ThemeRole::Text),

@@ -234,6 +234,8 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
         Phase::Preparing if snapshot.template_of_others().is_some() => (Glyph::Paused, ThemeRole::Warn, None),
         Phase::Preparing | Phase::Releasing(_) => (Glyph::Moving, ThemeRole::Busy, None),
         Phase::Held => (Glyph::Outdated, ThemeRole::Text, None),
+        // What is under way ends, and nothing follows: it stands still until somebody drives.
+        Phase::Running if snapshot.undriven_in_words().is_some() => (Glyph::Outdated, ThemeRole::Warn, None),
         // The rollout back has the start time of the rollout that it takes back, which does not tell how long it has been going back.
         Phase::Running if snapshot.direction == Direction::Back => (Glyph::Running, ThemeRole::Busy, None),
         Phase::Running => (Glyph::Running, ThemeRole::Busy, snapshot.target_began()),
@@ -249,6 +251,11 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
         Phase::Paused(_) => "PAUSED".to_owned(),
         Phase::Halted => "HALTED".to_owned(),
         Phase::Idle | Phase::Complete => snapshot.doing().to_string(),
+        // With less room, who drives is said in the line above only.
+        Phase::Running if in_full && cells >= ROOM_FOR_ITS_NAME => match snapshot.undriven_in_words() {
+            Some(undriven) => format!("{}, {undriven}", snapshot.phase_word()),
+            None => snapshot.phase_word(),
+        },
         _ => snapshot.phase_word(),
     };
     let since = since.map(|since| ctx.age(shown, since));
@@ -257,7 +264,7 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
         (Phase::Running, Some(since)) if in_full && cells >= ROOM_FOR_ITS_NAME => {
             format!(", rollout began {since} ago")
         }
-        (Phase::Running, Some(since)) => format!(", began {since} ago"),
+        (Phase::Running, Some(since)) => format!(", rollout {since}"),
         // The halt is younger than the failure that it is about.
         (Phase::Halted, Some(since)) if in_full => format!(" {since} ago"),
         (_, Some(since)) => format!(" {since}"),
@@ -364,7 +371,7 @@ fn progress_in_words(snapshot: &Snapshot) -> String {
     words
 }
 
-/// The least number of screen cells for `rollout began` instead of `began`; in fewer the step needs the room.
+/// The least number of screen cells for `rollout began 2m ago` instead of `rollout 2m`; in fewer the step needs the room.
 const ROOM_FOR_ITS_NAME: usize = 100;
 
 /// The estimated end of the rollout, or the reason why there is no estimate.
