@@ -99,7 +99,7 @@ impl StoryLine {
 
     /// An event of one node.
     fn of_node(moment: &NodeMoment) -> Self {
-        let NodeMoment { at, node, change } = moment;
+        let NodeMoment { at, node, change, .. } = moment;
         Self {
             at: *at,
             who: None,

@@ -18,7 +18,7 @@ use crate::engine::model::labels::Labels;
 use crate::engine::model::rollout_event::{RolloutEvent, with_present_numbers};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
-use crate::engine::report::story::order::UpdateOrder;
+use crate::engine::report::story::order::{Place, UpdateOrder};
 use crate::engine::report::story::{ControllerMoment, NodeMoment, Story};
 
 /// The timeline of one rollout, while it is shown.
@@ -28,7 +28,7 @@ pub(crate) struct Timeline {
     pub(crate) filter: Filter,
     /// Whether every step of every node is shown, instead of only troubles and recoveries.
     pub(crate) all_steps: bool,
-    /// The entries by time, oldest first.
+    /// The entries oldest first: by time, but what follows from a decision stands behind it.
     entries: Vec<TimelineEntry>,
     /// The inputs from which `entries` were made.
     made_of: MadeOf,
@@ -159,16 +159,20 @@ impl Timeline {
             let events = snapshot.timeline.iter().map(|event| TimelineEntry::Rollout(event.clone(), in_words(event)));
             let controllers = story.of_controller().iter().cloned().map(TimelineEntry::Controller);
             let nodes = story.moments().cloned().map(TimelineEntry::Node);
-            let order = UpdateOrder::of(&snapshot.timeline);
+            let mut order = UpdateOrder::of(&snapshot.timeline);
             // At the same instant nodes come first: an action on the whole rollout follows from them. What follows from an action comes after it.
             let untold = pauses.lifted.iter().filter(|pause| !pause.is_told(&snapshot.timeline));
             let lifted = untold.cloned().map(TimelineEntry::Lifted);
             let lost = lost.map(TimelineEntry::LostDriver);
-            self.entries = nodes.chain(controllers).chain(lifted).chain(events).chain(lost).collect();
-            self.entries.sort_by_cached_key(|entry| match entry {
-                TimelineEntry::Node(moment) => order.place(moment),
-                entry => (entry.at(), false),
-            });
+            let entries = nodes.chain(controllers).chain(lifted).chain(events).chain(lost);
+            let mut placed: Vec<(Place, TimelineEntry)> = entries
+                .map(|entry| match &entry {
+                    TimelineEntry::Node(moment) => (order.place(moment), entry),
+                    _ => ((entry.at(), false), entry),
+                })
+                .collect();
+            placed.sort_by_key(|(place, _)| *place);
+            self.entries = placed.into_iter().map(|(_, entry)| entry).collect();
             self.arrange();
         }
     }

@@ -278,6 +278,7 @@ pub enum RolloutEventKind {
 
 /// The reasons of Events about the end of a rollout or its own actions, which also end a pause.
 const ROLLING_BACK: &str = "RolloutRollingBack";
+const TEMPLATE_CHANGED: &str = "RolloutTemplateChanged";
 const COMPLETE: &str = "RolloutComplete";
 /// How the words of that event begin where the rollout led back.
 const ALL_ROLLED_BACK: &str = "rolled back: ";
@@ -460,7 +461,7 @@ impl RolloutEvent {
         }
         match &self.kind {
             RolloutEventKind::Adopted => "RolloutAdopted",
-            RolloutEventKind::TemplateChanged { .. } => "RolloutTemplateChanged",
+            RolloutEventKind::TemplateChanged { .. } => TEMPLATE_CHANGED,
             RolloutEventKind::TemplateChangedByOthers { .. } => "RolloutTemplateChangedByOthers",
             RolloutEventKind::ChangeRefused { .. } => "RolloutChangeRefused",
             RolloutEventKind::StrategyDrifted { .. } => "RolloutStrategyDrifted",
@@ -496,6 +497,14 @@ impl RolloutEvent {
     pub fn reports_a_command(&self) -> bool {
         let moves = |reason: &CommandReason| reason.moves_the_rollout() && reason.word() == self.reason();
         self.reported_by().is_some() && CommandReason::ALL.iter().any(moves)
+    }
+
+    /// Whether nodes may be updated because of the event that were not before it.
+    pub fn may_let_nodes_go(&self) -> bool {
+        let reason = self.reason();
+        let lets_go = |command: &CommandReason| command.may_let_nodes_go() && command.word() == reason;
+        let is_other = [ROLLING_BACK, TEMPLATE_CHANGED, DriverReason::TakenOver.word()].contains(&reason);
+        self.outcome == EventOutcome::Done && (is_other || CommandReason::ALL.iter().any(lets_go))
     }
 
     /// Whether the event ends a pause: a command that lifts it, a roll back by itself, or the end of the rollout or of its record.

@@ -69,6 +69,8 @@ const DELETED_WHILE_DOWN: &str = "its pod is deleted, and stays until the node i
 pub struct NodeMoment {
     /// When it happened, as far as the cluster tells; otherwise when it was seen.
     pub at: Timestamp,
+    /// When it was seen; `None` if it is read off a pod later.
+    pub seen_at: Option<Timestamp>,
     /// The node.
     pub node: Str,
     /// The change.
@@ -266,7 +268,7 @@ impl Story {
             let mut next = LastNode::of(node, now);
             let Some(place) = before.find(place, &node.name) else {
                 self.last_nodes.push(next);
-                found.push(moment(now, node, joined(node)));
+                found.push(moment(now, &node.name, joined(node)));
                 continue;
             };
             stay[place] = true;
@@ -296,7 +298,7 @@ impl Story {
             }
             next.no_images = images::remembered(was.no_images, node);
             if next.no_images != was.no_images {
-                found.extend(images::trouble(snapshot, node).map(|change| moment(now, node, change)));
+                found.extend(images::trouble(snapshot, node).map(|change| moment(now, &node.name, change)));
             }
             next.troubled |= was.troubled && !next.serves();
             let fails = next.state == NodeState::Failed && was.state != NodeState::Failed;
@@ -314,17 +316,17 @@ impl Story {
                     NodeChange::State { .. } if next.since > was.since => next.since,
                     _ => now,
                 };
-                found.push(moment(at, node, change));
+                found.push(moment(at, &node.name, change));
             }
             self.last_nodes.push(next);
         }
         let gone = last.iter().zip(&stay).filter(|(_, stays)| !**stays);
-        found.extend(gone.map(|(was, _)| NodeMoment { at: now, node: was.name.clone(), change: NodeChange::Gone }));
+        found.extend(gone.map(|(was, _)| moment(now, &was.name, NodeChange::Gone)));
         for nth in 1..found.len() {
             found[nth].at = not_before(found[nth].at, &found[nth].node, &found[nth - 1]);
         }
         found.sort_by(|a, b| (a.at, &a.node).cmp(&(b.at, &b.node)));
-        found.into_iter().for_each(|moment| self.keep(moment));
+        found.into_iter().for_each(|moment| self.keep(NodeMoment { seen_at: Some(now), ..moment }));
     }
 
     fn keep(&mut self, mut moment: NodeMoment) {
@@ -417,8 +419,8 @@ fn is_deletion_open(node: &NodeView) -> bool {
         && matches!(waits, Some(PodWait::DeletionAnswer | PodWait::DeletionLost { .. }))
 }
 
-fn moment(at: Timestamp, node: &NodeView, change: NodeChange) -> NodeMoment {
-    NodeMoment { at, node: node.name.clone(), change }
+fn moment(at: Timestamp, node: &Str, change: NodeChange) -> NodeMoment {
+    NodeMoment { at, seen_at: None, node: node.clone(), change }
 }
 
 fn joined(node: &NodeView) -> NodeChange {

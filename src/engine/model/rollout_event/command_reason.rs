@@ -80,6 +80,22 @@ impl CommandReason {
         self == Self::Adopted || (self.moves_the_rollout() && self != Self::Released)
     }
 
+    /// Whether nodes may be updated because of the command that were not before it.
+    pub(super) fn may_let_nodes_go(self) -> bool {
+        match self {
+            Self::Adopted
+            | Self::ImageSet
+            | Self::Stepped
+            | Self::Selected
+            | Self::Resumed
+            | Self::Undone
+            | Self::Released
+            | Self::Tuned
+            | Self::Driven => true,
+            Self::Paused | Self::Prewarmed | Self::DriverLeft => false,
+        }
+    }
+
     /// Whether the command changes where the rollout goes or stands.
     pub(super) fn moves_the_rollout(self) -> bool {
         match self {

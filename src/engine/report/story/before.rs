@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::{NodeChange, NodeMoment, ProgressFigures, ProgressPoint};
+use super::{NodeChange, NodeMoment, ProgressFigures, ProgressPoint, moment};
 use crate::engine::model::Str;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::time::Timestamp;
@@ -40,7 +40,7 @@ pub(super) fn reconstruct(
         let made = made.max(began);
         let known = deleted_at(&node.name).filter(|at| (began..made + SECOND).contains(at));
         let made = known.map_or(made, |at| made.max(at));
-        let mut say = |at, change| moments.push(NodeMoment { at, node: node.name.clone(), change });
+        let mut say = |at, change| moments.push(moment(at, &node.name, change));
         let state = |from, to, why| NodeChange::State { from, to, after: None, down: None, why, recovers: false };
         if let Some(at) = known {
             say(at, state(Some(NodeState::Outdated), NodeState::Terminating, None));

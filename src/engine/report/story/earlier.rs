@@ -46,7 +46,7 @@ impl Story {
             let Some(was) = troubled.get(&node.name).filter(|was| was.pod == next.pod) else { continue };
             let at = if next.since > was.since { next.since } else { snapshot.at };
             for change in changes(was, &next, node) {
-                self.keep(moment(at.max(until), node, change));
+                self.keep(moment(at.max(until), &node.name, change));
                 told.insert(node.name.clone());
             }
         }
