@@ -451,7 +451,10 @@ fn site_table(prewarm: &PrewarmView) -> Vec<Vec<String>> {
         let PrewarmSite { name, counts, pulling: _, limit, estimate, throughput } = site;
         let PrewarmCounts { nodes, present, pulling, waiting, failed, retrying: _ } = counts;
         let name = if name.is_empty() { "-" } else { name };
-        let counts = [nodes, present, pulling, waiting, failed].map(ToString::to_string);
+        // Of some nodes only that they failed is recorded, and not which they are: what waits in a site may be among them.
+        let (most, least) = if prewarm.failed_elsewhere.min(*waiting) > 0 { ("≤", "≥") } else { ("", "") };
+        let counts = [nodes, present, pulling].map(ToString::to_string);
+        let counts = counts.into_iter().chain([format!("{most}{waiting}"), format!("{least}{failed}")]);
         let limit = limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string());
         let rate = throughput.map_or_else(|| "-".to_owned(), |rate| format!("~{}", PullRate(rate)));
         let left = estimate.map_or_else(|| "-".to_owned(), |left| left.to_string());

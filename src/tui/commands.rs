@@ -138,7 +138,7 @@ fn sideways(model: &mut Model, right: bool) -> Effects {
 }
 
 fn help(model: &mut Model) -> Effects {
-    model.overlay = Overlay::Help { top: 0, find: HelpFind::default() };
+    model.overlay = Overlay::Help { top: 0, find: HelpFind::default(), dialog: None };
     Vec::new()
 }
 

@@ -54,13 +54,14 @@ use crate::engine::report::snapshot::Snapshot;
 pub(crate) const PREWARM: Key = Key::char('W');
 
 /// The keys of all dialogs with their effects, for the help.
-pub(crate) const KEYS: [(&str, &str); 6] = [
+pub(crate) const KEYS: [(&str, &str); 7] = [
     ("tab", "from the fields to the action, to cancel, and back to the fields; shift-tab the other way"),
     ("up down", "from line to line of a form; left right: switch a line, or choose between action and cancel"),
     ("right", "at the end of a text: completes it with what is listed below it"),
     ("enter", "does it; what can break more is done only on the action, or once the name is typed"),
     ("esc", "cancels: nothing is changed"),
     ("pgup pgdn", "more of what it would do"),
+    ("?", "this help, except where text is typed; the dialog is shown again once it is closed"),
 ];
 
 /// The number of lines that a page key scrolls.
@@ -135,6 +136,8 @@ pub(crate) enum DialogEvent {
     Confirmed,
     /// Enter did nothing; the text says why, and which key to press.
     NotYet(&'static str),
+    /// The key is not used where the focus is.
+    Unused,
 }
 
 impl Dialog {
@@ -419,7 +422,7 @@ impl Dialog {
                     DialogEvent::None
                 }
                 KeyCode::Enter => self.confirm_form(),
-                _ => DialogEvent::None,
+                _ => DialogEvent::Unused,
             },
         }
     }
@@ -497,7 +500,7 @@ impl Dialog {
                 DialogEvent::None
             }
             KeyCode::Char('q') => DialogEvent::Cancelled,
-            _ => DialogEvent::None,
+            _ => DialogEvent::Unused,
         }
     }
 
@@ -511,6 +514,27 @@ impl Dialog {
             }
             _ => DialogEvent::None,
         }
+    }
+
+    /// The name of the form.
+    pub(crate) fn title(&self) -> &'static str {
+        match (&self.form, &self.answer) {
+            (Form::Undo(form), PreviewState::Preview(preview)) => form.verb(Some(&preview.title)),
+            (form, _) => form.title(),
+        }
+    }
+
+    /// The text on the button that confirms.
+    pub(crate) fn verb(&self) -> &'static str {
+        match &self.form {
+            Form::Undo(_) => self.title(),
+            form => form.verb(),
+        }
+    }
+
+    /// Whether it changes a DaemonSet, and is no question about the console.
+    pub(crate) fn is_about_a_daemonset(&self) -> bool {
+        !matches!(self.form, Form::Quit(_) | Form::SwitchContext { .. } | Form::Arm { .. })
     }
 
     /// The nodes that the preview names.

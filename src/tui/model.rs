@@ -128,6 +128,8 @@ pub(crate) enum Overlay {
     Help {
         top: usize,
         find: HelpFind,
+        /// The dialog in which it was opened: it is shown again once the help is closed.
+        dialog: Option<Box<Dialog>>,
     },
     /// An event of the timeline, in full.
     Details {
@@ -187,10 +189,23 @@ impl FleetPage {
 
     /// The DaemonSet of the current row: the selected one, or else the first of the list.
     pub(crate) fn current(&self) -> Option<DaemonSetRef> {
-        self.target(self.list.current(self.rows.len())?)
+        match self.awaited() {
+            Some(awaited) => Some(awaited.clone()),
+            None => self.target(self.list.current(self.rows.len())?),
+        }
+    }
+
+    /// The selected DaemonSet while it is not listed yet: the one that the user came back from, as long as the list is loading.
+    pub(crate) fn awaited(&self) -> Option<&DaemonSetRef> {
+        let selected = self.list.selected().filter(|_| self.fleet.health == WatchHealth::Loading)?;
+        let is_listed = (0..self.rows.len()).any(|row| self.target(row).as_ref() == Some(selected));
+        (!is_listed).then_some(selected)
     }
 
     pub(crate) fn current_row(&self) -> Option<&FleetRow> {
+        if self.awaited().is_some() {
+            return None;
+        }
         self.fleet.rows.get(*self.rows.get(self.list.current(self.rows.len())?)?)
     }
 

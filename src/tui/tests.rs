@@ -1,10 +1,12 @@
 //! What the console shows and does, from hand-made snapshots and typed keys; no cluster, no terminal, no clock.
 
 mod bytes;
+mod cell_widths;
 mod chaos;
 mod columns;
 mod console;
 mod diagnosis;
+mod dialog_keys;
 mod dialogs;
 mod distance;
 mod events;
@@ -30,6 +32,7 @@ mod others;
 mod overlays;
 mod paused;
 mod prewarm;
+mod prewarm_sites;
 mod pull_states;
 mod rail;
 mod reach;
@@ -40,6 +43,7 @@ mod revisions;
 mod rows;
 mod screens;
 mod small;
+mod small_names;
 mod undriven;
 mod unrecorded;
 mod unseen_list;

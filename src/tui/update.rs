@@ -35,7 +35,6 @@ use super::view::Shape;
 use super::view::{self, Measures};
 use crate::driver::{CommandError, FleetPrewarm, FleetRow};
 use crate::engine::model::command::Refusal;
-use crate::engine::model::event::WatchHealth;
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::{Phase, Snapshot};
@@ -214,14 +213,13 @@ fn settle(model: &mut Model) {
     let Measures { list_height: height, map } = Measures::of(model);
     let (cells, now, draws_map) = (model.size.width, model.now, view::draws_map(model));
     if let Some(page) = &mut model.fleet {
+        let is_awaited = page.awaited().is_some();
         let mut list = std::mem::take(&mut page.list);
         let position =
             |target: &DaemonSetRef| (0..page.rows.len()).find(|row| page.target(*row).as_ref() == Some(target));
         // Every row has a target: this is never used.
         let fallback = DaemonSetRef { namespace: "".into(), name: "".into() };
-        // The DaemonSet that the user came back from may not be listed yet: the selection waits for it.
-        let is_awaited = list.selected().is_some_and(|selected| position(selected).is_none())
-            && page.fleet.health == WatchHealth::Loading;
+        // The selection waits for the DaemonSet that the user came back from.
         if !is_awaited {
             list.follow(page.rows.len(), height, position, |row| page.target(row).unwrap_or(fallback.clone()));
         }

@@ -118,7 +118,7 @@ fn page(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Option<Posi
     let dialog_says_it = matches!(model.overlay, Overlay::Dialog(_)) && dialog::says_refusal(ctx, &parts);
     let cursor = footer::draw(ctx, &parts, dialog_says_it, buffer);
     match &model.overlay {
-        Overlay::Help { top, find } => return help::draw(ctx, area, *top, find, buffer),
+        Overlay::Help { top, find, .. } => return help::draw(ctx, area, *top, find, buffer),
         Overlay::Details { top } => {
             if let Some(timeline) = model.rollout().and_then(|page| Some((page, page.timeline()?))) {
                 timeline::draw_over(ctx, area, timeline, *top, buffer);

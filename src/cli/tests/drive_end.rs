@@ -156,7 +156,7 @@ async fn a_drive_until_held_ends_where_the_images_that_are_needed_cannot_be_pull
         .run("drive ds/agent --until held")
         .await;
     assert_eq!(output.code, 3, "{}{}", output.text, output.error);
-    let waits = "waits for 1 node: 1 without the image, image not found (ipc-017)";
+    let waits = "waits for 1 node: without the image, image not found (ipc-017)";
     assert_eq!(output.error.trim_end(), format!("Error: driving ends, as no node can be updated: it {waits}"));
     let next: Vec<&str> = output.text.lines().filter_map(|line| line.split_once("next: ")).map(|it| it.1).collect();
     let place = "--context prod-eu -n edge ds/agent";
@@ -266,7 +266,7 @@ async fn a_drive_until_held_ends_where_what_is_pre_warmed_does_not_bring_the_ima
     let script = Script::of(script::held_by_nobody()).then(script::driving()).then(lacks);
     let output = script.run("drive ds/agent --until held").await;
     assert_eq!(output.code, 3, "{}{}", output.text, output.error);
-    let waits = "waits for 1 node: 1 without the image, which what ben@bastion pre-warms does not bring (ipc-017)";
+    let waits = "waits for 1 node: without the image, which what ben@bastion pre-warms does not bring (ipc-017)";
     assert_eq!(output.error.trim_end(), format!("Error: driving ends, as no node can be updated: it {waits}"));
     let next: Vec<&str> = output.text.lines().filter_map(|line| line.split_once("next: ")).map(|it| it.1).collect();
     let [prewarm, cancel] = next.as_slice() else { panic!("{next:?}") };
@@ -286,7 +286,7 @@ async fn the_record_says_why_a_drive_ended() {
         (held, "its --until held was reached"),
         (
             lacks_its_image(),
-            "no node can be updated: it waits for 1 node: 1 without the image, image not found (ipc-017)",
+            "no node can be updated: it waits for 1 node: without the image, image not found (ipc-017)",
         ),
         (halted, "halted at revision 15: image not found on 1 node"),
     ] {

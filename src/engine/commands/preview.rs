@@ -181,15 +181,9 @@ impl Engine {
                 Command::Resume if self.resumes_past_a_halt() => "Resume past the halt".into(),
                 Command::Undo { .. } => {
                     let to = intent.target.as_ref().and_then(|hash| self.view.revision(hash));
-                    let now = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
-                    // Where the rollout came from is an earlier revision, also if it was deleted and made anew.
-                    let came_from = self.came_from(&self.intent());
-                    let is_later = |to: &RevisionFact| {
-                        came_from.as_ref() != Some(&to.hash) && now.is_some_and(|now| now.created_at < to.created_at)
-                    };
                     match to {
                         None => "Roll back".into(),
-                        Some(to) if is_later(to) => {
+                        Some(to) if self.is_made_later(to) => {
                             format!("Go to revision {} (made after the present one)", to.number)
                         }
                         Some(to) => format!("Roll back to revision {}", to.number),
@@ -414,10 +408,16 @@ impl Engine {
                 "Every node is at that revision: no pod is replaced.".into(),
                 "Partition and selector are ignored.".into(),
             ],
-            Command::Undo { .. } => vec![
-                self.going_back_in_words(intent, nodes, limits),
-                "Nodes that never left it keep their pod. Partition and selector are ignored.".into(),
-            ],
+            Command::Undo { .. } => {
+                let stay = match self.leads_later(intent.target.as_ref()) {
+                    true => "Nodes that are at it already keep their pod.",
+                    false => "Nodes that never left it keep their pod.",
+                };
+                vec![
+                    self.going_back_in_words(intent, nodes, limits),
+                    format!("{stay} Partition and selector are ignored."),
+                ]
+            }
             Command::Release(_) => self.release_in_words(),
             Command::Tune(_) | Command::Tuned { .. } => {
                 let mut lines = self.limits_from_now_on(command, limits);

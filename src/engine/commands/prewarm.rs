@@ -273,7 +273,13 @@ impl Engine {
         match command {
             PrewarmCommand::Start { source, nodes, limits, method } => {
                 let images: Vec<Str> = self.template_to_prewarm(source).map(|it| it.images()).unwrap_or_default();
-                let mut lines: Vec<String> = images.iter().map(|image| format!("pulls {image}")).collect();
+                let nothing =
+                    self.nothing_to_prewarm_in_words(source, nodes).filter(|_| *method == PrewarmMethod::Pods);
+                let pulled = images.iter().map(|image| format!("pulls {image}"));
+                let mut lines: Vec<String> = match &nothing {
+                    Some(all_have_them) => vec![all_have_them.clone()],
+                    None => pulled.collect(),
+                };
                 if let PrewarmSource::Images(_) = source {
                     lines.push("The template stays as it is: its image is set afterwards.".into());
                 }

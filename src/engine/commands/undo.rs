@@ -20,7 +20,7 @@ use crate::engine::model::command::{Command, PrewarmCommand, Refusal};
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::record::{Change, Direction, Intent};
 use crate::engine::model::roll_back::NoRollBack;
-use crate::engine::model::rollout_event::{ROLLED_BACK, RevisionHalt, last_rolled_back_to, with_earlier};
+use crate::engine::model::rollout_event::{ROLLED_BACK, RevisionHalt, WENT_TO, last_rolled_back_to, with_earlier};
 use crate::engine::model::time::{Timestamp, UtcTime};
 
 impl Engine {
@@ -52,8 +52,22 @@ impl Engine {
             let left = self.left_to_update_in_words(&intent);
             return Err(Refusal::NotNow(format!("the template already is that of revision {}{left}", chosen.number)));
         }
-        let says = format!("{ROLLED_BACK}{}; nodes still on it count as updated", chosen.number);
+        let beginning = if self.is_made_later(chosen) { WENT_TO } else { ROLLED_BACK };
+        let says = format!("{beginning}{}; nodes still on it count as updated", chosen.number);
         Ok(self.resolve_change(Change::Revision(chosen.hash.clone()), says, now))
+    }
+
+    /// Whether the revision was made after the present one, so that nothing goes back to it. Where the rollout came from is an earlier revision, also if it
+    /// was deleted and made anew.
+    pub(super) fn is_made_later(&self, to: &RevisionFact) -> bool {
+        let now = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
+        let came_from = self.came_from(&self.intent());
+        came_from.as_ref() != Some(&to.hash) && now.is_some_and(|now| now.created_at < to.created_at)
+    }
+
+    /// Whether the command leads to a revision that was made after the present one.
+    pub(super) fn leads_later(&self, to: Option<&Str>) -> bool {
+        to.and_then(|hash| self.view.revision(hash)).is_some_and(|to| self.is_made_later(to))
     }
 
     /// What brings the nodes to the target that are not at it, if it is no roll back that an operator waits for; empty if all are, or nothing is recorded.
@@ -298,7 +312,7 @@ impl Engine {
         let serving = if any_serves { ", also in place of pods that serve" } else { "" };
         Some(format!(
             "What fails on {nodes} is {container}, which is not in the template: something adds it to each pod that is created. Pods \
-             of the earlier revision get it too{serving}. Whoever adds it has to correct it first."
+             of that revision get it too{serving}. Whoever adds it has to correct it first."
         ))
     }
 }

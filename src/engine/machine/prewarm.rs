@@ -469,7 +469,7 @@ impl Engine {
     }
 
     /// Whether the node has these images without a pod for pre-warming: its own pod uses them, or its kubelet reports them.
-    fn has_images(&self, row: &Row, template: &Template, images: &[String]) -> bool {
+    pub(crate) fn has_images(&self, row: &Row, template: &Template, images: &[String]) -> bool {
         let uses = row.pod.is_some_and(|pod| self.uses_images(pod, Ok(template)));
         // Such a node needs no pod for pre-warming: see `is_needed`.
         if uses && row.available {

@@ -4,10 +4,12 @@ use serde::Serialize;
 
 use super::cause::CauseKind;
 use super::time::Timestamp;
+use super::with_all::with_all;
 
 /// Index of a node in [`View::nodes`]; stable for the life of the view.
 pub(crate) type NodeIx = usize;
 
+with_all! {
 /// The state of a node in a rollout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum NodeState {
@@ -35,6 +37,7 @@ pub enum NodeState {
     Unknown,
     /// It should not run the pod.
     Ineligible,
+}
 }
 
 impl NodeState {

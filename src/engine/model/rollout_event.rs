@@ -33,7 +33,7 @@ pub use self::halts::RevisionHalt;
 pub(crate) use self::halts::{completions, halts, last_rolled_back_to};
 pub use self::image_changed::ImageChanged;
 pub use self::renumbered::with_present_numbers;
-pub(crate) use self::renumbered::{NumberedRevision, ROLLED_BACK, earlier_numbers, template_of, with_earlier};
+pub(crate) use self::renumbered::{NumberedRevision, ROLLED_BACK, WENT_TO, earlier_numbers, template_of, with_earlier};
 use self::taken_away::TAKEN_AWAY;
 pub(crate) use self::taken_away::TOLD_TO_ALL;
 pub use self::taken_away::taken_away_together;

@@ -6,7 +6,7 @@
 //! held: all 12 nodes that may be updated have been          step (48 nodes, 60 in total)
 //! canary done, 3 of 3 (canary=true)                         lift the selector (frees 9 nodes)
 //! waits for 3 nodes: 2 down (n7, n8), 1 cordoned (n9)
-//! 2 nodes wait: 2 without the image, image not found (n7, n8)
+//! 2 nodes wait: without the image, image not found (n7, n8)
 //! every node is updated; it is handed back once somebody drives     drive, release
 //! 13 nodes wait while the new revision is in trouble        roll back, lower how many pull at once
 //! loading: waits for pods, nodes
@@ -22,7 +22,7 @@ use crate::engine::model::event::WatchHealth;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
-use crate::engine::model::quantity::Rounding;
+use crate::engine::model::quantity::{Rounding, counted};
 use crate::engine::model::settings::Finish;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::ShortDuration;
@@ -259,7 +259,7 @@ impl Snapshot {
             1 => "1 node waits".to_owned(),
             waiting => format!("{waiting} nodes wait"),
         };
-        let waits = format!("{waits}: {}", self.left_by_cause(lacks));
+        let waits = format!("{waits}: {}", self.causes_of(self.left(lacks).len(), lacks));
         Some(Guidance { waits, remedies: self.ways_to_images() })
     }
 
@@ -410,13 +410,18 @@ impl Snapshot {
         self.nodes.iter().filter(is_left).collect()
     }
 
-    /// `waits for 3 nodes: 2 down (n7, n8), 1 cordoned (n9)`.
+    /// `waits for 3 nodes: 2 down (n7, n8), 1 cordoned (n9)`; `waits for 2 nodes: down (n7, n8)`.
     fn left_in_words(&self, counts: impl Fn(&NodeView) -> bool) -> String {
         match self.left(&counts).len() {
             0 => self.vanished_in_words().unwrap_or_else(|| "every node is updated".to_owned()),
-            1 => format!("waits for 1 node: {}", self.left_by_cause(counts)),
-            left => format!("waits for {left} nodes: {}", self.left_by_cause(counts)),
+            left => format!("waits for {}: {}", counted(left, "node"), self.causes_of(left, counts)),
         }
+    }
+
+    /// [`Self::left_by_cause`] behind the number of all that are `left`: where one cause holds all of them, that number is not said again.
+    fn causes_of(&self, left: usize, counts: impl Fn(&NodeView) -> bool) -> String {
+        let causes = self.left_by_cause(counts);
+        causes.strip_prefix(&format!("{left} ")).map(str::to_owned).unwrap_or(causes)
     }
 
     /// `2 down (n7, n8), 1 cordoned (n9)`; empty where none is left.

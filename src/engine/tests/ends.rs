@@ -188,4 +188,6 @@ fn a_revision_that_was_made_later_is_not_said_to_be_gone_back_to() {
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 60);
     assert_eq!(title(&mut console, &fake, 2), "Go to revision 2 (made after the present one)");
+    let said = console.ask(&mut fake, Command::Undo { to: Some(2) }).unwrap();
+    assert_eq!(said, "go to a later revision: template is that of revision 2; nodes still on it count as updated");
 }

@@ -101,7 +101,7 @@ fn a_node_waits_for_the_volumes_image_where_images_are_required() {
     assert_eq!(fake.deleted, [Str::from("n3")]);
     let snapshot = console.snapshot(&fake);
     let waits = snapshot.guidance().map(|guidance| guidance.waits).unwrap_or_default();
-    assert_eq!(waits, "waits for 1 node: 1 without the image yet (n1)", "said at the top, where nothing else moves");
+    assert_eq!(waits, "waits for 1 node: without the image yet (n1)", "said at the top, where nothing else moves");
 }
 
 #[test]

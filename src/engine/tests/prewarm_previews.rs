@@ -1,10 +1,8 @@
 //! The previews of pre-warming name the calls that are made: each is compared with what is sent once the command is given.
 
-use std::time::Duration;
-
 use super::prewarm::requiring;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, Early, PrewarmCommand, Step, Takeover};
+use crate::engine::model::command::{Command, Early, PrewarmCommand, Step};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::effect::EffectErrorKind;
@@ -15,22 +13,23 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::{Limit, Pace, Tuning};
 use crate::engine::model::time::UtcTime;
+use std::time::Duration;
 
-const TIMED_OUT: &str = "failed to pull and unpack image: dial tcp 10.0.0.1:443: i/o timeout";
+pub(super) const TIMED_OUT: &str = "failed to pull and unpack image: dial tcp 10.0.0.1:443: i/o timeout";
 const NOT_FOUND: &str = "failed to resolve reference \"agent:v2\": agent:v2: not found";
 
-fn start_on(tag: &str, nodes: PrewarmNodes) -> PrewarmCommand {
+pub(super) fn start_on(tag: &str, nodes: PrewarmNodes) -> PrewarmCommand {
     let images = [("agent".to_owned(), format!("agent:{tag}").parse().unwrap())].into();
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(2)), ..PrewarmLimits::default() };
     PrewarmCommand::Start { source: PrewarmSource::Images(images), nodes, limits, method: PrewarmMethod::Pods }
 }
 
-fn start(tag: &str) -> PrewarmCommand {
+pub(super) fn start(tag: &str) -> PrewarmCommand {
     start_on(tag, PrewarmNodes::All)
 }
 
 /// Six nodes without the image.
-fn six() -> (FakeCluster, FakeConsole) {
+pub(super) fn six() -> (FakeCluster, FakeConsole) {
     let mut fake = FakeCluster::rolling(6, 1);
     fake.holds_images = false;
     let console = FakeConsole::open(&fake, "ops");
@@ -38,7 +37,7 @@ fn six() -> (FakeCluster, FakeConsole) {
 }
 
 /// On the same, `agent:v2` is pre-warmed: it is on n1, the registry had none for n2, and n3 and n4 pull.
-fn under_way() -> (FakeCluster, FakeConsole) {
+pub(super) fn under_way() -> (FakeCluster, FakeConsole) {
     let (mut fake, mut console) = six();
     give(&mut fake, &mut console, start("v2"));
     fake.warm_arrives("n1");
@@ -48,7 +47,7 @@ fn under_way() -> (FakeCluster, FakeConsole) {
     (fake, console)
 }
 
-fn give(fake: &mut FakeCluster, console: &mut FakeConsole, command: PrewarmCommand) {
+pub(super) fn give(fake: &mut FakeCluster, console: &mut FakeConsole, command: PrewarmCommand) {
     console.ask(fake, Command::Prewarm(command)).unwrap();
 }
 
@@ -146,161 +145,6 @@ fn a_step_says_whose_limit_of_pulls_it_names() {
     let with_another = said(&mut console, &fake);
     let whose = "1 pulling at a time (the rollout's limits; pre-warming has its own: 2 pulling)";
     assert!(with_another.contains(whose), "{with_another}");
-}
-
-/// How often such a call was sent.
-fn count(fake: &FakeCluster, call: &str) -> usize {
-    fake.sent.iter().filter(|sent| **sent == call).count()
-}
-
-/// Lets every pull that is under way end well, until nothing more is made.
-fn let_arrive(fake: &mut FakeCluster, console: &mut FakeConsole) {
-    for _ in 0..20 {
-        console.run_for(fake, 20);
-        let missing = fake.warm.values().filter(|warm| !warm.pod.containers[0].image_present);
-        let missing: Vec<String> = missing.map(|warm| warm.pod.node.as_ref().unwrap().to_string()).collect();
-        missing.iter().for_each(|node| fake.warm_arrives(node));
-    }
-}
-
-/// What a preview says, and what is sent: the first write of the Lease, pods deleted, pods made.
-fn compare(fake: &mut FakeCluster, console: &mut FakeConsole, command: &PrewarmCommand) -> Vec<String> {
-    let preview = console.engine.preview(&Command::Prewarm(command.clone()), fake.now).unwrap();
-    fake.sent.clear();
-    give(fake, console, command.clone());
-    let verb = fake.sent.iter().find(|sent| sent.ends_with("leases")).unwrap().split(' ').next().unwrap();
-    // What is deleted because of the command is deleted at once.
-    let deleted = count(fake, "DELETE pre-warm pods");
-    let_arrive(fake, console);
-    let mut want = vec![format!("{verb} leases/rolldeck-agent (pre-warm)")];
-    match deleted {
-        0 => {}
-        1 => want.push("DELETE the pod that was made for it".into()),
-        pods => want.push(format!("DELETE {pods} pods that were made for it")),
-    }
-    match count(fake, "POST pre-warm pods") {
-        0 => {}
-        1 => want.push("POST pods, one on 1 node; DELETE it once its node is updated".into()),
-        nodes => {
-            want.push(format!("POST pods, one on each of {nodes} nodes; DELETE each once its node is updated"));
-        }
-    }
-    assert_eq!(preview.calls, want, "{command:?}");
-    preview.calls
-}
-
-#[test]
-fn a_start_shows_what_would_be_pulled_and_where() {
-    let (mut fake, mut console) = six();
-    let calls = compare(&mut fake, &mut console, &start("v2"));
-    assert!(calls[0].starts_with("POST leases") && calls[1].contains("6 nodes"), "{calls:?}");
-    // The Lease is there now, and so are the images: nothing is left to do.
-    let calls = compare(&mut fake, &mut console, &start("v2"));
-    assert_eq!(calls, ["PUT leases/rolldeck-agent (pre-warm)"]);
-}
-
-#[test]
-fn a_beginning_that_replaces_another() {
-    let (mut fake, mut console) = under_way();
-    let calls = compare(&mut fake, &mut console, &start("v3"));
-    assert!(calls[1].contains("3 pods") && calls[2].contains("6 nodes"), "{calls:?}");
-    let (mut fake, mut console) = under_way();
-    let calls = compare(&mut fake, &mut console, &start_on("v2", PrewarmNodes::Node("n1".into())));
-    assert!(calls[1].contains("2 pods") && calls.len() == 2, "{calls:?}");
-}
-
-#[test]
-fn the_same_again_tries_again_what_failed() {
-    let (mut fake, mut console) = under_way();
-    let calls = compare(&mut fake, &mut console, &start("v2"));
-    assert!(calls[1].contains("3 nodes") && calls.len() == 2, "{calls:?}");
-}
-
-#[test]
-fn a_pause_makes_no_call_about_pods() {
-    let (mut fake, mut console) = under_way();
-    assert_eq!(compare(&mut fake, &mut console, &PrewarmCommand::Pause), ["PUT leases/rolldeck-agent (pre-warm)"]);
-}
-
-#[test]
-fn going_on_makes_what_is_left() {
-    let (mut fake, mut console) = under_way();
-    give(&mut fake, &mut console, PrewarmCommand::Pause);
-    let calls = compare(&mut fake, &mut console, &PrewarmCommand::Resume);
-    assert!(calls[1].starts_with("POST pods, one on each of 2 nodes") && calls.len() == 2, "{calls:?}");
-}
-
-/// It goes on already: nothing is changed, and nobody is told that it was resumed.
-#[test]
-fn going_on_with_what_is_not_paused_says_so() {
-    let (mut fake, mut console) = under_way();
-    let resume = Command::Prewarm(PrewarmCommand::Resume);
-    let preview = console.engine.preview(&resume, fake.now).unwrap();
-    assert_eq!(preview.effects, ["It is not paused: nothing changes."]);
-    assert_eq!((preview.calls, preview.danger), (Vec::<String>::new(), Danger::None));
-    assert_eq!(console.ask(&mut fake, resume).unwrap(), "pre-warming is not paused: nothing changes");
-}
-
-#[test]
-fn a_retry_makes_anew_what_failed() {
-    let (mut fake, mut console) = under_way();
-    let calls = compare(&mut fake, &mut console, &PrewarmCommand::Retry);
-    // n2, beside n5 and n6, whose turn comes anyway.
-    assert!(calls[1].contains("3 nodes") && calls.len() == 2, "{calls:?}");
-    let (mut fake, mut console) = under_way();
-    give(&mut fake, &mut console, PrewarmCommand::Pause);
-    let refused = console.engine.preview(&Command::Prewarm(PrewarmCommand::Retry), fake.now).unwrap_err();
-    assert!(refused.to_string().contains("has paused pre-warming"), "none would be made: {refused}");
-}
-
-#[test]
-fn a_pull_that_is_tried_again_by_itself_is_a_call_of_going_on() {
-    let (mut fake, mut console) = six();
-    give(&mut fake, &mut console, start("v2"));
-    fake.warm_fails("n1", TIMED_OUT);
-    console.run_for(&mut fake, 3);
-    give(&mut fake, &mut console, PrewarmCommand::Pause);
-    let calls = compare(&mut fake, &mut console, &PrewarmCommand::Resume);
-    assert!(calls[1].contains("4 nodes") && calls.len() == 2, "n1 and those that wait: {calls:?}");
-}
-
-#[test]
-fn a_cancellation_deletes_them_all() {
-    let (mut fake, mut console) = under_way();
-    let calls = compare(&mut fake, &mut console, &PrewarmCommand::Cancel);
-    assert!(calls[1].contains("3 pods") && calls.len() == 2, "{calls:?}");
-    // A pause beforehand makes no difference: the same pods are deleted.
-    let (mut fake, mut console) = under_way();
-    give(&mut fake, &mut console, PrewarmCommand::Pause);
-    let calls = compare(&mut fake, &mut console, &PrewarmCommand::Cancel);
-    assert!(calls[1].contains("3 pods") && calls.len() == 2, "{calls:?}");
-}
-
-#[test]
-fn where_nobody_drives_it_says_so() {
-    let (mut fake, mut console) = under_way();
-    console.ask(&mut fake, Command::StopDriving).unwrap();
-    drop(console);
-    fake.wait(30);
-    let mut one_shot = FakeConsole::open_as(&fake, "ada", Role::OneShot);
-    one_shot.run(&mut fake);
-    let preview = one_shot.engine.preview(&Command::Prewarm(PrewarmCommand::Cancel), fake.now).unwrap();
-    assert_eq!(
-        preview.calls,
-        ["PUT leases/rolldeck-agent (pre-warm)", "DELETE 3 pods that were made for it (once somebody drives)"]
-    );
-    fake.sent.clear();
-    give(&mut fake, &mut one_shot, PrewarmCommand::Cancel);
-    one_shot.run_for(&mut fake, 20);
-    assert_eq!(count(&fake, "DELETE pre-warm pods"), 0);
-    let mut next = FakeConsole::open(&fake, "eve");
-    let preview = next.engine.preview(&Command::Drive(Takeover::IfFree), fake.now).unwrap();
-    assert_eq!(preview.effects, ["This process becomes the driver, and pre-warms while it runs."]);
-    assert_eq!(preview.calls, Vec::<String>::new(), "without a rollout nothing is adopted");
-    next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
-    next.run_for(&mut fake, 5);
-    assert_eq!(fake.daemonset.strategy.raw["type"], "RollingUpdate");
-    assert_eq!(count(&fake, "DELETE pre-warm pods"), 3);
 }
 
 /// Who pre-warms beside a rollout that nobody drives carries that on: the preview names the nodes, and is confirmed as what replaces pods.
@@ -603,4 +447,27 @@ fn that_another_image_keeps_the_rollout_waiting_is_said_before() {
     console.ask(&mut fake, Command::Step(Step::Partition(IntOrPercent::Int(20)))).unwrap();
     console.run_for(&mut fake, 1);
     assert!(!says(&mut console, &fake, "v3"), "nothing may go");
+}
+
+#[test]
+fn where_all_nodes_have_the_images_it_says_how_many_they_are() {
+    let (mut fake, mut console) = six();
+    let begins = Command::Prewarm(start("v2"));
+    let already = |console: &mut FakeConsole, fake: &FakeCluster, command: &Command| {
+        lines_with(console, fake, command, " already: there is nothing to pull now.")
+    };
+    assert_eq!(already(&mut console, &fake, &begins), [""; 0]);
+    give(&mut fake, &mut console, start("v2"));
+    for node in ["n1", "n2", "n3", "n4", "n5", "n6"] {
+        assert_eq!(already(&mut console, &fake, &begins), [""; 0], "{node}");
+        fake.warm_arrives(node);
+        console.run_for(&mut fake, 5);
+    }
+    assert_eq!(
+        already(&mut console, &fake, &begins),
+        ["All 6 nodes have agent:v2 already: there is nothing to pull now."]
+    );
+    assert_eq!(lines_with(&mut console, &fake, &begins, "pulls agent:v2"), [""; 0]);
+    let one = Command::Prewarm(start_on("v2", PrewarmNodes::Node("n3".into())));
+    assert_eq!(already(&mut console, &fake, &one), ["n3 has agent:v2 already: there is nothing to pull now."]);
 }

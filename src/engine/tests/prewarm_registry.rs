@@ -171,7 +171,7 @@ fn nodes_that_need_an_image_which_cannot_be_pulled_say_so_and_offer_another() {
     assert_eq!(snapshot.phase, Phase::Held, "no node goes before somebody acts");
     assert!(console.engine.kept().failing.unwrap().lacks_images, "the list of all DaemonSets is told");
     let guidance = snapshot.guidance().unwrap();
-    let waits = "waits for 3 nodes: 3 without the image, image not found (n1, n2, n3)";
+    let waits = "waits for 3 nodes: without the image, image not found (n1, n2, n3)";
     let ways = [Remedy::SetImage, Remedy::Undo, Remedy::RetryPrewarm];
     assert_eq!((guidance.waits.as_str(), guidance.remedies.as_slice()), (waits, &ways[..]));
     assert!(snapshot.requires_what_it_prewarms(snapshot.prewarm.as_ref().unwrap()), "a cancellation helps nobody");
@@ -181,7 +181,7 @@ fn nodes_that_need_an_image_which_cannot_be_pulled_say_so_and_offer_another() {
     assert_eq!(console.state(&fake, "n4").1, "image not on the node: not pulled, image not found on other nodes");
     let snapshot = console.snapshot(&fake);
     assert!(snapshot.stands_for_lack_of_images());
-    let waits = "waits for 4 nodes: 4 without the image, image not found (n1, n2, n3, …)";
+    let waits = "waits for 4 nodes: without the image, image not found (n1, n2, n3, …)";
     assert_eq!(snapshot.guidance().unwrap().waits, waits, "one reason, on some of them and not tried on the other");
     // The same count, and the same word, in the list, on the pages of nodes and in the summary.
     let failed = snapshot.nodes.iter().filter(|node| node.image == ImageState::Failed).count();

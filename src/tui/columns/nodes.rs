@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::sorting::{TableColumn, TableSort};
 use super::{Column, ColumnKind, FilterableCell, Share, Width};
@@ -9,7 +10,7 @@ use crate::config::NodeColumnName;
 use crate::engine::model::node::{Blame, ImageState, NodeState};
 use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use crate::engine::model::pull::UsualPull;
-use crate::engine::model::time::Timestamp;
+use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, PodRevision, Snapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -44,6 +45,9 @@ pub(crate) struct NodeTable {
     name_width: usize,
     /// The longest name of a pod, in cells.
     pod_width: usize,
+    /// The longest state beyond [`STATE`] cells, and the longest age beyond [`AGE`]: few nodes have one.
+    state_width: usize,
+    age_width: usize,
     /// Images other than the target's are being pre-warmed: the column of images then shows those.
     warms_others: bool,
     /// The label chosen with `:site`, whose values tell sites apart here; `None`: the rollout's own label.
@@ -57,6 +61,14 @@ const WARM: &str = "WARM";
 /// The heading of the column of images with words in its cells. `absent` beside the revision of a healthy pod would read as if the image that it
 /// runs were missing.
 const TARGET: &str = "TARGET IMG";
+/// The width of that column with words: a sign, a gap, and the longest value (`est. 66%`). `tui/tests/cell_widths.rs` goes through all of them.
+const IMAGE_WORDS: usize = TARGET.len();
+/// The widths of the columns of states and of ages, which hold all but `not eligible`, and all ages of less than 1,000 days.
+const STATE: usize = 11;
+const AGE: usize = 4;
+const LONG_AGE: Duration = Duration::from_secs(999 * 86_400);
+/// The width of the column without words, of which the sign needs one.
+const IMAGE_SIGN: usize = 3;
 
 impl FilterableCell for NodeCell {
     fn text(&self) -> Option<&str> {
@@ -85,6 +97,8 @@ impl NodeTable {
             domain,
             name_width: 0,
             pod_width: 0,
+            state_width: state_width(nodes),
+            age_width: nodes.iter().filter_map(|node| age_width(node, snapshot.at)).max().unwrap_or(0),
             warms_others: warms_others(snapshot),
             site_label: None,
             at: snapshot.at,
@@ -101,10 +115,11 @@ impl NodeTable {
     /// screen each time.
     pub(crate) fn no_narrower_than(self, before: &Self) -> Self {
         // All fields are named, so that each new field needs a decision whether its earlier value counts.
-        let Self { domain, name_width, pod_width, warms_others, site_label: _, at } = self;
+        let Self { domain, name_width, pod_width, state_width, age_width, warms_others, site_label: _, at } = self;
         let pod_width = pod_width.max(before.pod_width);
+        let (state_width, age_width) = (state_width.max(before.state_width), age_width.max(before.age_width));
         let site_label = before.site_label.clone();
-        Self { domain, name_width, pod_width, warms_others, site_label, at }
+        Self { domain, name_width, pod_width, state_width, age_width, warms_others, site_label, at }
     }
 
     /// Tells sites apart by this label; `None`: by the rollout's own label.
@@ -137,6 +152,30 @@ impl NodeTable {
     pub(crate) fn short<'a>(&self, name: &'a str) -> &'a str {
         name.strip_suffix(self.domain.as_str()).unwrap_or(name)
     }
+}
+
+/// The width of the column of images where it has no words: its heading fits.
+fn image_sign_width(table: &NodeTable) -> usize {
+    if table.warms_others { WARM.len() } else { IMAGE_SIGN }
+}
+
+/// The width of the longest state that one of the nodes is in.
+fn state_width(nodes: &[Arc<NodeView>]) -> usize {
+    let mut is_met = [false; NodeState::ALL.len()];
+    nodes.iter().for_each(|node| is_met[node.state as usize] = true);
+    let met = NodeState::ALL.iter().zip(is_met).filter(|(_, is_met)| *is_met);
+    met.map(|(state, _)| width(&state.to_string())).max().unwrap_or(0)
+}
+
+/// The instant from which the age of a row is counted.
+fn aged_from(node: &NodeView) -> Option<Timestamp> {
+    node.shown_since().or(node.pod_created_at)
+}
+
+/// The width of an age of more than [`AGE`] cells: `1000d`.
+fn age_width(node: &NodeView, at: Timestamp) -> Option<usize> {
+    let age = at.since(aged_from(node)?);
+    (age >= LONG_AGE).then(|| width(&ShortDuration(age).to_string()))
 }
 
 /// Whether images that the target does not need are being pre-warmed.
@@ -180,7 +219,7 @@ const fn column(name: NodeColumnName) -> NodeColumn {
             headers: &["STATE"],
             help: "how far its update is",
             kind: ColumnKind::Text,
-            width: Width::Always(|_, _| 11),
+            width: Width::Always(|table, _| table.state_width.max(STATE)),
             order: Some(|a, b| (!a.counts_as_failed(), a.state).cmp(&(!b.counts_as_failed(), b.state))),
             words: Some(|node, _| {
                 let blame = node.blame.map(|blame| blame.to_string()).unwrap_or_default();
@@ -236,8 +275,8 @@ const fn column(name: NodeColumnName) -> NodeColumn {
                    that which is pre-warmed, while it is another one",
             kind: ColumnKind::Text,
             width: Width::Optional(&[
-                Share { priority: 2, cells: |table, _| if table.warms_others { WARM.len() } else { 3 }, keep: 20 },
-                Share { priority: 5, cells: |_, _| 7, keep: 34 },
+                Share { priority: 2, cells: |table, _| image_sign_width(table), keep: 20 },
+                Share { priority: 5, cells: |table, _| IMAGE_WORDS - image_sign_width(table), keep: 34 },
             ]),
             order: None,
             words: Some(|node, table| image(node, table).2),
@@ -246,10 +285,10 @@ const fn column(name: NodeColumnName) -> NodeColumn {
                 let (glyph, role, words) = image(node, table);
                 let cell = match (node.image, node.usual_pull.as_deref().copied()) {
                     _ if table.warms_others && node.prewarm.is_none() => NodeCell::Text(String::new()),
-                    (ImageState::Pulling { since }, Some(usual)) if cells > 5 && !table.warms_others => {
+                    (ImageState::Pulling { since }, Some(usual)) if cells >= IMAGE_WORDS && !table.warms_others => {
                         NodeCell::Estimate(glyph, since, usual)
                     }
-                    _ if cells > 5 => NodeCell::Sign(glyph, words),
+                    _ if cells >= IMAGE_WORDS => NodeCell::Sign(glyph, words),
                     _ => NodeCell::Sign(glyph, String::new()),
                 };
                 (cell, role)
@@ -294,13 +333,12 @@ const fn column(name: NodeColumnName) -> NodeColumn {
             headers: &["FOR"],
             help: "for how long the node has been in its state, or in its trouble; of an updated one: since its pod is ready; how old its pod is, is on its page",
             kind: ColumnKind::Age,
-            width: Width::Optional(&[Share { priority: 0, cells: |_, _| 4, keep: 0 }]),
+            width: Width::Optional(&[Share { priority: 0, cells: |table, _| table.age_width.max(AGE), keep: 0 }]),
             order: Some(|a, b| Reverse(a.shown_since()).cmp(&Reverse(b.shown_since()))),
             words: None,
             searched: false,
             cell: |node, _, _| {
-                let since = node.shown_since().or(node.pod_created_at);
-                (since.map_or_else(|| NodeCell::Text(String::new()), NodeCell::Age), ThemeRole::Text)
+                (aged_from(node).map_or_else(|| NodeCell::Text(String::new()), NodeCell::Age), ThemeRole::Text)
             },
         },
     }

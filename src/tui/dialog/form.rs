@@ -62,7 +62,7 @@ impl Form {
             Self::Step(_) => "Step",
             Self::Image(_) => "New image",
             Self::Canary(_) => "Canary nodes",
-            Self::Undo(_) => "Roll back",
+            Self::Undo(form) => form.verb(None),
             Self::Adopt(_) => "Adopt",
             Self::Tune(form) if form.begins => "Begin a new record",
             Self::Tune(form) if form.only_confirms() => "Confirm the limits",
@@ -83,7 +83,7 @@ impl Form {
             Self::Image(_) => "Set image",
             Self::Canary(form) if form.lifts && form.input.value().trim().is_empty() => "Lift selector",
             Self::Canary(_) => "Select",
-            Self::Undo(_) => "Roll back",
+            Self::Undo(form) => form.verb(None),
             Self::Adopt(_) => "Adopt",
             Self::Tune(form) if form.begins => "Begin a new record",
             Self::Tune(form) if form.only_confirms() => "Confirm",
@@ -356,10 +356,15 @@ pub(crate) struct Undo {
     pub(crate) revisions: Vec<RevisionView>,
     /// For each of them: how many fields other than images differ from the revision before it.
     pub(crate) other_fields: Vec<usize>,
+    /// For each of them: whether it was made after the present one.
+    later: Vec<bool>,
     pub(crate) chosen: usize,
     /// The reason why no revision is chosen at first.
     pub(crate) unchosen: Option<String>,
 }
+
+const ROLL_BACK: &str = "Roll back";
+const GO_TO: &str = "Go to revision";
 
 /// The reason why no roll back is possible.
 pub(crate) const NO_OTHER_REVISION: &str = "the cluster keeps no other revision to go back to: I sets an image";
@@ -390,6 +395,11 @@ impl Undo {
         };
         let others = |revision: &RevisionView| before(revision).and_then(|before| revision.other_fields(before));
         let other_fields = revisions.iter().map(|revision| others(revision).unwrap_or_default()).collect();
+        let present = snapshot.template_revision.as_ref().or(snapshot.to.as_ref().map(|revision| &revision.hash));
+        let present = snapshot.revisions.iter().find(|revision| Some(&revision.hash) == present);
+        let made_at = present.and_then(|revision| revision.created_at);
+        let is_later = |revision: &RevisionView| made_at.is_some() && revision.created_at > made_at;
+        let later = revisions.iter().map(is_later).collect();
         if to.is_empty() {
             let place = |usual: &Str| revisions.iter().position(|revision| revision.hash == *usual).unwrap_or(0);
             let (chosen, unchosen) = match &snapshot.roll_back {
@@ -399,7 +409,7 @@ impl Undo {
                 }
                 Err(why) => return Err(why.to_string()),
             };
-            return Ok(Self { revisions, other_fields, chosen, unchosen });
+            return Ok(Self { revisions, other_fields, later, chosen, unchosen });
         }
         let number = to.parse::<i64>().ok();
         let found = revisions.iter().position(|revision| revision.number == number && number.is_some());
@@ -408,7 +418,16 @@ impl Undo {
             let are = if known.len() == 1 { "is" } else { "are" };
             format!("there is no revision `{to}` to go back to; there {are} {}", known.join(", "))
         })?;
-        Ok(Self { revisions, other_fields, chosen, unchosen: None })
+        Ok(Self { revisions, other_fields, later, chosen, unchosen: None })
+    }
+
+    /// What it does: it goes back only to a revision that is not later than the present one. The preview knows best, as soon as there is one.
+    pub(crate) fn verb(&self, previewed: Option<&str>) -> &'static str {
+        let is_later = match previewed {
+            Some(title) => title.starts_with(GO_TO),
+            None => self.unchosen.is_none() && self.later.get(self.chosen).is_some_and(|later| *later),
+        };
+        if is_later { GO_TO } else { ROLL_BACK }
     }
 
     fn command(&self) -> Result<Command, String> {

@@ -112,7 +112,7 @@ fn the_smallest_screen_shows_title_field_buttons_and_the_way_out_of_every_dialog
                 for is_refused in [false, true] {
                     let mut console = TestConsole::on(snapshot.clone(), 40, 12).typed("A").typed(keys);
                     let Overlay::Dialog(dialog) = &console.model.overlay else { continue };
-                    let (verb, is_form) = (dialog.form.verb(), dialog.focus == Focus::Form);
+                    let (verb, is_form) = (dialog.verb(), dialog.focus == Focus::Form);
                     console = console.answered(preview(danger));
                     if is_refused {
                         console.model.say(StatusSeverity::Refused, "it was refused, for a reason of some length");

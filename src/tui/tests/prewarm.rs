@@ -142,7 +142,7 @@ fn prewarming(asked: Prewarm, wait: Option<&PrewarmWait>) -> Snapshot {
     }
 }
 
-fn warm() -> Snapshot {
+pub(super) fn warm() -> Snapshot {
     prewarming(request(), None)
 }
 

@@ -60,7 +60,7 @@ fn states() -> Vec<PrewarmState> {
     ]
 }
 
-fn snapshot() -> Snapshot {
+pub(super) fn snapshot() -> Snapshot {
     let nodes = states().into_iter().enumerate().map(|(nth, state)| NodeView {
         state: NodeState::Updated,
         hold: None,

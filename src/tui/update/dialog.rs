@@ -2,11 +2,12 @@
 
 use crossterm::event::KeyCode;
 
+use crate::tui::action::{ActionId, bound};
 use crate::tui::commands::{arm_now, connect, fleet, prewarm_revision};
 use crate::tui::dialog::{DialogEvent, Form, PreviewState, is_safety};
 use crate::tui::key::Key;
 use crate::tui::message::ConsoleEffect;
-use crate::tui::model::{Model, Overlay};
+use crate::tui::model::{HelpFind, Model, Overlay};
 use crate::tui::preview::ask;
 use crate::tui::status::StatusSeverity;
 use crate::tui::view::dialog_ends;
@@ -35,6 +36,35 @@ pub(super) fn dialog_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
             model.say(StatusSeverity::UntilKey, why);
             Vec::new()
         }
+        DialogEvent::Unused => {
+            unused_key(model, key);
+            Vec::new()
+        }
+    }
+}
+
+/// A key that the dialog has no use for: the key of the help opens it, and of any other character it is said that nothing happens.
+fn unused_key(model: &mut Model, key: Key) {
+    let Overlay::Dialog(dialog) = &model.overlay else { return };
+    let helps = bound(model, key).is_some_and(|action| action.id == ActionId::Help) && dialog.is_about_a_daemonset();
+    if helps {
+        if let Overlay::Dialog(dialog) = std::mem::take(&mut model.overlay) {
+            model.overlay = Overlay::Help { top: 0, find: HelpFind::default(), dialog: Some(dialog) };
+        }
+    } else if key.text().is_some_and(|c| !c.is_whitespace()) {
+        let helps = if dialog.is_about_a_daemonset() { "; ? lists its keys" } else { "" };
+        model.say(StatusSeverity::UntilKey, format!("{key} does nothing in this dialog, esc closes it{helps}"));
+    }
+}
+
+/// Closes the help. The dialog in which it was opened is shown again, and it is asked anew what its command would do.
+pub(super) fn close_help(model: &mut Model) -> Vec<ConsoleEffect> {
+    match std::mem::take(&mut model.overlay) {
+        Overlay::Help { dialog: Some(dialog), .. } => {
+            model.overlay = Overlay::Dialog(dialog);
+            ask(model)
+        }
+        _ => Vec::new(),
     }
 }
 

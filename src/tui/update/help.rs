@@ -55,7 +55,7 @@ enum Towards {
 /// Goes to the next or previous line with the searched text, around the end.
 fn go(model: &mut Model, towards: Towards) {
     let lines = help_lines(model);
-    let Overlay::Help { top, find } = &mut model.overlay else { return };
+    let Overlay::Help { top, find, .. } = &mut model.overlay else { return };
     let (at, len) = ((*top).min(lines.len().saturating_sub(1)), lines.len());
     let hit = |nth: &usize| contains(&lines[*nth], &find.text);
     let found = match towards {

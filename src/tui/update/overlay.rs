@@ -2,6 +2,7 @@
 
 use crossterm::event::KeyCode;
 
+use super::dialog::close_help;
 use super::dispatch::dispatch;
 use crate::tui::action::{ActionId, bound};
 use crate::tui::key::Key;
@@ -33,9 +34,10 @@ pub(super) fn overlay_key(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
         // On the page below, a key that is pressed to close the overlay would leave, fold or quit.
         (KeyCode::Esc | KeyCode::Enter, _)
         | (_, None | Some(ActionId::Back | ActionId::Quit | ActionId::Left | ActionId::Right)) => {
-            model.overlay = Overlay::None;
-            return Vec::new();
+            return close_help(model);
         }
+        // Below the help is a dialog, which has keys of its own.
+        (_, Some(_)) if matches!(model.overlay, Overlay::Help { dialog: Some(_), .. }) => return close_help(model),
         (_, Some(action)) => {
             model.overlay = Overlay::None;
             return if action == opened_by { Vec::new() } else { dispatch(model, key) };

@@ -5,11 +5,15 @@
 //!  P pause  S step  N canary  U roll back  / filter  s sort  ? help  q quit    O adopt (dim: not now, and says why)
 //! ```
 
+mod message;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use super::{RenderContext, ScreenParts, Shape, fleet, header, node_list, put, put_rule};
+use self::message::draw_status;
+pub(super) use self::message::status_height;
+use super::{RenderContext, ScreenParts, Shape, fleet, header, node_list, put};
 use crate::driver::DrivenBy;
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::record::Direction;
@@ -25,9 +29,8 @@ use crate::tui::model::{Model, Overlay, Page, RolloutPage, RolloutScreen};
 use crate::tui::node_list::NodeGroup;
 use crate::tui::palette;
 use crate::tui::prompt::Prompt;
-use crate::tui::status::StatusSeverity;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, fit_middle, fit_path, width, wrap};
+use crate::tui::words::{fit, fit_middle, width, wrap};
 
 /// The cells between two actions.
 const GAP: usize = 2;
@@ -197,7 +200,13 @@ pub(super) fn unnamed_cluster(ctx: &RenderContext<'_>, cells: u16) -> Option<Str
     let Page::Rollout(target) = &ctx.model.page else { return None };
     // The name of a protected context has a line of its own.
     let is_named = cells >= header::NAMES_CLUSTER || ctx.model.protected;
-    (!is_named).then(|| format!("{}/{}", fit_middle(&ctx.model.context, usize::from(cells) / 2), target.namespace))
+    (!is_named).then(|| {
+        let context = fit_middle(&ctx.model.context, usize::from(cells) / 2);
+        let both = format!("{context}/{}", target.namespace);
+        // Beside a message, the cluster goes before its namespace.
+        let is_too_wide = ctx.model.status.is_some() && width(&both) > usize::from(cells) / 2;
+        if is_too_wide { context.into_owned() } else { both }
+    })
 }
 
 /// Tells that the list is frozen or filtered. `None` if it is neither, or if the rule above the list tells it.
@@ -228,88 +237,6 @@ fn list_mark(ctx: &RenderContext<'_>, cells: usize) -> Option<String> {
         true => format!("{short} (esc clears)"),
         false => short,
     })
-}
-
-fn draw_status(ctx: &RenderContext<'_>, buffer: &mut Buffer, parts: &ScreenParts) {
-    let area = parts.status;
-    let mark = list_mark(ctx, usize::from(area.width));
-    let Some(status) = &ctx.model.status else {
-        let named = unnamed_cluster(ctx, area.width).or(fleet::selected_in_full(ctx, area.width));
-        // A rule has a sign on each side of its words.
-        let why = || node_list::why_in_full(ctx, parts.list, usize::from(area.width).saturating_sub(7));
-        let named = named.or_else(|| why().filter(|_| Shape::of(ctx.model) > Shape::Folded));
-        match (mark, named) {
-            (_, named) if Shape::of(ctx.model) > Shape::Folded => {
-                put_rule(ctx, buffer, area, &named.unwrap_or_default());
-            }
-            // The screen has no room for the rule that tells it.
-            (Some(mark), _) => say(ctx, buffer, area, &mark, ThemeRole::Muted),
-            (None, Some(name)) => {
-                // Of a name both ends tell, of a state the beginning.
-                let room = usize::from(area.width).saturating_sub(2);
-                let name = if name.contains(": ") { fit(&name, room) } else { fit_middle(&name, room) };
-                say(ctx, buffer, area, &format!(" {name}"), ThemeRole::Muted);
-            }
-            (None, None) => {}
-        }
-        return;
-    };
-    let area = match mark.filter(|_| area.height > 1) {
-        // A message does not replace the mark of a frozen or filtered list.
-        Some(mark) => {
-            say(ctx, buffer, area, &mark, ThemeRole::Muted);
-            Rect { y: area.y + 1, height: area.height - 1, ..area }
-        }
-        None => area,
-    };
-    ctx.wake_at(status.may_go_at(ctx.model.now));
-    let (glyph, role) = match status.severity {
-        StatusSeverity::Good => (Glyph::Updated, ThemeRole::Ok),
-        StatusSeverity::Busy => (Glyph::Moving, ThemeRole::Busy),
-        StatusSeverity::Plain | StatusSeverity::UntilKey => (Glyph::Dot, ThemeRole::Text),
-        StatusSeverity::Refused | StatusSeverity::KeyRefused => (Glyph::Failed, ThemeRole::Warn),
-    };
-    put(buffer, area.x, area.y, ctx.glyph(glyph), 1, ctx.style(role));
-    let cells = usize::from(area.width.saturating_sub(2));
-    let text = fit_path(&status.text, cells, usize::from(area.height));
-    let mut lines = wrap(&text, cells);
-    for y in area.y..area.bottom() {
-        let Some(mut line) = lines.next() else { break };
-        let is_last = y + 1 == area.bottom();
-        if is_last && let Some(more) = lines.next() {
-            // The help shows the rest.
-            let help = format!(" ({}: all)", key_of(ctx.model, ActionId::Help.action()));
-            line = format!("{}{help}", fit(&format!("{line} {more}"), cells.saturating_sub(width(&help))));
-        }
-        put(buffer, area.x + 2, y, &line, cells, ctx.style(role));
-        // Two texts that are both cut tell less than one: the cluster is named only if the message leaves room for all of it.
-        if let Some(cluster) = unnamed_cluster(ctx, area.width).filter(|_| is_last) {
-            let taken = width(&cluster) + 2;
-            if width(&line) + taken <= cells {
-                let x = area.right().saturating_sub(u16::try_from(taken - 1).unwrap_or(0));
-                put(buffer, x, y, &cluster, taken, ctx.style(ThemeRole::Muted));
-            }
-        }
-    }
-}
-
-/// The number of lines of the last message: one, or as many as it needs if there is room. Where lines are few, the page of a
-/// node takes the message's line while there is no message.
-pub(super) fn status_height(ctx: &RenderContext<'_>, shape: Shape, area: Rect) -> u16 {
-    let model = ctx.model;
-    let is_folded = shape <= Shape::Folded;
-    match (&model.overlay, &model.status) {
-        (Overlay::Palette(_) | Overlay::Filter(_), _) => 1,
-        (_, None) => u16::from(!is_folded || model.node_page().is_none()),
-        (Overlay::Dialog(_), _) if is_folded => 1,
-        (_, Some(status)) => {
-            let most = if is_folded && area.height >= 12 { 3 } else { 2 };
-            let lines = wrap(&status.text, usize::from(area.width.saturating_sub(2))).take(most).count();
-            let mark = u16::from(list_mark(ctx, usize::from(area.width)).is_some());
-            // A long message leaves the list its rows.
-            u16::try_from(lines.max(1)).unwrap_or(1).min(u16::try_from(most).unwrap_or(1) - mark) + mark
-        }
-    }
 }
 
 fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {

@@ -62,13 +62,13 @@ const LEAST_BAR: usize = 8;
 struct Areas {
     sites: Rect,
     about: Rect,
-    /// The lines for sites whose limit follows the capacity of their link.
-    pace: Rect,
+    /// The lines for what the figures leave open, and for sites whose limit follows the capacity of their link.
+    notes: Rect,
     nodes: Rect,
 }
 
 impl Areas {
-    fn of(parts: &ScreenParts, view: Option<&PrewarmView>, paced: usize) -> Self {
+    fn of(parts: &ScreenParts, view: Option<&PrewarmView>, notes: usize) -> Self {
         let list = parts.list;
         // A heading, the sites, and a line for all of them; half of the list at most.
         let wanted = view.map_or(0, |view| view.sites.len() + 1 + usize::from(view.sites.len() != 1));
@@ -76,18 +76,18 @@ impl Areas {
         let height = u16::try_from(wanted.min(most.max(2))).unwrap_or(u16::MAX).min(list.height);
         let sites = Rect { height, ..list };
         let about = Rect { y: sites.bottom(), height: 1, ..list }.intersection(list);
-        let paced = paced.min(usize::from(list.height) / 5);
-        let height = u16::try_from(paced).unwrap_or(u16::MAX);
-        let pace = Rect { y: about.bottom(), height, ..list }.intersection(list);
-        let nodes = Rect { y: pace.bottom(), height: list.bottom().saturating_sub(pace.bottom()), ..list };
-        Self { sites, about, pace, nodes }
+        let notes = notes.min(usize::from(list.height) / 5);
+        let height = u16::try_from(notes).unwrap_or(u16::MAX);
+        let notes = Rect { y: about.bottom(), height, ..list }.intersection(list);
+        let nodes = Rect { y: notes.bottom(), height: list.bottom().saturating_sub(notes.bottom()), ..list };
+        Self { sites, about, notes, nodes }
     }
 }
 
 /// The number of visible nodes.
 pub(super) fn node_rows(parts: &ScreenParts, snapshot: Option<&Snapshot>) -> usize {
-    let paced = snapshot.map_or(0, |snapshot| snapshot.pace.len());
-    let areas = Areas::of(parts, snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()), paced);
+    let notes = snapshot.map_or(0, |snapshot| snapshot.pace.len() + usize::from(not_named(snapshot).is_some()));
+    let areas = Areas::of(parts, snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()), notes);
     usize::from(areas.nodes.height.saturating_sub(1))
 }
 
@@ -101,7 +101,8 @@ pub(super) fn draw(
 ) {
     let Some(shown) = &page.live else { return };
     let view = shown.snapshot.prewarm.as_ref();
-    let areas = Areas::of(parts, view, shown.snapshot.pace.len());
+    let notes = notes(ctx, &shown.snapshot, usize::from(parts.list.width));
+    let areas = Areas::of(parts, view, notes.len());
     let rows = usize::from(areas.nodes.height.saturating_sub(1));
     put_rule(ctx, buffer, parts.rule, &about_list(ctx, screen, rows));
     let Some(view) = view else {
@@ -111,7 +112,7 @@ pub(super) fn draw(
     };
     put_lines(buffer, areas.sites, &sites(ctx, view, areas.sites));
     put_lines(buffer, areas.about, &[about(ctx, shown, view, cells_of(areas.about, 2))]);
-    put_lines(buffer, areas.pace, &pace(ctx, &shown.snapshot.pace, areas.pace));
+    put_lines(buffer, areas.notes, &notes);
     draw_nodes(ctx, page, shown, screen, areas.nodes, buffer);
     if screen.len() == 0 && areas.nodes.height > 1 {
         let text = match view.error {
@@ -183,6 +184,7 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
     let total = (view.sites.len() != 1).then(|| {
         let all = SiteFigures {
             counts: &view.counts,
+            perhaps_failed: 0,
             limit: Some((view.pulling, view.limit)),
             rate: view.throughput.map(Rate::About).or_else(|| sum_of_sites(view)),
             estimate: view.estimate,
@@ -208,7 +210,8 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
         };
         let PrewarmSite { counts, throughput, estimate, .. } = site;
         let rate = throughput.map(Rate::About);
-        let figures = SiteFigures { counts, limit, rate, estimate: *estimate };
+        let perhaps_failed = if view.sites.len() == 1 { 0 } else { view.failed_elsewhere.min(counts.waiting) };
+        let figures = SiteFigures { counts, perhaps_failed, limit, rate, estimate: *estimate };
         lines.push(columns.line(ctx, name_of(site), &figures));
     }
     // If there is room for one line only, it is the one for all sites.
@@ -221,14 +224,24 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
     lines
 }
 
-/// A line per site whose limit follows the capacity of its link; sites with a halved limit come first.
-fn pace(ctx: &RenderContext<'_>, sites: &[PacedSite], area: Rect) -> Vec<Line<'static>> {
-    let cells = usize::from(area.width);
+/// What the figures of the sites leave open, where the record names only some of the nodes that failed.
+fn not_named(snapshot: &Snapshot) -> Option<String> {
+    let view = snapshot.prewarm.as_ref().filter(|view| view.failed_elsewhere > 0)?;
+    let (failed, are) = (view.failed_elsewhere, if view.failed_elsewhere == 1 { "is" } else { "are" });
+    Some(format!("{failed} of the failed nodes {are} not recorded by name: what waits in a site may be among them"))
+}
+
+/// That line, then a line per site whose limit follows the capacity of its link; sites with a halved limit come first.
+fn notes(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let line = |site: &PacedSite| {
         let role = if site.why.is_halved() { ThemeRole::Warn } else { ThemeRole::Muted };
         Line::from(ctx.span(fit(&format!("{:MARGIN$}{site}", ""), cells).into_owned(), role))
     };
-    PacedSite::by_news(sites).into_iter().take(area.height.into()).map(line).collect()
+    let not_named = not_named(snapshot).map(|words| {
+        let text = fit(&format!("{:MARGIN$}{words}", ""), cells).into_owned();
+        Line::from(ctx.span(text, ThemeRole::Warn))
+    });
+    not_named.into_iter().chain(PacedSite::by_news(&snapshot.pace).into_iter().map(line)).collect()
 }
 
 fn is_done(counts: &PrewarmCounts) -> bool {
@@ -242,6 +255,8 @@ fn name_of(site: &PrewarmSite) -> &str {
 /// The figures of a site, or of all of them.
 struct SiteFigures<'a> {
     counts: &'a PrewarmCounts,
+    /// How many of those that count as waiting may be among the failed ones of which only the number is recorded.
+    perhaps_failed: u32,
     limit: Option<(u32, u32)>,
     rate: Option<Rate>,
     estimate: Option<TimeRange>,
@@ -264,8 +279,12 @@ fn sum_of_sites(view: &PrewarmView) -> Option<Rate> {
 impl SiteFigures<'_> {
     /// In words, in the order of the columns.
     fn words(&self) -> [(String, ThemeRole); FIGURES] {
-        let Self { counts, limit, rate, estimate } = self;
+        let Self { counts, perhaps_failed, limit, rate, estimate } = self;
         let count = |nodes: u32, role: ThemeRole| (nodes.to_string(), if nodes > 0 { role } else { ThemeRole::Muted });
+        let bound = |sign: &str, (nodes, role): (String, ThemeRole)| match perhaps_failed {
+            0 => (nodes, role),
+            _ => (format!("{sign}{nodes}"), role),
+        };
         let unknown = || UNKNOWN.to_owned();
         let rate = rate.map(|rate| match rate {
             Rate::About(rate) => format!("~{}", PullRate(rate)),
@@ -274,8 +293,8 @@ impl SiteFigures<'_> {
         [
             (format!("{} of {}", counts.present, counts.nodes), ThemeRole::Title),
             count(counts.pulling, ThemeRole::Busy),
-            count(counts.waiting, ThemeRole::Text),
-            count(counts.failed, ThemeRole::Bad),
+            bound("≤", count(counts.waiting, ThemeRole::Text)),
+            bound("≥", count(counts.failed, ThemeRole::Bad)),
             (limit.map_or_else(unknown, |(used, limit)| format!("{used} of {limit}")), ThemeRole::Text),
             (rate.unwrap_or_else(unknown), ThemeRole::Text),
             (estimate.map_or_else(unknown, |left| left.to_string()), ThemeRole::Text),

@@ -55,6 +55,10 @@ impl Engine {
         }
         let failed_elsewhere = self.failed_elsewhere(job, &mut counts);
         let mut sites: Vec<PrewarmSite> = sites.into_values().collect();
+        if let [site] = sites.as_mut_slice() {
+            // All that failed did in this site.
+            site.counts = counts;
+        }
         self.estimate_prewarming(job, &mut sites);
         Some(PrewarmView {
             // The estimate of the whole is that of its slowest site.

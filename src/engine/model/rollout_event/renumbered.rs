@@ -12,6 +12,9 @@ use crate::engine::model::time::Timestamp;
 /// The beginning of the words about a roll back, before the number that its revision had.
 pub(crate) const ROLLED_BACK: &str = "roll back: template is that of revision ";
 
+/// The same about going to a revision that was made after the present one.
+pub(crate) const WENT_TO: &str = "go to a later revision: template is that of revision ";
+
 /// What is known of a revision's numbers without events.
 #[derive(Clone, Debug)]
 pub(crate) struct NumberedRevision<'a> {
@@ -57,7 +60,8 @@ impl RolloutEvent {
     /// The number that a revision had when a roll back to it was asked for, according to the answer that its operator got once the
     /// template was changed.
     pub(super) fn rolled_back_to(&self) -> Option<i64> {
-        number_at_the_beginning(self.said.as_deref()?.strip_prefix(ROLLED_BACK)?)
+        let said = self.said.as_deref()?;
+        number_at_the_beginning(said.strip_prefix(ROLLED_BACK).or_else(|| said.strip_prefix(WENT_TO))?)
     }
 
     fn hides_the_number(&self) -> bool {

@@ -179,7 +179,11 @@ impl Hold {
 impl Hold {
     /// The words behind the number of nodes that it holds: `3 without the image, image not found`.
     pub fn counted(&self) -> String {
-        let Self::ImageAbsent(wait) = self else { return self.in_common() };
+        let wait = match self {
+            Self::ImageAbsent(wait) => wait,
+            Self::NotProven => return "held back until another node shows that the image works".to_owned(),
+            _ => return self.in_common(),
+        };
         match wait {
             ImageWait::Coming => "without the image yet".to_owned(),
             ImageWait::Failed { cause, retried: true } => {

@@ -106,7 +106,7 @@ fn buttons(ctx: &RenderContext<'_>, dialog: &Dialog) -> Line<'static> {
         ctx.span(text, role)
     };
     let cancel = cancel_of(dialog);
-    Line::from(vec![button(Focus::Go, dialog.form.verb()), Span::raw("  "), button(Focus::Cancel, cancel)])
+    Line::from(vec![button(Focus::Go, dialog.verb()), Span::raw("  "), button(Focus::Cancel, cancel)])
 }
 
 /// Draws the buttons, and beside them the effects of keys.

@@ -146,13 +146,13 @@ fn title(dialog: &Dialog, cells: usize) -> String {
 
 fn full_title(dialog: &Dialog, cells: usize) -> String {
     if let Form::Tune(form) = &dialog.form
-        && let Some(title) = tune::title(form, cells, dialog.form.title())
+        && let Some(title) = tune::title(form, cells, dialog.title())
     {
         return title;
     }
     match &dialog.answer {
-        PreviewState::Preview(preview) if begins_with(&preview.title, dialog.form.title()) => {
-            format!("{}{}", dialog.form.title(), &preview.title[dialog.form.title().len()..])
+        PreviewState::Preview(preview) if begins_with(&preview.title, dialog.title()) => {
+            format!("{}{}", dialog.title(), &preview.title[dialog.title().len()..])
         }
         PreviewState::Preview(preview) if says_more(&preview.title, &dialog.form) => {
             // Form and preview both name the command: it is shown once.
@@ -160,9 +160,9 @@ fn full_title(dialog: &Dialog, cells: usize) -> String {
                 Form::Canary(_) => preview.title.split_once(": ").map_or(&*preview.title, |(_, nodes)| nodes),
                 _ => &preview.title,
             };
-            format!("{}: {said}", dialog.form.title())
+            format!("{}: {said}", dialog.title())
         }
-        _ => dialog.form.title().to_owned(),
+        _ => dialog.title().to_owned(),
     }
 }
 
