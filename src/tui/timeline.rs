@@ -18,7 +18,7 @@ use crate::engine::model::labels::Labels;
 use crate::engine::model::rollout_event::{RolloutEvent, with_present_numbers};
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
-use crate::engine::report::story::order::{Place, UpdateOrder};
+use crate::engine::report::story::order::{TimelinePlace, UpdateOrder};
 use crate::engine::report::story::{ControllerMoment, NodeMoment, Story};
 
 /// The timeline of one rollout, while it is shown.
@@ -165,7 +165,7 @@ impl Timeline {
             let lifted = untold.cloned().map(TimelineEntry::Lifted);
             let lost = lost.map(TimelineEntry::LostDriver);
             let entries = nodes.chain(controllers).chain(lifted).chain(events).chain(lost);
-            let mut placed: Vec<(Place, TimelineEntry)> = entries
+            let mut placed: Vec<(TimelinePlace, TimelineEntry)> = entries
                 .map(|entry| match &entry {
                     TimelineEntry::Node(moment) => (order.place(moment), entry),
                     _ => ((entry.at(), false), entry),

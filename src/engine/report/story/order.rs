@@ -19,13 +19,13 @@ const SECOND_MILLIS: i64 = 1_000;
 const UNKNOWN_MILLIS: i64 = SECOND_MILLIS + 1_500;
 
 /// The place of an entry: the time by which it is listed, and whether it stands behind the events of that time.
-pub type Place = (Timestamp, bool);
+pub type TimelinePlace = (Timestamp, bool);
 
 /// The times of the events because of which nodes are updated, and where each node was placed last.
 #[derive(Debug)]
 pub struct UpdateOrder {
     lets_go: Vec<Timestamp>,
-    last: HashMap<Str, Place>,
+    last: HashMap<Str, TimelinePlace>,
 }
 
 impl UpdateOrder {
@@ -36,7 +36,7 @@ impl UpdateOrder {
     }
 
     /// Where a timeline lists this. The moments of a node are to be given oldest first: what follows from its update stands behind it.
-    pub fn place(&mut self, moment: &NodeMoment) -> Place {
+    pub fn place(&mut self, moment: &NodeMoment) -> TimelinePlace {
         let begins = matches!(moment.change, NodeChange::State { to: NodeState::Terminating, .. });
         let own = if begins { (self.let_go_at(moment).unwrap_or(moment.at), true) } else { (moment.at, false) };
         match self.last.get_mut(&moment.node) {
