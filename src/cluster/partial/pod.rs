@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use super::{Clamped, Interner, Text, instant, text, words};
 use crate::cluster::clip::{MESSAGE, NAME};
 use crate::engine::model::Str;
-use crate::engine::model::disruption::{DISRUPTION_TARGET, Disruption};
+use crate::engine::model::disruption::{DISRUPTION_TARGET, PodDisruption};
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase, READINESS_GATES, WarmPodFact};
 use crate::engine::model::starting_pod::StartingPodFact;
 use crate::engine::model::template::ContainerRole;
@@ -351,7 +351,7 @@ impl PodWire<'_> {
             disruption: status
                 .condition(DISRUPTION_TARGET)
                 .filter(|target| text(&target.status) == "True")
-                .and_then(|target| Disruption::of_reason(text(&target.reason))),
+                .and_then(|target| PodDisruption::of_reason(text(&target.reason))),
             reason,
             message,
             containers: status.containers(interner),

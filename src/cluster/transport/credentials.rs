@@ -26,7 +26,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::identity::Certificate;
-use super::inline::{Inline, InlineText, ReadInline};
+use super::inline::{InlineCredentials, InlineText, ReadInline};
 use super::issued::{Hidden, Issued, bearer, header};
 use crate::cluster::failure::Failure;
 use crate::cluster::kubectl_place::KubectlPlace;
@@ -51,7 +51,7 @@ pub(in crate::cluster) enum Credential {
     /// Fixed credentials: user and password, or none beside a client certificate in files.
     Fixed(Option<HeaderValue>),
     /// A token or a client certificate that stands in the kubeconfig itself.
-    Inline(Arc<Inline>),
+    Inline(Arc<InlineCredentials>),
     /// A token in a file.
     File(Arc<Mutex<TokenFile>>),
     /// A credential plugin.
@@ -93,7 +93,7 @@ impl Credential {
         }
         if let Some(token) = token {
             return Ok(match read_inline {
-                Some(read) => Self::Inline(Arc::new(Inline::new(&InlineText::Token(token), read, hidden)?)),
+                Some(read) => Self::Inline(Arc::new(InlineCredentials::new(&InlineText::Token(token), read, hidden)?)),
                 None => Self::Fixed(Some(bearer(&token)?)),
             });
         }
@@ -103,7 +103,7 @@ impl Credential {
         // Data that cannot be used stays where it is, so that kube's own client says why.
         if let (Some(read), Some(certificate), Some(key)) =
             (read_inline, text("client-certificate-data"), text("client-key-data"))
-            && let Ok(inline) = Inline::new(&InlineText::Certificate { certificate, key }, read, hidden)
+            && let Ok(inline) = InlineCredentials::new(&InlineText::Certificate { certificate, key }, read, hidden)
         {
             (auth.client_certificate_data, auth.client_key_data) = (None, None);
             (auth.client_certificate, auth.client_key) = (None, None);

@@ -43,13 +43,13 @@ impl InlineText {
 pub(in crate::cluster) type ReadInline = Box<dyn Fn() -> Result<Option<InlineText>, String> + Send + Sync>;
 
 /// Credentials that stand in the kubeconfig itself.
-pub(in crate::cluster) struct Inline {
+pub(in crate::cluster) struct InlineCredentials {
     present: Mutex<Issued>,
     read: ReadInline,
     hidden: Hidden,
 }
 
-impl Inline {
+impl InlineCredentials {
     /// The credentials `text`, which `read` reads again.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use super::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::disruption::Disruption;
+use crate::engine::model::disruption::PodDisruption;
 use crate::engine::model::event::Event;
 use crate::engine::model::facts::{PodPhase, StrategyKind};
 use crate::engine::model::node::NodeIx;
@@ -39,7 +39,7 @@ struct Gone {
     /// Why it had failed, if it had.
     failed: Option<Str>,
     /// Who announced it, if somebody did.
-    disruption: Option<Disruption>,
+    disruption: Option<PodDisruption>,
 }
 
 impl Engine {

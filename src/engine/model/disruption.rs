@@ -10,7 +10,7 @@ pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
 /// A component of Kubernetes that removes pods which nobody has asked to delete by name, by the reason of the condition `DisruptionTarget`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Disruption {
+pub enum PodDisruption {
     /// `PreemptionByScheduler`: a pod of higher priority needs the room.
     Preemption,
     /// `DeletionByTaintManager`: its node has a taint with the effect `NoExecute` that the pod does not tolerate.
@@ -21,7 +21,7 @@ pub enum Disruption {
     PodGarbageCollection,
 }
 
-impl Disruption {
+impl PodDisruption {
     /// From the reason of a condition `DisruptionTarget` that is True; `None` for a reason that is not known, and for `TerminationByKubelet`, where the
     /// pod fails and says itself why.
     pub fn of_reason(reason: &str) -> Option<Self> {
@@ -36,7 +36,7 @@ impl Disruption {
 }
 
 /// What happened to the pod, as the end of a sentence: `was preempted by …`.
-impl fmt::Display for Disruption {
+impl fmt::Display for PodDisruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Preemption => "was preempted by the scheduler, for a pod of higher priority",

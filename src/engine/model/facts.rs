@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Str;
-use super::disruption::Disruption;
+use super::disruption::PodDisruption;
 use super::failing_nodes::FailingNodes;
 use super::labels::{Labels, Selector};
 use super::node_details::NodeDetails;
@@ -237,7 +237,7 @@ pub struct PodFact {
     /// The words that go with `reason`.
     pub message: Option<Str>,
     /// Who announced that it takes the pod away, if somebody did.
-    pub disruption: Option<Disruption>,
+    pub disruption: Option<PodDisruption>,
     /// Its containers' statuses; empty before the kubelet has reported.
     pub containers: Vec<ContainerFact>,
     /// The containers for whose images its kubelet always asks the registry: those with `imagePullPolicy: Always`.

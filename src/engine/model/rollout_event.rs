@@ -40,7 +40,7 @@ pub use self::taken_away::taken_away_together;
 pub(crate) use self::told_images::ToldImages;
 use super::Str;
 use super::command::{Command, CommandId};
-use super::disruption::Disruption;
+use super::disruption::PodDisruption;
 use super::effect::EffectErrorKind;
 use super::facts::Severity;
 use super::person_of;
@@ -197,7 +197,7 @@ pub enum RolloutEventKind {
         /// deleted, evicted through the API or relabelled.
         failed: Option<Str>,
         /// Who announced that it takes the pod away; `None` if nobody did.
-        disruption: Option<Disruption>,
+        disruption: Option<PodDisruption>,
     },
     /// This process saw another one drive, which has not renewed its lease for so long that the lease has run out.
     DriverSilent {

@@ -3,7 +3,7 @@
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Step, Takeover};
 use crate::engine::model::config::Role;
-use crate::engine::model::disruption::Disruption;
+use crate::engine::model::disruption::PodDisruption;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{Event, Watched};
 use crate::engine::model::facts::PodPhase;
@@ -121,7 +121,7 @@ fn pods_that_others_take_away_are_told_as_such() {
     ops.run_for(&mut fake, 20);
     assert_eq!(told(&mut ops, &fake), [(words("n3"), Visibility::Cluster), (words("n4"), Visibility::Cluster)]);
     // Who announced it is named.
-    fake.change_pod("n5", |pod| pod.disruption = Some(Disruption::Preemption));
+    fake.change_pod("n5", |pod| pod.disruption = Some(PodDisruption::Preemption));
     ops.run_for(&mut fake, 1);
     fake.remove_pod("n5");
     fake.reconcile();

@@ -174,10 +174,10 @@ fn who_announces_that_it_takes_a_pod_away() {
         read(&serde_json::json!({"metadata": {"name": "a"}, "status": {"conditions": [condition]}}).to_string())
     };
     let told = |reason: &str| pod("True", reason).disruption;
-    assert_eq!(told("PreemptionByScheduler"), Some(Disruption::Preemption));
-    assert_eq!(told("DeletionByTaintManager"), Some(Disruption::NoExecuteTaint));
-    assert_eq!(told("EvictionByEvictionAPI"), Some(Disruption::EvictionApi));
-    assert_eq!(told("DeletionByPodGC"), Some(Disruption::PodGarbageCollection));
+    assert_eq!(told("PreemptionByScheduler"), Some(PodDisruption::Preemption));
+    assert_eq!(told("DeletionByTaintManager"), Some(PodDisruption::NoExecuteTaint));
+    assert_eq!(told("EvictionByEvictionAPI"), Some(PodDisruption::EvictionApi));
+    assert_eq!(told("DeletionByPodGC"), Some(PodDisruption::PodGarbageCollection));
     assert_eq!((told("TerminationByKubelet"), told("OfAnOperator")), (None, None));
     assert_eq!(pod("False", "PreemptionByScheduler").disruption, None, "it was announced, and did not happen");
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::model::Str;
-use crate::engine::model::disruption::{DISRUPTION_TARGET, Disruption};
+use crate::engine::model::disruption::{DISRUPTION_TARGET, PodDisruption};
 use crate::engine::model::facts::{
     ClusterEvent, ConditionStatus, ContainerFact, ContainerState, ControllerRef, DaemonSetFact, LeaseFact, ListedImage,
     NodeFact, PodFact, READINESS_GATES, REPORTED_IMAGES, RevisionFact, WarmPodFact, WarmSetFact,
@@ -112,7 +112,7 @@ impl Object {
             status_written_at: None,
             disruption: Condition::find(&status.conditions, DISRUPTION_TARGET)
                 .filter(|target| target.status == ConditionStatus::True)
-                .and_then(|target| Disruption::of_reason(target.reason.as_deref()?)),
+                .and_then(|target| PodDisruption::of_reason(target.reason.as_deref()?)),
             reason,
             message,
             containers: status.containers.iter().map(|container| container_fact(&container.fact)).collect(),

@@ -1,6 +1,6 @@
 //! Pods on nodes that stay down.
 
-use crate::engine::model::disruption::Disruption;
+use crate::engine::model::disruption::PodDisruption;
 use crate::engine::model::template::Template;
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
@@ -25,6 +25,6 @@ fn a_pod_on_a_node_that_stays_down_is_evicted_unless_a_daemonset_made_it() {
     run(&mut world, 2);
     assert!(deleting(&world));
     let told = world.store().find(Kind::Pod, "edge", "loose").unwrap().pod_fact().unwrap().disruption;
-    assert_eq!(told, Some(Disruption::NoExecuteTaint));
+    assert_eq!(told, Some(PodDisruption::NoExecuteTaint));
     assert!(!world.pods_of("edge", "agent")["node-a-02"][0].meta.is_deleting());
 }
