@@ -31,14 +31,24 @@ pub(crate) struct Timeline {
     /// The entries oldest first: by time, but what follows from a decision stands behind it.
     entries: Vec<TimelineEntry>,
     /// The inputs from which `entries` were made.
-    made_of: MadeOf,
+    inputs: TimelineInputs,
     /// The entries that pass the filter, newest first, as indices.
     rows: Vec<usize>,
 }
 
-/// The times of the events, how many moments the story has, the numbers that revisions had before, how many pauses were lifted, and the driver that
-/// is lost.
-type MadeOf = (Vec<Timestamp>, u64, BTreeMap<i64, Vec<i64>>, usize, Option<LostDriver>);
+/// What the entries are made from, as far as it tells whether they have to be made anew.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct TimelineInputs {
+    /// The times of the events.
+    events: Vec<Timestamp>,
+    /// How many moments the story has had so far.
+    moments: u64,
+    /// The numbers that revisions had before, by their present number.
+    earlier_numbers: BTreeMap<i64, Vec<i64>>,
+    /// How many pauses were lifted.
+    lifted: usize,
+    lost: Option<LostDriver>,
+}
 
 /// The identity of an entry for as long as it is shown.
 pub(crate) type Moment = (Timestamp, String);
@@ -148,12 +158,16 @@ impl Timeline {
 
     /// Takes in what a new snapshot tells.
     pub(crate) fn see(&mut self, snapshot: &Snapshot, story: &Story, pauses: &LiftedPauses) {
-        let earlier = snapshot.all_earlier_numbers();
-        let times = snapshot.timeline.iter().map(|event| event.at).collect();
-        let lost = LostDriver::of(snapshot);
-        let made_of = (times, story.moments_so_far(), earlier.clone(), pauses.lifted.len(), lost.clone());
-        if self.made_of != made_of || self.entries.is_empty() {
-            self.made_of = made_of;
+        let inputs = TimelineInputs {
+            events: snapshot.timeline.iter().map(|event| event.at).collect(),
+            moments: story.moments_so_far(),
+            earlier_numbers: snapshot.all_earlier_numbers(),
+            lifted: pauses.lifted.len(),
+            lost: LostDriver::of(snapshot),
+        };
+        if self.inputs != inputs || self.entries.is_empty() {
+            let TimelineInputs { earlier_numbers: earlier, lost, .. } = inputs.clone();
+            self.inputs = inputs;
             // As in `rolldeck status`: a roll back gives a revision another number.
             let in_words = |event: &RolloutEvent| with_present_numbers(&event.to_string(), &earlier);
             let events = snapshot.timeline.iter().map(|event| TimelineEntry::Rollout(event.clone(), in_words(event)));

@@ -577,19 +577,6 @@ fn a_deletion_that_is_refused_is_tried_again_after_a_while() {
     assert!(fake.warm_nodes().is_empty());
 }
 
-/// Nodes that are next take no slot before somebody makes their pods.
-#[test]
-fn pull_slots_are_those_of_nodes_that_pull_while_nobody_drives() {
-    let (mut fake, _killed) = warming();
-    ["n1", "n2"].into_iter().for_each(|node| fake.warm_arrives(node));
-    let mut onlooker = FakeConsole::open(&fake, "bob");
-    let prewarm = onlooker.snapshot(&fake).prewarm.unwrap();
-    assert_eq!(prewarm.to_string(), "pre-warming: 2 of 20 present, 18 waiting; pull slots 0 of 2");
-    fake.wait(60);
-    let snapshot = onlooker.snapshot(&fake);
-    assert!(snapshot.driving().to_string().starts_with("its controller drives: ops@"), "{}", snapshot.driving());
-}
-
 /// Once all nodes have the images nobody pulls any more: who pre-warmed holds the lease for nodes that may join, and is not said to pre-warm still.
 #[test]
 fn pre_warming_that_has_ended_is_told_as_the_past() {

@@ -1,4 +1,4 @@
-//! Nodes that go away while they pull for pre-warming: who keeps the pull slot.
+//! Pull slots of pre-warming: who keeps one while nodes go away, and while nobody drives.
 
 use super::prewarm::{image, start, state, warming};
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
@@ -183,4 +183,17 @@ fn another_image_comes_last_to_nodes_that_are_being_updated() {
         begun.extend(fake.warm_nodes());
     }
     assert!(begun.contains(&"n1".to_owned()), "it is brought there, too: {begun:?}");
+}
+
+/// Nodes that are next take no slot before somebody makes their pods.
+#[test]
+fn pull_slots_are_those_of_nodes_that_pull_while_nobody_drives() {
+    let (mut fake, _killed) = warming();
+    ["n1", "n2"].into_iter().for_each(|node| fake.warm_arrives(node));
+    let mut onlooker = FakeConsole::open(&fake, "bob");
+    let prewarm = onlooker.snapshot(&fake).prewarm.unwrap();
+    assert_eq!(prewarm.to_string(), "pre-warming: 2 of 20 present, 18 waiting; pull slots 0 of 2");
+    fake.wait(60);
+    let snapshot = onlooker.snapshot(&fake);
+    assert!(snapshot.driving().to_string().starts_with("its controller drives: ops@"), "{}", snapshot.driving());
 }
