@@ -206,7 +206,27 @@ pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
 
 /// The TLS error among the causes of `error`, if there is one.
 pub(crate) fn tls_cause(error: &(dyn Error + 'static)) -> Option<String> {
-    chain(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()).map(ToString::to_string)
+    chain(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()).map(|error| tls_in_words(&error.to_string()))
+}
+
+/// What TLS says, with the way out where the server's certificate is of a kind that kubectl accepts and the TLS library cannot check.
+fn tls_in_words(said: &str) -> String {
+    let unreadable = [
+        (
+            "CaUsedAsEndEntity",
+            "the server's certificate is marked as that of a certificate authority (CA:TRUE), as `openssl req -x509` makes it by default; unlike \
+             kubectl, rolldeck needs one that is not (`-addext basicConstraints=critical,CA:FALSE`)",
+        ),
+        (
+            "UnsupportedCertVersion",
+            "the server's certificate, or one between it and its authority, is of X.509 version 1, as `openssl x509 -req` may make it; rolldeck \
+             needs version 3 (`-extfile` with a subjectAltName)",
+        ),
+    ];
+    unreadable
+        .iter()
+        .find(|(code, _)| said.contains(code))
+        .map_or_else(|| said.to_owned(), |(_, words)| (*words).to_owned())
 }
 
 /// The TLS alert with which the server refused the client certificate. A server reads no request before the handshake is
@@ -291,6 +311,9 @@ mod tests {
         let wrapped = std::io::Error::other(tls);
         assert!(tls_cause(&wrapped).is_some_and(|words| words.contains("UnknownIssuer")));
         assert!(root_cause(&wrapped).contains("UnknownIssuer"));
+        // Measured with a server whose certificate `openssl req -x509` had made.
+        let said = tls_in_words("invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))");
+        assert!(said.starts_with("the server's certificate is marked as that of a certificate authority"), "{said}");
         let plain = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
         assert_eq!(tls_cause(&plain), None);
         assert_eq!(root_cause(&plain), "connection refused");
