@@ -56,7 +56,10 @@ pub(super) fn command_meant(command: &mut Command, line: &[OsString], refused: O
     }
     let meant = WORDS_OF_OTHER_TOOLS.iter().find(|(word, _)| *word == first).map(|(_, meant)| (*meant).to_owned());
     let commands: Vec<&str> = command.get_subcommands().flat_map(Command::get_name_and_visible_aliases).collect();
-    let meant = meant.or_else(|| nearest(&first.to_lowercase(), commands).map(str::to_owned));
+    // A word that is cut off is more likely the command that begins with it than one that is nearly as long.
+    let begun =
+        commands.iter().find(|command| first.len() > 2 && command.starts_with(&first)).map(|it| (*it).to_owned());
+    let meant = meant.or(begun).or_else(|| nearest(&first.to_lowercase(), commands).map(str::to_owned));
     let called = command.get_bin_name().unwrap_or("rolldeck").to_owned();
     let more_words = refused.is_some_and(names_more);
     let restarts = first == "restart" || (first == "rollout" && line.iter().any(|word| word == "restart"));

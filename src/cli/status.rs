@@ -366,7 +366,7 @@ fn driver_line(place: &CommandPlace, snapshot: &Snapshot) -> String {
     match snapshot.has_silent_driver() {
         // The command is among the suggested ones.
         true if snapshot.remedies().contains(&Remedy::Drive) => driving.to_string(),
-        true if needs_one => format!("{driving}; if it has ended, {} would", drive()),
+        true if needs_one => format!("{driving}; if it has ended, {} drives it", drive()),
         true if matches!(snapshot.phase, Phase::Paused(_)) => {
             format!("{driving}; if it has ended, {} is to follow a resume", drive())
         }

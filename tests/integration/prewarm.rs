@@ -96,7 +96,7 @@ fn whoever_drives_carries_it_out_and_the_command_follows() {
     drive.until_updated(2);
     let output = practice.ok(&["prewarm", DS, "--image", V3, "--max-pulling", "4", "--timeout", "120s"]);
     // The command has just begun to look, so it may not know yet whether the driver is alive.
-    let told = ["drives and carries it out", "drove last: if it is alive it carries this out"];
+    let told = ["drives and carries it out", "holds the lease: if it is alive it carries this out"];
     assert!(told.iter().any(|told| output.contains(told)) && output.contains("20 of 20 present"), "{output}");
     assert!(!output.contains("you drive"), "{output}");
     drive.until("pre-warming: 20 of 20 present");

@@ -11,6 +11,7 @@ pub(crate) const EXIT_CODE_TABLE: &[(&str, &str)] = &[
     ("6", "refused (by rolldeck, a policy, a right that is missing; what stays of it is said), or declined"),
     ("7", "somebody else drives"),
     ("130", "interrupted (143: terminated); the lease was given back"),
+    ("141", "nobody reads the output any more; what was asked for may be done all the same"),
 ];
 
 /// What an exit code means, in a few words; empty for one that the table does not name.

@@ -23,7 +23,9 @@ pub(super) fn not_done(snapshot: &Snapshot, before: u32) -> Option<CliError> {
     let may_go = |node: &&NodeView| node.selected && node.eligible && !node.committed;
     let counts = snapshot.counts;
     let left = snapshot.nodes.iter().any(|node| may_go(&node)) && snapshot.plan.allowed > counts.committed;
-    (left && counts.committed <= before).then(|| {
+    // That failures were accepted lets the rollout go on past them, and makes none of these nodes an updated one.
+    let all_failed = counts.committed > 0 && counts.updated == 0;
+    ((left && counts.committed <= before) || all_failed).then(|| {
         let why = snapshot.guidance().map(|guidance| format!(": {}", guidance.waits)).unwrap_or_default();
         CliError::new(CliErrorKind::Incomplete, format!("driving ends, and no node of its step was updated{why}"))
     })

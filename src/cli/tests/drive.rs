@@ -413,6 +413,24 @@ async fn a_drive_that_would_end_at_once_writes_no_limits_first() {
     );
 }
 
+/// An operator resumed past the failures of a step. None of its nodes has the new revision all the same, and a script goes on after 0.
+#[tokio::test(start_paused = true)]
+async fn a_step_of_which_every_node_failed_is_not_done_though_that_was_accepted() {
+    for (updated, code) in [(0, 3), (1, 0)] {
+        let mut held = script::driving();
+        held.phase = Phase::Held;
+        held.plan.allowed = 2;
+        (held.counts.committed, held.counts.updated) = (2, updated);
+        let mut failed = script::cause(script::node("ipc-017", NodeState::Failed));
+        (failed.at_target, failed.accepted, failed.committed) = (true, true, true);
+        held.nodes = vec![failed].into();
+        let script = Script::of(script::held_by_nobody()).then(held);
+        let output = script.run("drive ds/agent --until held").await;
+        assert_eq!(output.code, code, "{}", output.error);
+        assert_eq!(output.error.contains("no node of its step was updated"), code == 3, "{}", output.error);
+    }
+}
+
 /// When it halts, others may have the same trouble, and count as failed a moment later.
 #[tokio::test]
 async fn all_nodes_that_failed_are_named_and_those_in_trouble() {

@@ -154,7 +154,7 @@ impl Engine {
                         }
                         _ => "whoever drives next does",
                     };
-                    format!("{holder} drove last: if it is alive it carries this out, if not, {next}.")
+                    format!("{holder} holds the lease: if it is alive it carries this out, if not, {next}.")
                 }
                 _ => format!("{holder} drives and carries it out."),
             });
@@ -204,7 +204,9 @@ impl Engine {
                 .chain(self.prewarms_in_vain(command).or_else(|| halted_before.clone()))
                 .chain(self.never_ran(command, &intent).filter(|_| halted_before.is_none()))
                 .chain(self.rolls_back_in_vain(command))
+                .chain(self.goes_ungated(command, &intent).filter(|_| !nodes.is_empty()))
                 .chain(self.prewarms_something_else(command, &intent))
+                .chain(self.prewarming_follows(&intent))
                 .chain(unprotected)
                 .collect(),
             halted_before,

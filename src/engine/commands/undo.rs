@@ -70,6 +70,16 @@ impl Engine {
         to.and_then(|hash| self.view.revision(hash)).is_some_and(|to| self.is_made_later(to))
     }
 
+    /// A warning that going to a later revision has none of the protections of a rollout that leads there.
+    pub(super) fn goes_ungated(&self, command: &Command, intent: &Intent) -> Option<String> {
+        let later = matches!(command.inner(), Command::Undo { .. }) && self.leads_later(intent.target.as_ref());
+        later.then(|| {
+            "This goes as a roll back does: nothing soaks on the way, and nothing halts it. To set its images begins a rollout with steps, soak time \
+             and gates instead."
+                .to_owned()
+        })
+    }
+
     /// What brings the nodes to the target that are not at it, if it is no roll back that an operator waits for; empty if all are, or nothing is recorded.
     fn left_to_update_in_words(&self, intent: &Intent) -> String {
         let left = self.assessment.rows().filter(|row| row.in_fleet && !row.at_target).count();
@@ -78,7 +88,10 @@ impl Engine {
         }
         let (nodes, them) =
             if left == 1 { ("1 node is".to_owned(), "it") } else { (format!("{left} nodes are"), "them") };
-        format!(", and {nodes} not at it yet: `step --to 100%` lets {them} go")
+        match self.is_halted(intent) {
+            true => format!(", and {nodes} not at it yet: it is halted, and `resume` goes on past that"),
+            false => format!(", and {nodes} not at it yet: `step --to 100%` lets {them} go"),
+        }
     }
 
     fn numbered(&self, number: i64) -> Result<&RevisionFact, Refusal> {

@@ -143,7 +143,10 @@ impl fmt::Display for NoStep {
                 write!(f, "a step moves nothing: {done}; wait until they are updated")
             }
             Self::SelectionDone(done) if done.in_line > 0 => {
-                write!(f, "a step moves nothing: {done}; what may go waits: `resume` where it is paused")
+                write!(
+                    f,
+                    "a step moves nothing: {done}; what may go waits for somebody to drive, or to resume where it is paused"
+                )
             }
             Self::SelectionDone(done) => write!(
                 f,

@@ -15,7 +15,7 @@ use crate::engine::model::time::{Timestamp, UtcTime};
 /// How long after a roll back is complete the command that asked for it may be told as done.
 const UNDO_REPORTED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The last rollout: `last rollout complete`, `last rollout rolled back`, `last rollout released early`, `last rollout released without its
+/// The last rollout: `last rollout complete`, `last rollout rolled back`, `last rollout released before it was reported complete`, `last rollout released without its
 /// record, how far it was is not known`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LastRollout {
@@ -33,7 +33,7 @@ pub enum RolloutEnd {
     Complete,
     /// Every node was at the revision that the roll back led to.
     RolledBack,
-    /// The DaemonSet was handed back before every node was at the target: its own controller did the rest.
+    /// The DaemonSet was handed back before a driver reported that every node was at the target: its own controller did the rest, if anything was left.
     ReleasedEarly,
     /// The DaemonSet was handed back after its record was deleted, so nobody could tell whether every node was at the target.
     NotKnown,
@@ -44,7 +44,7 @@ impl fmt::Display for LastRollout {
         f.write_str(match self.ended {
             RolloutEnd::Complete => "last rollout complete",
             RolloutEnd::RolledBack => "last rollout rolled back",
-            RolloutEnd::ReleasedEarly => "last rollout released early",
+            RolloutEnd::ReleasedEarly => "last rollout released before it was reported complete",
             RolloutEnd::NotKnown => "last rollout released without its record, how far it was is not known",
         })
     }
@@ -197,7 +197,7 @@ mod tests {
         console.run_for(&mut fake, 30);
         assert_eq!(console.snapshot(&fake).phase, Phase::Idle);
         let last = console.snapshot(&fake).last_rollout().unwrap();
-        assert_eq!(last.to_string(), "last rollout released early");
+        assert_eq!(last.to_string(), "last rollout released before it was reported complete");
     }
 
     /// Somebody rolls back before any node was updated: all nodes are at the revision at once, often in the same instant.

@@ -184,10 +184,16 @@ fn a_revision_that_was_made_later_is_not_said_to_be_gone_back_to() {
     let title = |console: &mut FakeConsole, fake: &FakeCluster, to: i64| {
         console.engine.preview(&Command::Undo { to: Some(to) }, fake.now).unwrap().title
     };
+    let warned = |console: &mut FakeConsole, fake: &FakeCluster, to: i64| {
+        let warnings = console.engine.preview(&Command::Undo { to: Some(to) }, fake.now).unwrap().warnings;
+        warnings.iter().any(|line| line.contains("nothing soaks on the way, and nothing halts it"))
+    };
     assert_eq!(title(&mut console, &fake, 1), "Roll back to revision 1");
+    assert!(!warned(&mut console, &fake, 1));
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 60);
     assert_eq!(title(&mut console, &fake, 2), "Go to revision 2 (made after the present one)");
+    assert!(warned(&mut console, &fake, 2), "a later revision has the gates of no rollout");
     let said = console.ask(&mut fake, Command::Undo { to: Some(2) }).unwrap();
     assert_eq!(said, "go to a later revision: template is that of revision 2; nodes still on it count as updated");
 }

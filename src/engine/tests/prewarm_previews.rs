@@ -471,3 +471,24 @@ fn where_all_nodes_have_the_images_it_says_how_many_they_are() {
     let one = Command::Prewarm(start_on("v2", PrewarmNodes::Node("n3".into())));
     assert_eq!(already(&mut console, &fake, &one), ["n3 has agent:v2 already: there is nothing to pull now."]);
 }
+
+/// Found by a newcomer: pre-warming had ended, another image was set, and all nodes of a thin link pulled it.
+#[test]
+fn a_new_template_says_which_nodes_pull_it_by_pre_warming_that_goes_on() {
+    let mut fake = FakeCluster::rolling(20, 1);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.engine.command(super::prewarm::start(PrewarmSource::Template, PrewarmNodes::All, 2), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    let v3 = Command::SetImage([("agent".to_owned(), "agent:v3".parse().unwrap())].into());
+    let warned = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let warnings = console.engine.preview(&v3, fake.now).unwrap().warnings;
+        warnings.into_iter().find(|line| line.starts_with("Pre-warming of the template's images"))
+    };
+    let says = "Pre-warming of the template's images, which ops@bastion asked for, goes on with the new ones: 20 nodes pull agent:v3, whether a step lets them \
+                go or not, until it is cancelled.";
+    assert_eq!(warned(&mut console, &fake).as_deref(), Some(says));
+    console.engine.command(Command::Prewarm(PrewarmCommand::Cancel), fake.now).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(warned(&mut console, &fake), None);
+}

@@ -22,7 +22,7 @@ pub(super) fn dispatch(model: &mut Model, key: Key) -> Vec<ConsoleEffect> {
     match action {
         Some(action) if !is_idle_space(model, action, key) => run(model, action, ""),
         bound => {
-            if bound.is_some() || key.text().is_some_and(|c| !c.is_whitespace()) {
+            if bound.is_some() || key.text().is_none_or(|c| !c.is_whitespace()) {
                 model.say(StatusSeverity::KeyRefused, format!("{key} does nothing here; ? lists what does"));
             }
             Vec::new()

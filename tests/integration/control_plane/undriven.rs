@@ -47,7 +47,7 @@ fn pre_warming_that_is_cancelled_does_not_carry_it_on() {
 
     // Until the Lease runs out nobody knows whether the killed driver is alive, and the preview says so.
     let said = made.said(&["prewarm", DS, "--cancel", "--dry-run"]);
-    assert!(said.contains("drove last: if it is alive it carries this out"), "{said}");
+    assert!(said.contains("holds the lease: if it is alive it carries this out"), "{said}");
     let cancelled = made.operator.run(&["prewarm", DS, "--cancel", "--yes"]);
     let said = text(&cancelled);
     println!("{said}");
