@@ -188,3 +188,18 @@ fn a_new_revision_with_the_number_of_another_one_is_not_said_to_be_that_one() {
     let told: Vec<&String> = told.iter().filter(|told| told.starts_with("template changed")).collect();
     assert_eq!(told, ["template changed: revision 1 → ?, agent v1 → v2"]);
 }
+
+/// Found by a newcomer: the image that a rollout halted with was set again, waited for its image, and was given up before any node went.
+#[test]
+fn a_revision_stays_marked_though_its_template_was_set_again_and_given_up() {
+    let (mut fake, mut console) = went_back();
+    assert_eq!(halts(&console.snapshot(&fake)), [(2, None)]);
+    console.set_image(&mut fake, "agent:bad");
+    console.run_for(&mut fake, 10);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 60);
+    let seen = console.snapshot(&fake);
+    assert_eq!(halts(&seen), [(4, None)], "{:?}", seen.timeline);
+    let mut eve = that_reads_events(&fake, &mut console);
+    assert_eq!(halts(&eve.snapshot(&fake)), [(4, Some(2))]);
+}

@@ -46,23 +46,32 @@ fn with_revision<'a>(
 pub(crate) fn halts<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> BTreeMap<i64, RevisionHalt> {
     let mut known = BTreeMap::new();
     for (event, runs) in with_revision(events) {
-        let Some(number) = runs else { continue };
-        if let Some((_, why)) = event.halted_because() {
+        if let Some(number) = reached(event, runs) {
+            known.remove(&number);
+        }
+        if let Some((number, (_, why))) = runs.zip(event.halted_because()) {
             let from_event = matches!(event.kind, RolloutEventKind::Reported { .. });
             known.insert(number, RevisionHalt { at: event.at, why: why.into(), from_event, perhaps_at: None });
         }
-        if event.reason() == "RolloutComplete" {
-            known.remove(&number);
-        }
     }
     known
+}
+
+/// The revision at which every node is, by its number then, if the event tells that. The end of a roll back names it: where no node had left it, the roll back
+/// may end before the change of the template is told, while another revision still seems to be rolled out (`runs`).
+fn reached(event: &RolloutEvent, runs: Option<i64>) -> Option<i64> {
+    let facts = event.facts();
+    match facts.complete? {
+        Direction::Back => facts.revisions.last().copied(),
+        Direction::Forward => runs,
+    }
 }
 
 /// When each revision was last reached by every node, by the number that it had then. `events`: oldest first.
 pub(crate) fn completions<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> BTreeMap<i64, Timestamp> {
     let reached = with_revision(events).filter_map(|(event, runs)| match event.kind {
         RolloutEventKind::Complete { revision: Some(number), .. } => Some((number, event.at)),
-        _ => Some((runs.filter(|_| event.reason() == "RolloutComplete")?, event.at)),
+        _ => Some((reached(event, runs)?, event.at)),
     });
     reached.collect()
 }
@@ -143,6 +152,7 @@ mod tests {
     #[test]
     fn a_halt_is_at_the_revision_that_was_rolled_out() {
         let complete = || event(RolloutEventKind::Complete { nodes: 3, back: false, revision: Some(15) });
+        let back_at = |revision| event(RolloutEventKind::Complete { nodes: 3, back: true, revision: Some(revision) });
         let others = || {
             event(RolloutEventKind::TemplateChangedByOthers {
                 manager: None,
@@ -158,6 +168,9 @@ mod tests {
             (vec![changed(2, 3), halted(Some(3)), complete()], vec![]),
             (vec![changed(2, 3), halted(Some(3)), changed(3, 2), complete()], vec![3]),
             (vec![changed(2, 3), halted(Some(3)), changed(3, 4), halted(Some(4)), complete()], vec![3]),
+            // No node had left revision 2, so that the roll back ended before its change of the template was told.
+            (vec![changed(2, 3), halted(Some(3)), back_at(4), changed(3, 2)], vec![3]),
+            (vec![changed(2, 3), halted(Some(3)), back_at(3)], vec![]),
         ] {
             assert_eq!(numbers(&events), want, "{events:?}");
             let told: Vec<RolloutEvent> = events.iter().map(reported).collect();
