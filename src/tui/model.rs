@@ -362,6 +362,21 @@ impl RolloutPage {
         self.node_page.is_none() && matches!(self.screen, RolloutScreen::Nodes)
     }
 
+    /// What the page of a node covers, in one word: where `esc` leads from it.
+    pub(crate) fn behind_the_node(&self) -> &'static str {
+        match self.screen {
+            RolloutScreen::Nodes => self.nodes_shown_as(),
+            RolloutScreen::Timeline(_) => "timeline",
+            RolloutScreen::Revisions(_) => "revisions",
+            RolloutScreen::Prewarm(_) => "pre-warm",
+        }
+    }
+
+    /// How the nodes are shown where no other screen covers them.
+    pub(crate) fn nodes_shown_as(&self) -> &'static str {
+        if self.map.is_open { "map" } else { "nodes" }
+    }
+
     pub(crate) fn new(target: DaemonSetRef) -> Self {
         Self {
             target,

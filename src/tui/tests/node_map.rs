@@ -101,7 +101,12 @@ fn arrows_move_on_the_map_and_enter_opens_the_node() {
     }
     console.type_keys("<enter>");
     assert_eq!(&*console.model.node_page().unwrap().node, "ipc-092");
+    assert!(console.screen().contains("esc: map"), "{}", console.screen());
     console.type_keys("<esc>");
+    assert!(console.model.rollout().unwrap().map.is_open, "back on the map");
+    console.type_keys("v");
+    assert!(console.screen().contains("v: map"), "{}", console.screen());
+    console.type_keys("v");
     assert!(console.model.rollout().unwrap().map.is_open, "back on the map");
     console.type_keys("<esc>");
     assert!(!console.model.rollout().unwrap().map.is_open);

@@ -140,7 +140,8 @@ fn about(ctx: &RenderContext<'_>, shown: &ShownSnapshot, open: &NodePage) -> Str
             ));
         }
     }
-    words.push_str(&format!(" {dot} esc: nodes"));
+    let behind = ctx.model.rollout().map_or("nodes", RolloutPage::behind_the_node);
+    words.push_str(&format!(" {dot} esc: {behind}"));
     words
 }
 

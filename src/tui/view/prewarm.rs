@@ -143,7 +143,8 @@ fn about_list(ctx: &RenderContext<'_>, screen: &PrewarmList, rows: usize) -> Str
         let all = screen.all_rows().count();
         return format!("{which} {dot} filter {} ({len} of {all}; esc clears)", screen.filter.text());
     }
-    format!("{which} {dot} esc: nodes")
+    let behind = ctx.model.rollout().map_or("nodes", RolloutPage::nodes_shown_as);
+    format!("{which} {dot} esc: {behind}")
 }
 
 /// One line: the images, the nodes, the person, and the time.

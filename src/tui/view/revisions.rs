@@ -96,7 +96,8 @@ fn about_list(ctx: &RenderContext<'_>, screen: &RevisionScreen, parts: &ScreenPa
     if let Some(marked) = screen.marked.as_ref().and_then(|hash| screen.find(hash)) {
         words.push_str(&format!(" {dot} compared with {}", marked.called()));
     }
-    words.push_str(&format!(" {dot} enter: what differs {dot} v: nodes"));
+    let behind = ctx.model.rollout().map_or("nodes", RolloutPage::nodes_shown_as);
+    words.push_str(&format!(" {dot} enter: what differs {dot} v: {behind}"));
     words
 }
 
