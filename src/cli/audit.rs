@@ -115,11 +115,13 @@ fn nothing_in(path: &Path) -> String {
     format!("nothing like that is in {}{no_log}", path.display())
 }
 
-/// The error for a DaemonSet that no line of the log names, whatever the other filters are. It suggests the name that was probably meant.
+/// The error for a DaemonSet or a context that no line of the log names, whatever the other filters are. It suggests the name that was probably meant.
 fn never_named(path: &Path, filter: &LogFilter) -> Result<Option<CliError>, CliError> {
-    let Some(name) = &filter.name else { return Ok(None) };
     let all = LogFilter { all: true, ..LogFilter::default() };
     let LogRead { lines, .. } = audit::read(path, &all).map_err(|error| CliError::failed(error.to_string()))?;
+    let Some(name) = &filter.name else {
+        return Ok(filter.cluster.as_ref().and_then(|cluster| never_there(path, cluster, &lines)));
+    };
     let named = |line: &&LogLine| line.text("name") == Some(name);
     let here = |line: &LogLine| filter.namespace.is_none() || line.text("namespace") == filter.namespace.as_deref();
     if lines.iter().filter(named).any(here) {
@@ -136,6 +138,22 @@ fn never_named(path: &Path, filter: &LogFilter) -> Result<Option<CliError>, CliE
         (None, Some(near)) => error.hinted(format!("did you mean `ds/{near}`?")),
         (None, None) => error.hinted("the log has what was done from this account on this machine"),
     }))
+}
+
+/// The error for a context of which the log has no line, though it has lines of others.
+fn never_there(path: &Path, cluster: &LoggedCluster, lines: &[LogLine]) -> Option<CliError> {
+    let LoggedCluster { context, server, .. } = cluster;
+    let is_there = |line: &LogLine| line.context() == Some(context) || line.server() == Some(server);
+    if lines.is_empty() || lines.iter().any(is_there) {
+        return None;
+    }
+    let why = format!("nothing is recorded of context `{context}` in {}", path.display());
+    let error = CliError::new(CliErrorKind::NotFound, why);
+    let contexts: BTreeSet<&str> = lines.iter().filter_map(LogLine::context).collect();
+    Some(match nearest(context, contexts.iter().copied()) {
+        Some(near) => error.hinted(format!("did you mean `--context {near}`?")),
+        None => error.hinted(format!("it has lines of: {}", contexts.into_iter().collect::<Vec<_>>().join(", "))),
+    })
 }
 
 /// A note that lines are left out, because their context has the name of `cluster`'s context but their server is another one.
@@ -334,7 +352,12 @@ mod tests {
         assert_eq!(count(LogArgs { tail: Some(1), ..LogArgs::default() }, global()), 1);
         assert_eq!(count(LogArgs { since: Some(Duration::from_secs(1)), ..LogArgs::default() }, global()), 0);
         let elsewhere = Global { context: Some("test".into()), ..global() };
-        assert_eq!(count(LogArgs::default(), elsewhere), 0);
+        let (code, said) = said_of(LOG, &LogArgs::default(), elsewhere).unwrap_err();
+        assert_eq!(code, 5);
+        insta::assert_snapshot!(said, @r"
+        Error: nothing is recorded of context `test` in FILE
+        Hint: it has lines of: prod
+        ");
     }
 
     /// A log of two clusters, in whose kubeconfigs the context is called the same, and a kubeconfig that leads to the first of them.
