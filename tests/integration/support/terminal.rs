@@ -58,6 +58,20 @@ impl Terminal {
         }
     }
 
+    /// Presses the key until the screen shows `text`: each time waits a while for that.
+    #[track_caller]
+    pub(crate) fn press_until(&self, key: &str, text: &str) {
+        let pressed_at = std::cell::Cell::new(None);
+        self.eventually(&format!("`{key}` does not lead to `{text}`"), || {
+            let is_shown = self.screen().contains(text);
+            if !is_shown && pressed_at.get().is_none_or(|at: Instant| at.elapsed() > Duration::from_secs(5)) {
+                self.press(&[key]);
+                pressed_at.set(Some(Instant::now()));
+            }
+            is_shown
+        });
+    }
+
     /// Types text.
     pub(crate) fn write(&self, text: &str) {
         self.tmux(["send-keys", "-l", text]);
