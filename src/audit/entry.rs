@@ -36,6 +36,9 @@ struct Entry<'a> {
     event: String,
     #[serde(skip_serializing_if = "Value::is_null")]
     args: Value,
+    /// The hash of the revision that the event is about; absent if it is about none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<&'a str>,
     outcome: EventOutcome,
     /// Whether the event is bad news; absent if it is not.
     #[serde(skip_serializing_if = "is_normal")]
@@ -95,6 +98,7 @@ impl EntrySubject {
             by: rollout_event.by.as_deref(),
             event,
             args,
+            revision: rollout_event.revision.as_deref(),
             outcome: rollout_event.outcome,
             severity: rollout_event.severity(),
             command: rollout_event.command.map(|id| id.0),

@@ -25,18 +25,13 @@ fn key(line: &LogLine) -> DaemonSetKey<'_> {
 impl<'a> Renumbered<'a> {
     /// Collects the numbers from `lines`, oldest first.
     pub fn of(lines: &'a [LogLine]) -> Self {
-        let mut logged: BTreeMap<DaemonSetKey<'a>, LoggedRevisions> = BTreeMap::new();
+        let mut logged: BTreeMap<DaemonSetKey<'a>, Vec<RolloutEvent>> = BTreeMap::new();
         for line in lines {
             if let Some(event) = event(line) {
-                let logged = logged.entry(key(line)).or_default();
-                logged.now = None;
-                logged.events.push(event);
-            } else if let Some(now) = revision_of_its_target(line) {
-                logged.entry(key(line)).or_default().now = Some(now);
+                logged.entry(key(line)).or_default().push(event);
             }
         }
-        let numbers = |logged: LoggedRevisions| earlier_numbers(logged.events.iter(), logged.now, &[]);
-        Self(logged.into_iter().map(|(key, logged)| (key, numbers(logged))).collect())
+        Self(logged.into_iter().map(|(key, events)| (key, earlier_numbers(events.iter(), &[]))).collect())
     }
 
     /// The message of a line, with the present numbers of revisions: `revision 2 (now 4)`.
@@ -45,20 +40,6 @@ impl<'a> Renumbered<'a> {
         let known = self.0.iter().find(|(known, _)| **known == key(line));
         known.map_or_else(|| said.to_owned(), |(_, known)| with_present_numbers(said, known))
     }
-}
-
-/// The lines' facts about one DaemonSet.
-#[derive(Debug, Default)]
-struct LoggedRevisions {
-    events: Vec<RolloutEvent>,
-    /// The number of the target revision since the last of these events, if a line names it.
-    now: Option<i64>,
-}
-
-/// The number of a rollout's target revision at the time when the rollout ended or halted.
-fn revision_of_its_target(line: &LogLine) -> Option<i64> {
-    let tells = matches!(line.text("event"), Some("complete" | "halted")) && line.text("outcome") == Some("done");
-    line.fields()["args"]["revision"].as_i64().filter(|_| tells)
 }
 
 impl LogLine {
@@ -71,9 +52,7 @@ impl LogLine {
         match self.text("event").filter(|_| is_done) {
             Some("recordDeleted" | "recordRemoved") => EventFacts { record_deleted: true, ..EventFacts::default() },
             Some("setImage") => EventFacts { template_changed: true, ..EventFacts::default() },
-            Some("halted") => named(args["revision"].as_i64()),
             Some("complete") => named(args["revision"].as_i64().filter(|_| args["back"] == true)),
-            Some("rollingBack") => named(args["to"].as_str().and_then(|to| to.parse().ok())),
             Some(_) => event(self).map(|event| event.facts()).unwrap_or_default(),
             None => EventFacts::default(),
         }
@@ -82,7 +61,8 @@ impl LogLine {
 
 /// The rollout event of a line, if it concerns the numbers of revisions.
 fn event(line: &LogLine) -> Option<RolloutEvent> {
-    let number = |field: &str| line.fields()["args"][field].as_i64();
+    let args = &line.fields()["args"];
+    let number = |field: &str| args[field].as_i64();
     let is_done = line.text("outcome") == Some("done");
     let kind = match line.text("event")? {
         "templateChanged" if is_done => {
@@ -93,6 +73,16 @@ fn event(line: &LogLine) -> Option<RolloutEvent> {
             how: Default::default(),
             then: TemplateResponse::Noted,
         },
+        "halted" if is_done => RolloutEventKind::Halted {
+            number: 0,
+            revision: number("revision"),
+            why: Default::default(),
+            nodes: Vec::new(),
+        },
+        "complete" if is_done => RolloutEventKind::Complete { nodes: 0, back: false, revision: number("revision") },
+        "rollingBack" if is_done => {
+            RolloutEventKind::RollingBack { to: args["to"].as_str().unwrap_or_default().into() }
+        }
         // The message for the operator contains the revision's earlier number.
         "undo" if is_done => RolloutEventKind::Command(Command::Undo { to: number("to") }),
         _ => return None,
@@ -105,6 +95,7 @@ fn event(line: &LogLine) -> Option<RolloutEvent> {
         command: None,
         said: line.text("message").map(Into::into),
         visibility: Visibility::Timeline,
+        revision: line.text("revision").map(Into::into),
     })
 }
 
@@ -114,10 +105,10 @@ mod tests {
 
     use super::*;
 
-    fn line(name: &str, event: &str, args: &serde_json::Value, message: &str) -> LogLine {
+    fn line(name: &str, event: &str, revision: &str, args: &serde_json::Value, message: &str) -> LogLine {
         let text = json!({
             "time": "2026-11-21T14:30:05.123Z", "cluster": {"context": "prod"}, "namespace": "edge", "name": name,
-            "event": event, "args": args, "outcome": "done", "message": message,
+            "event": event, "args": args, "revision": revision, "outcome": "done", "message": message,
         })
         .to_string();
         LogLine::parse(text).unwrap()
@@ -126,17 +117,24 @@ mod tests {
     #[test]
     fn a_revision_that_got_a_new_number_is_called_by_both() {
         let lines = [
-            line("agent", "templateChanged", &json!({"from": 2, "to": 3}), "template changed: revision 2 → 3"),
-            line("agent", "halted", &json!({"revision": 3}), "halted at revision 3"),
-            line("agent", "templateChanged", &json!({"from": 3, "to": 2}), "template changed: revision 3 → that of 2"),
+            line("agent", "templateChanged", "c", &json!({"from": 2, "to": 3}), "template changed: revision 2 → 3"),
+            line("agent", "halted", "c", &json!({"revision": 3}), "halted at revision 3"),
+            line(
+                "agent",
+                "templateChanged",
+                "b",
+                &json!({"from": 3, "to": 2}),
+                "template changed: revision 3 → that of 2",
+            ),
             line(
                 "agent",
                 "undo",
+                "b",
                 &json!({"to": 2}),
                 "roll back: template is that of revision 2; nodes still on it count",
             ),
-            line("agent", "complete", &json!({"nodes": 4, "revision": 4}), "complete: 4 nodes at revision 4"),
-            line("other", "halted", &json!({"revision": 2}), "halted at revision 2"),
+            line("agent", "complete", "b", &json!({"nodes": 4, "revision": 4}), "complete: 4 nodes at revision 4"),
+            line("other", "halted", "b", &json!({"revision": 2}), "halted at revision 2"),
         ];
         let renumbered = Renumbered::of(&lines);
         let said: Vec<String> = lines.iter().map(|line| renumbered.message(line)).collect();

@@ -47,6 +47,7 @@ fn rollout_event(kind: RolloutEventKind, outcome: EventOutcome, said: Option<&st
         command: Some(CommandId(3)),
         said: said.map(Into::into),
         visibility: Visibility::Cluster,
+        revision: None,
     }
 }
 

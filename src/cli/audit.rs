@@ -422,11 +422,11 @@ mod tests {
         let path = dir.path().join("audit.jsonl");
         let line = |minute: u32, event: &str, args: &str, detail: bool, message: &str| {
             format!(
-                r#"{{"time":"2026-11-21T14:{minute}:05Z","identity":"ada@b/1","cluster":{{"context":"k"}},"namespace":"edge","name":"agent","by":"ada@b","event":"{event}","args":{args},"outcome":"done","detail":{detail},"message":"{message}"}}"#
+                r#"{{"time":"2026-11-21T14:{minute}:05Z","identity":"ada@b/1","cluster":{{"context":"k"}},"namespace":"edge","name":"agent","by":"ada@b","event":"{event}","args":{args},"revision":"b","outcome":"done","detail":{detail},"message":"{message}"}}"#
             )
         };
         let lines = [
-            line(10, "templateChanged", r#"{"from":2,"to":3}"#, true, "template changed: revision 2 → 3"),
+            line(10, "released", r#"{"strategy":"original"}"#, true, "template changed: revision 2 → 3"),
             line(11, "templateChanged", r#"{"from":3,"to":2}"#, true, "template changed: revision 3 → that of 2"),
             line(
                 12,

@@ -84,14 +84,7 @@ fn history_table(snapshot: &Snapshot, on_nodes: &HashMap<Str, ImagesOnNodes>) ->
                 halted,
             } = revision;
             let role = snapshot.role_of(revision).map(str::to_owned);
-            let halted = halted.as_ref().map(|halt| {
-                let ago = age(Some(halt.at), snapshot.at);
-                match halt.perhaps_at {
-                    // Which revision had that number is not known any more.
-                    Some(number) => format!("perhaps the {number} that halted {ago} ago"),
-                    None => format!("halted {ago} ago"),
-                }
-            });
+            let halted = halted.as_ref().map(|halt| format!("halted {} ago", age(Some(halt.at), snapshot.at)));
             let undo = (snapshot.roll_back.as_ref() == Ok(hash)).then(|| "undo leads here".to_owned());
             let renumbered = snapshot.renumbered_in_words(revision);
             let known: Vec<String> = role.into_iter().chain(renumbered).chain(halted).chain(undo).collect();

@@ -31,7 +31,7 @@ use serde_json::Value;
 
 pub use daemonset::PartialDaemonSet;
 pub(super) use daemonset::{FleetWire, daemonset_fact};
-pub(super) use event::{EventWire, SOURCE};
+pub(super) use event::{EventWire, REVISION_KIND, SOURCE};
 pub(super) use fleet_revision::FleetRevisionWire;
 pub use fleet_revision::PartialRevision;
 pub(super) use inspection::{node_inspection, pod_events, pod_inspection};

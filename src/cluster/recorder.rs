@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep};
 use super::failure::Failure;
 use super::http::{Call, Http, with_query};
 use super::last_observed::LastObserved;
-use super::partial::SOURCE;
+use super::partial::{REVISION_KIND, SOURCE};
 use super::workload::SharedWorkload;
 use crate::engine::model::Str;
 use crate::engine::model::effect::EffectErrorKind;
@@ -61,6 +61,8 @@ pub struct EventNote {
     pub message: String,
     /// The origin of the action; never cut.
     pub from: String,
+    /// The hash of the revision that it is about, which the Event names as `related`.
+    pub revision: Option<Str>,
 }
 
 /// Writes the Events of one rollout. It ends when the last clone is dropped.
@@ -254,7 +256,7 @@ impl RecorderTask {
             ..=MESSAGE => note.message.clone(),
             _ => format!("{}…", cut(&note.message, MESSAGE.saturating_sub(rest.len() + '…'.len_utf8()))),
         };
-        Some(json!({
+        let mut event = json!({
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": format!("{stem}.{:011x}{:03x}{:08x}", at.millis(), self.written % 0x1000, unique & 0xffff_ffff), "namespace": &**namespace},
@@ -272,7 +274,14 @@ impl RecorderTask {
             "firstTimestamp": at.to_rfc3339(),
             "lastTimestamp": at.to_rfc3339(),
             "count": 1,
-        }))
+        });
+        // The controllers of DaemonSets and of Advanced DaemonSets name it so.
+        if let Some(hash) = &note.revision {
+            event["related"] = json!({
+                "apiVersion": "apps/v1", "kind": REVISION_KIND, "namespace": &**namespace, "name": format!("{name}-{hash}"),
+            });
+        }
+        Some(event)
     }
 }
 
@@ -299,6 +308,7 @@ mod tests {
             reason: "RolloutHalted".to_owned(),
             message: message.to_owned(),
             from: " (driven by ada@bastion)".to_owned(),
+            revision: Some("7c9f".into()),
         }
     }
 
@@ -344,6 +354,9 @@ mod tests {
                 "reportingInstance": "ada@bastion/1f00c3a9", "count": 1,
                 "eventTime": "2027-01-15T08:00:00.123001Z",
                 "firstTimestamp": "2027-01-15T08:00:00Z", "lastTimestamp": "2027-01-15T08:00:00Z",
+                "related": {
+                    "apiVersion": "apps/v1", "kind": "ControllerRevision", "namespace": "edge", "name": "agent-7c9f",
+                },
             })
         );
         assert_eq!(*recorder.complaint().borrow(), None);

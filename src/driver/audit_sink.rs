@@ -91,5 +91,6 @@ fn note(subject: &EntrySubject, rollout_event: &RolloutEvent, listed_at: Timesta
         reason: rollout_event.reason().to_owned(),
         message,
         from,
+        revision: rollout_event.revision.clone(),
     }
 }

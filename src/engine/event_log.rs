@@ -95,6 +95,7 @@ mod tests {
             command: None,
             said: None,
             visibility: Visibility::Timeline,
+            revision: None,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::engine::model::Str;
 use crate::engine::model::image::version_of;
 use crate::engine::model::labels::Labels;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
-use crate::tui::words::{halt_mark, other_fields, repository_change};
+use crate::tui::words::{other_fields, repository_change};
 
 /// The revisions of one rollout, while they are shown.
 #[derive(Debug, Default)]
@@ -283,7 +283,7 @@ impl RevisionScreen {
         let marks = [
             (is(&self.current), "current"),
             (is(&self.target), "target"),
-            (halted.is_some(), halted.map_or("", halt_mark)),
+            (halted.is_some(), halted.map_or("", |_| "halted")),
             (is(&self.undo), "undo"),
             (is(&self.marked), "MARKED"),
         ];

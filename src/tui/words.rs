@@ -35,13 +35,7 @@ pub(crate) fn other_fields(count: usize) -> String {
 
 /// When and why a rollout halted at a revision: `halted 12m ago: image not found on 2 nodes`. `ago` is its age.
 pub(crate) fn halt_in_words(halt: &RevisionHalt, ago: &str) -> String {
-    let at = halt.perhaps_at.map_or_else(String::new, |at| format!(" at revision {at}, perhaps this one,"));
-    format!("halted{at} {ago} ago: {}", halt.why)
-}
-
-/// The mark of a revision at which a rollout halted; with a question mark if it may have been another revision.
-pub(crate) fn halt_mark(halt: &RevisionHalt) -> &'static str {
-    if halt.perhaps_at.is_some() { "halted?" } else { "halted" }
+    format!("halted {ago} ago: {}", halt.why)
 }
 
 /// The width of `text` in cells.

@@ -496,6 +496,7 @@ async fn a_drive_whose_lease_is_deleted_ends_with_what_was_deleted() {
         command: None,
         said: None,
         visibility: Visibility::Cluster,
+        revision: None,
     };
     let without = || Snapshot {
         driver: DriverView::Nobody,
@@ -538,6 +539,7 @@ async fn a_drive_whose_record_is_lost_ends_at_once_with_what_helps() {
             command: None,
             said: None,
             visibility: Visibility::Cluster,
+            revision: None,
         };
         let without = Snapshot {
             driver: DriverView::Nobody,

@@ -29,6 +29,7 @@ fn event(kind: RolloutEventKind) -> RolloutEvent {
         command: None,
         said: None,
         visibility: Visibility::Cluster,
+        revision: None,
     }
 }
 

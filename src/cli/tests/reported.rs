@@ -21,6 +21,7 @@ fn reported(secs: i64, name: &str, reason: &str, said: &str) -> RolloutEvent {
         command: None,
         said: Some(said.into()),
         visibility: Visibility::Timeline,
+        revision: None,
     }
 }
 

@@ -31,21 +31,14 @@ async fn history_has_no_column_for_causes_that_nobody_set() {
     assert!(head.ends_with("ON NODES") && text.contains("82 of 120"), "{text}");
 }
 
-/// Events name the number that a revision had at that time: where it is not known whose that was, the halt is not told as this revision's.
 #[tokio::test]
-async fn a_halt_that_may_have_been_at_another_revision_is_told_as_that() {
-    let told = |perhaps_at: Option<i64>| {
-        let mut snapshot = rollout();
-        let halted = RevisionHalt { at: snapshot.at, why: "crash loop on 1 node".into(), from_event: true, perhaps_at };
-        let revisions = snapshot.revisions.iter().cloned();
-        snapshot.revisions =
-            revisions.map(|revision| RevisionView { halted: Some(halted.clone()), ..revision }).collect();
-        async move { Script::of(snapshot).run("history ds/agent").await.text }
-    };
-    let perhaps = told(Some(6)).await;
-    assert!(perhaps.contains("14 (perhaps the 6 that halted 0s ago, undo leads here)"), "{perhaps}");
-    let known = told(None).await;
-    assert!(known.contains("14 (halted 0s ago, undo leads here)"), "{known}");
+async fn a_halt_stays_known_at_its_revision() {
+    let mut snapshot = rollout();
+    let halted = RevisionHalt { at: snapshot.at, why: "crash loop on 1 node".into(), from_event: true };
+    let revisions = snapshot.revisions.iter().cloned();
+    snapshot.revisions = revisions.map(|revision| RevisionView { halted: Some(halted.clone()), ..revision }).collect();
+    let listed = Script::of(snapshot).run("history ds/agent").await.text;
+    assert!(listed.contains("14 (halted 0s ago, undo leads here)"), "{listed}");
 }
 
 #[tokio::test]
@@ -178,6 +171,7 @@ async fn a_revision_that_was_gone_back_to_is_told_by_both_numbers() {
         command: None,
         said: None,
         visibility: Visibility::Cluster,
+        revision: Some("hash15".into()),
     };
     let snapshot = Snapshot { timeline: vec![back].into(), ..rollout() };
     assert_eq!(

@@ -75,6 +75,7 @@ async fn what_only_an_event_says_is_marked_as_reported() {
         command: None,
         said: Some("resumed: all is well".into()),
         visibility: Visibility::Timeline,
+        revision: None,
     };
     // What a driver did by itself ends in its name, which is not told twice.
     let by_itself = RolloutEvent { said: Some("complete (driven by root@boss)".into()), ..event.clone() };
@@ -100,6 +101,7 @@ async fn what_happened_lately_says_who_drives() {
         command: None,
         said: Some(said.into()),
         visibility: Visibility::Cluster,
+        revision: None,
     };
     let resumed = |secs| event(secs, RolloutEventKind::Command(Command::Resume), "resumed");
     let drives = event(-3000, RolloutEventKind::LeaseAcquired, "");
@@ -150,6 +152,7 @@ async fn pods_that_others_deleted_together_are_told_together() {
             RolloutEventKind::PodTakenAway { node, pod, uid, failed, disruption: None }.to_string().into()
         }),
         visibility: Visibility::Timeline,
+        revision: None,
     };
     let deleted = ["n4", "n2", "n9", "n1"].into_iter().zip(580..).map(|(node, secs)| event(secs, node, None));
     let earlier = event(300, "n7", None);

@@ -10,6 +10,8 @@ use crate::engine::model::time::Timestamp;
 
 /// `source.component` of the Events that rolldeck writes: what `kubectl describe` shows under "From".
 pub(in crate::cluster) const SOURCE: &str = "rolldeck";
+/// The kind of the object that such an Event names as related.
+pub(in crate::cluster) const REVISION_KIND: &str = "ControllerRevision";
 /// `source.component` of the Events that a kubelet writes.
 const KUBELET: &str = "kubelet";
 
@@ -21,6 +23,8 @@ pub(crate) struct EventWire<'a> {
     pub(crate) metadata: MetaWire<'a>,
     #[serde(borrow)]
     pub(crate) involved_object: Involved<'a>,
+    #[serde(borrow)]
+    related: Option<Related<'a>>,
     #[serde(borrow)]
     source: Option<Source<'a>>,
     #[serde(borrow)]
@@ -52,6 +56,16 @@ pub(crate) struct Involved<'a> {
     uid: Option<Text<'a>>,
     #[serde(borrow)]
     field_path: Option<Text<'a>>,
+}
+
+/// The other object that an Event is about.
+#[derive(Deserialize, Default, Debug)]
+#[serde(default)]
+struct Related<'a> {
+    #[serde(borrow)]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
 }
 
 #[derive(Deserialize, Default, Debug)]
@@ -110,8 +124,16 @@ impl EventWire<'_> {
                 event: clip_name(text(&self.metadata.name)).into(),
                 identity: clip_name(text(&self.reporting_instance)).into(),
                 severity: if text(&self.kind) == "Warning" { Severity::Warning } else { Severity::Normal },
+                revision: self.related_revision().map(|hash| clip_name(hash).into()),
             })
         })
+    }
+
+    /// The hash of the ControllerRevision that is named as related: its name is that of its DaemonSet, and the hash.
+    fn related_revision(&self) -> Option<&str> {
+        let related = self.related.as_ref().filter(|related| text(&related.kind) == REVISION_KIND)?;
+        let hash = text(&related.name).strip_prefix(text(&self.involved_object.name))?.strip_prefix('-')?;
+        (!hash.is_empty()).then_some(hash)
     }
 
     /// The time of the last occurrence. The scheduler leaves the old fields empty, the kubelet the new ones.
@@ -164,7 +186,7 @@ mod tests {
             r#"{"metadata":{"name":"agent.1","creationTimestamp":"2026-11-20T08:00:00Z"},"type":"Warning",
             "involvedObject":{"kind":"DaemonSet","name":"agent","uid":"ds"},"source":{"component":"rolldeck"},
             "reportingComponent":"rolldeck.io/console","reportingInstance":"eve@bastion/1f00c3a9","reason":"RolloutHalted",
-            "message":"halted","firstTimestamp":"2026-11-20T08:00:00Z","lastTimestamp":"2026-11-20T08:00:00Z",
+            "related":{"apiVersion":"apps/v1","kind":"ControllerRevision","name":"agent-7c9f","namespace":"edge"},"message":"halted","firstTimestamp":"2026-11-20T08:00:00Z","lastTimestamp":"2026-11-20T08:00:00Z",
             "eventTime":"2026-11-20T08:00:00.123000Z","count":1}"#,
         );
         let reported = event.reported_by.unwrap();
@@ -172,7 +194,25 @@ mod tests {
             (&*reported.event, &*reported.identity, reported.severity),
             ("agent.1", "eve@bastion/1f00c3a9", Severity::Warning)
         );
+        assert_eq!(reported.revision.as_deref(), Some("7c9f"));
         assert_eq!(event.at.to_rfc3339_micros(), "2026-11-20T08:00:00.123000Z");
+    }
+
+    /// Anybody who may create Events can name any object.
+    #[test]
+    fn an_event_that_names_no_revision_of_its_daemonset_is_about_none() {
+        for related in [
+            r#"{"kind":"Pod","name":"agent-7c9f"}"#,
+            r#"{"kind":"ControllerRevision","name":"other-7c9f"}"#,
+            r#"{"kind":"ControllerRevision","name":"agent-"}"#,
+            r#"{"kind":"ControllerRevision"}"#,
+            "null",
+        ] {
+            let event = read(&format!(
+                r#"{{"involvedObject":{{"name":"agent","uid":"ds"}},"source":{{"component":"rolldeck"}},"related":{related}}}"#
+            ));
+            assert_eq!(event.reported_by.unwrap().revision, None, "{related}");
+        }
     }
 
     #[test]

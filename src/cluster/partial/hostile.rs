@@ -31,7 +31,9 @@ fn of_event(fact: ClusterEvent) -> Vec<Shown> {
         count: _,
         reported_by,
     } = fact;
-    let ours = reported_by.map(|ours| *ours).map(|ReportedBy { event, identity, severity: _ }| [event, identity]);
+    let ours = reported_by
+        .map(|ours| *ours)
+        .map(|ReportedBy { event, identity, severity: _, revision }| [event, identity].into_iter().chain(revision));
     let names = node.into_iter().chain([reason]).chain(ours.into_iter().flatten());
     shown(names, NAME).chain(shown([message], MESSAGE)).collect()
 }

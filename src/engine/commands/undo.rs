@@ -174,8 +174,8 @@ impl Engine {
     /// ControllerRevision and sets its template again has it made anew. Never true while a rollout is recorded that is not over, because the record tells where that came from.
     fn came_back_from(&self, before: &RevisionFact) -> bool {
         let Some(current) = self.view.current.as_ref().and_then(|hash| self.view.revision(hash)) else { return false };
-        let came_back = before.created_at > current.created_at
-            || last_rolled_back_to(self.event_log.kept()) == Some(current.number);
+        let came_back =
+            before.created_at > current.created_at || last_rolled_back_to(self.event_log.kept()) == Some(&current.hash);
         came_back && self.is_over() && self.assessment.rows().all(|row| !row.old)
     }
 
@@ -293,15 +293,10 @@ impl Engine {
             }
             _ => return None,
         };
-        let RevisionHalt { at, why, from_event, perhaps_at } = self.halted_revisions().remove(&revision.hash)?;
+        let RevisionHalt { at, why, from_event } = self.halted_revisions().remove(&revision.hash)?;
         let told = if from_event { "As an Event says, the" } else { "The" };
         let when = UtcTime { at, now };
-        let number = revision.number;
-        let at = perhaps_at.unwrap_or(number);
-        let perhaps = perhaps_at.map_or_else(String::new, |at| {
-            format!(" No revision has the number {at} any more: {number} may be that one, numbered anew.")
-        });
-        Some(format!("{told} rollout halted at revision {at}, at {when}: {why}.{perhaps}"))
+        Some(format!("{told} rollout halted at revision {}, at {when}: {why}.", revision.number))
     }
 
     /// The revision with these images at which the rollout halted last; `None` if it did not halt at each revision that has them.

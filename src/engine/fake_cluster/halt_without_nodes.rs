@@ -37,6 +37,7 @@ pub(crate) fn halted_without_nodes() -> (Snapshot, Preview) {
         command: None,
         said: None,
         visibility: Visibility::Cluster,
+        revision: None,
     };
     (Snapshot { timeline: [halted].into(), ..console.snapshot(&fake) }, preview)
 }

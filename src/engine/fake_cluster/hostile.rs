@@ -120,6 +120,7 @@ fn infest_events(fake: &mut FakeCluster, text: &Str) {
             event: format!("agent.{nth}").into(),
             identity: format!("{text}@host/{nth}").into(),
             severity: Severity::Warning,
+            revision: None,
         };
         let event = ClusterEvent {
             object: "ds".into(),

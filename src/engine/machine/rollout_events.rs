@@ -20,7 +20,7 @@ use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{ClusterEvent, DaemonSetFact};
 use crate::engine::model::notice::Notice;
 use crate::engine::model::presence::Presence;
-use crate::engine::model::record::{Direction, Intent};
+use crate::engine::model::record::{Change, Direction, Intent};
 use crate::engine::model::released_strategy::ReleasedStrategy;
 use crate::engine::model::rollout_event::{
     DriftResponse, EventOutcome, NODES_NAMED, PatchChange, RolloutEvent, RolloutEventKind, Succession,
@@ -90,7 +90,27 @@ impl Engine {
         command: Option<CommandId>,
         said: Option<Str>,
     ) {
-        self.log_as_of(self.now, RolloutEvent { at: self.now, by, kind, outcome: result, command, said, visibility });
+        let revision = self.revision_of(&kind, result);
+        let event = RolloutEvent { at: self.now, by, kind, outcome: result, command, said, visibility, revision };
+        self.log_as_of(self.now, event);
+    }
+
+    /// The revision that an event is about which is logged now.
+    fn revision_of(&self, kind: &RolloutEventKind, outcome: EventOutcome) -> Option<Str> {
+        let intent = self.intent();
+        match kind {
+            RolloutEventKind::Halted { .. } | RolloutEventKind::Complete { .. } => intent.target,
+            RolloutEventKind::TemplateChanged { .. } => self.view.current.clone(),
+            RolloutEventKind::RollingBack { .. } => self.revision_before(&intent),
+            RolloutEventKind::Command(command) if outcome == EventOutcome::Done => {
+                match (command.inner(), intent.change) {
+                    (Command::Undo { .. }, Some(Change::Revision(hash))) => Some(hash),
+                    (Command::Undo { .. }, _) => intent.target,
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
     }
 
     /// Logs what happened now. Timelines list it by `listed_at`, those of other processes, which read it from its Event, too.
@@ -146,6 +166,7 @@ impl Engine {
             command: None,
             said: Some(theirs.map_or_else(|| fact.message.clone(), Into::into)),
             visibility: Visibility::Timeline,
+            revision: reported.revision.clone(),
         });
     }
 
@@ -210,10 +231,12 @@ impl Engine {
             Reporting::Whole | Reporting::ByTheLease | Reporting::ByTheLeaseWhereDriving => Visibility::Cluster,
         };
         let in_time = result.is_ok() && self.now.since(pending.requested_at) <= LATE;
+        let kind = RolloutEventKind::Command(pending.command);
         let done = RolloutEvent {
             at: self.now,
             by: Some(self.actor()),
-            kind: RolloutEventKind::Command(pending.command),
+            revision: self.revision_of(&kind, outcome),
+            kind,
             outcome,
             command: Some(pending.id),
             said: Some(said.as_str().into()),

@@ -478,6 +478,8 @@ pub struct ReportedBy {
     pub identity: Str,
     /// Its type.
     pub severity: Severity,
+    /// The hash of the ControllerRevision that it names as `related`.
+    pub revision: Option<Str>,
 }
 
 /// The Lease that carries a rollout's lock (`spec`) and record (an annotation).

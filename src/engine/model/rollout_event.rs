@@ -21,7 +21,6 @@ mod image_changed;
 mod phrases;
 mod renumbered;
 mod taken_away;
-mod told_images;
 mod words;
 
 use serde::Serialize;
@@ -30,14 +29,13 @@ use self::command_reason::CommandReason;
 use self::driver_reason::DriverReason;
 pub use self::facts::EventFacts;
 pub use self::halts::RevisionHalt;
-pub(crate) use self::halts::{completions, halts, last_rolled_back_to};
+pub(crate) use self::halts::{halts, last_rolled_back_to};
 pub use self::image_changed::ImageChanged;
 pub use self::renumbered::with_present_numbers;
 pub(crate) use self::renumbered::{NumberedRevision, ROLLED_BACK, WENT_TO, earlier_numbers, template_of, with_earlier};
 use self::taken_away::TAKEN_AWAY;
 pub(crate) use self::taken_away::TOLD_TO_ALL;
 pub use self::taken_away::taken_away_together;
-pub(crate) use self::told_images::ToldImages;
 use super::Str;
 use super::command::{Command, CommandId};
 use super::disruption::PodDisruption;
@@ -64,6 +62,9 @@ pub struct RolloutEvent {
     pub said: Option<Str>,
     /// Where the event is written.
     pub visibility: Visibility,
+    /// The hash of the revision that the event is about: where the rollout halted, where every node is, or what the template is changed to. Numbers change
+    /// when a template comes back, hashes do not. `None` for events that are about no revision, and where it was not known.
+    pub revision: Option<Str>,
 }
 
 /// Where a rollout event is written.

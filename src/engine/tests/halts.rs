@@ -292,13 +292,14 @@ fn going_back_to_a_revision_at_which_it_halted_is_warned_of() {
 
     let mut other = FakeConsole::open(&fake, "eve");
     assert_eq!(warned(&mut other, &fake), None, "it was not there");
-    let told: Vec<_> =
-        console.snapshot(&fake).timeline.iter().map(|it| (it.reason().to_owned(), it.to_string())).collect();
-    for (nth, (reason, message)) in told.into_iter().enumerate() {
+    let told: Vec<_> = console.snapshot(&fake).timeline.to_vec();
+    for (nth, told) in told.into_iter().enumerate() {
+        let (reason, message) = (told.reason().to_owned(), told.to_string());
         let reported_by = Some(Box::new(ReportedBy {
             event: format!("e{nth}").into(),
             identity: "ops@bastion/1".into(),
             severity: Severity::Normal,
+            revision: told.revision,
         }));
         let at = fake.now + Duration::from_secs(nth as u64);
         let event = ClusterEvent {

@@ -41,6 +41,7 @@ fn the_event_of_a_command_says_whether_it_lifts_a_pause() {
             command: None,
             said: None,
             visibility: Visibility::Cluster,
+            revision: None,
         };
         assert_eq!(event.ends_a_pause(), lifted, "{command:?}: {said:?}");
     }

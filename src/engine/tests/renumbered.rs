@@ -6,7 +6,7 @@ use super::*;
 use crate::engine::fake_cluster::template;
 use crate::engine::model::event::{Event, Watched};
 use crate::engine::model::facts::{ClusterEvent, ReportedBy, RevisionFact, Severity};
-use crate::engine::model::rollout_event::{RevisionHalt, with_present_numbers};
+use crate::engine::model::rollout_event::with_present_numbers;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
 
 /// Six nodes: the rollout to revision 2 halted, and an operator went back, which made 3 of 1.
@@ -27,12 +27,9 @@ fn with_number(snapshot: &Snapshot, number: i64) -> &RevisionView {
     snapshot.revisions.iter().find(|revision| revision.number == Some(number)).unwrap()
 }
 
-fn halts(snapshot: &Snapshot) -> Vec<(i64, Option<i64>)> {
-    let halt = |revision: &RevisionView| {
-        let RevisionHalt { perhaps_at, .. } = revision.halted.as_ref()?;
-        Some((revision.number?, *perhaps_at))
-    };
-    snapshot.revisions.iter().filter_map(halt).collect()
+/// The numbers that the revisions have now at which the rollout halted.
+fn halts(snapshot: &Snapshot) -> Vec<i64> {
+    snapshot.revisions.iter().filter(|revision| revision.halted.is_some()).filter_map(|one| one.number).collect()
 }
 
 fn warned(console: &mut FakeConsole, fake: &FakeCluster, image: &str) -> Option<String> {
@@ -49,6 +46,7 @@ fn that_reads_events(fake: &FakeCluster, console: &mut FakeConsole) -> FakeConso
             event: format!("e{nth}").into(),
             identity: "ops@bastion/1".into(),
             severity: Severity::Normal,
+            revision: told.revision.clone(),
         }));
         let (reason, message) = (told.reason().into(), told.to_string().into());
         let event =
@@ -61,7 +59,7 @@ fn that_reads_events(fake: &FakeCluster, console: &mut FakeConsole) -> FakeConso
 #[test]
 fn a_halt_stays_with_the_template_that_comes_back_by_other_hands() {
     let (mut fake, mut console) = went_back();
-    assert_eq!(halts(&console.snapshot(&fake)), [(2, None)]);
+    assert_eq!(halts(&console.snapshot(&fake)), [2]);
     let mut numbers = Vec::new();
     for (image, number) in [("agent:bad", 4), ("agent:v3", 5), ("agent:bad", 6)] {
         by_kubectl(&mut fake, image);
@@ -70,7 +68,7 @@ fn a_halt_stays_with_the_template_that_comes_back_by_other_hands() {
         assert_eq!(fake.current().number, number);
         let bad = if number == 5 { 4 } else { number };
         let snapshot = console.snapshot(&fake);
-        assert_eq!(halts(&snapshot), [(bad, None)], "{numbers:?}");
+        assert_eq!(halts(&snapshot), [bad], "{numbers:?}");
         let words = |number| snapshot.renumbered_in_words(with_number(&snapshot, number));
         assert_eq!(words(3).as_deref(), Some("the template of 1"), "{numbers:?}");
         let of_bad = if bad == 4 { "the template of 2" } else { "the template of 4" };
@@ -82,10 +80,9 @@ fn a_halt_stays_with_the_template_that_comes_back_by_other_hands() {
     }
 }
 
-/// Events name numbers only. The one that is gone is that of a revision which was there and has another number: which one it is can be
-/// told only where no other can be meant.
+/// The words of Events name the number that a revision had then. They name its ControllerRevision, too: whoever brings it back, its marks follow it.
 #[test]
-fn who_only_reads_events_says_that_it_may_be_the_one() {
+fn who_only_reads_events_knows_the_revision_that_halted_by_any_number() {
     let (mut fake, mut console) = went_back();
     console.run_for(&mut fake, 60);
     for image in ["agent:bad", "agent:v3", "agent:bad", "agent:v3"] {
@@ -95,16 +92,13 @@ fn who_only_reads_events_says_that_it_may_be_the_one() {
     assert_eq!(fake.current().number, 7);
     let mut other = that_reads_events(&fake, &mut console);
     let snapshot = other.snapshot(&fake);
-    assert_eq!(halts(&snapshot), [(6, Some(2))], "3 was 1 at that time, and 7 was not there");
-    assert_eq!(snapshot.renumbered_in_words(with_number(&snapshot, 3)).as_deref(), Some("the template of 1"));
-    for number in [6, 7] {
+    assert_eq!(halts(&snapshot), [6], "2 became 4, and then 6");
+    for (number, had) in [(3, Some("the template of 1")), (6, Some("the template of 2")), (7, None)] {
         let words = snapshot.renumbered_in_words(with_number(&snapshot, number));
-        assert_eq!(words, None, "{number}: no event tells its earlier numbers");
+        assert_eq!(words.as_deref(), had, "{number}: no event tells what others made of it");
     }
     let says = warned(&mut other, &fake, "agent:bad").unwrap();
-    assert!(says.starts_with("As an Event says, the rollout halted at revision 2, at "), "{says}");
-    let perhaps = "No revision has the number 2 any more: 6 may be that one, numbered anew.";
-    assert!(says.ends_with(perhaps), "{says}");
+    assert!(says.starts_with("As an Event says, the rollout halted at revision 6, at "), "{says}");
     assert_eq!(warned(&mut other, &fake, "agent:v1"), None);
 }
 
@@ -148,7 +142,7 @@ fn past_roll_backs_keep_their_numbers_in_each_console() {
     );
 }
 
-/// Events tell the images of a change with the numbers of that time: a revision with another image is not the one that halted, whatever number it has by now.
+/// A revision that has the number by now at which another one halted is not taken for that one, nor one that got its number in between.
 #[test]
 fn who_only_reads_events_takes_no_revision_with_another_image_for_the_one_that_halted() {
     let mut fake = FakeCluster::rolling(6, 1);
@@ -167,7 +161,7 @@ fn who_only_reads_events_takes_no_revision_with_another_image_for_the_one_that_h
     }
     assert_eq!(fake.current().number, 6, "v2 was 2 and 4 before, and the other one 3 and 5");
     let mut other = that_reads_events(&fake, &mut console);
-    assert_eq!(halts(&other.snapshot(&fake)), [(5, Some(3))]);
+    assert_eq!(halts(&other.snapshot(&fake)), [5]);
 }
 
 /// Measured after a restart of the API server: the controller, whose cache of revisions was behind, gave the new revision the number 1, which the old one had,
@@ -193,13 +187,13 @@ fn a_new_revision_with_the_number_of_another_one_is_not_said_to_be_that_one() {
 #[test]
 fn a_revision_stays_marked_though_its_template_was_set_again_and_given_up() {
     let (mut fake, mut console) = went_back();
-    assert_eq!(halts(&console.snapshot(&fake)), [(2, None)]);
+    assert_eq!(halts(&console.snapshot(&fake)), [2]);
     console.set_image(&mut fake, "agent:bad");
     console.run_for(&mut fake, 10);
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 60);
     let seen = console.snapshot(&fake);
-    assert_eq!(halts(&seen), [(4, None)], "{:?}", seen.timeline);
+    assert_eq!(halts(&seen), [4], "{:?}", seen.timeline);
     let mut eve = that_reads_events(&fake, &mut console);
-    assert_eq!(halts(&eve.snapshot(&fake)), [(4, Some(2))]);
+    assert_eq!(halts(&eve.snapshot(&fake)), [4]);
 }

@@ -457,6 +457,7 @@ fn reported(fake: &FakeCluster, told: &RolloutEvent) -> Box<ClusterEvent> {
         identity: "ada@bastion/1".into(),
         event: "agent.1".into(),
         severity: told.severity(),
+        revision: None,
     }));
     Box::new(ClusterEvent {
         object: "ds".into(),

@@ -24,8 +24,7 @@ use crate::tui::key::Key;
 pub(crate) struct OfferedImage {
     pub(crate) image: Str,
     pub(crate) from: String,
-    /// A halt of the rollout, if it halted at each revision that has this image: the latest that is known to be at one of them, else the latest that
-    /// may be.
+    /// The halt at the newest revision that has this image, if the rollout halted at each one that has it.
     pub(crate) halted: Option<RevisionHalt>,
 }
 
@@ -37,11 +36,7 @@ pub(crate) fn known_images<'a>(snapshot: &Snapshot, others: impl Iterator<Item =
         {
             // An image that ran well in another revision is not the reason for the halt.
             Some(known) => {
-                let both = known.halted.take().zip(halted);
-                known.halted = both.map(|(newer, older)| match (newer.perhaps_at, older.perhaps_at) {
-                    (Some(_), None) => older.clone(),
-                    _ => newer,
-                });
+                known.halted = known.halted.take().filter(|_| halted.is_some());
             }
             None => known.push(OfferedImage { image: image.clone(), from, halted: halted.cloned() }),
         };

@@ -323,16 +323,6 @@ fn an_image_at_which_the_rollout_halted_is_not_offered_without_saying_so() {
     both.warnings = vec![format!("The rollout halted at revision 15, at 11:40 UTC: {warns}.")];
     let once = went_back().typed("AI<c-u>registry.factory.example/edge/agent:v1.9.0").answered(both).screen();
     assert!(once.contains("halted at revision 15") && !once.contains("halted at it before"), "{once}");
-    // It may have been another revision: as the list of revisions says.
-    let mut perhaps = fixtures::halted().revisions.to_vec();
-    perhaps[0].halted.as_mut().unwrap().perhaps_at = Some(12);
-    let perhaps = Snapshot { to: running().from, from: running().to, revisions: perhaps.into(), ..running() };
-    let console = || TestConsole::on(perhaps.clone(), 120, 40);
-    let offered = console().typed("AI<backspace><backspace><backspace><backspace>").screen();
-    assert!(offered.contains("agent:v1.9.0 (rev 15, halted?)  agent:v1.8.2 (rev 14)"), "{offered}");
-    let chosen = console().typed("AI<c-u>registry.factory.example/edge/agent:v1.9.0").screen();
-    assert!(chosen.contains("! halted at revision 12, perhaps this one, before (rev 15): 1 of 120 nodes"), "{chosen}");
-    assert!(console().typed("v").screen().contains("halted?"), "{}", console().typed("v").screen());
     // What a revision that did not halt has as well is not blamed.
     let shared = |revision: &RevisionView| {
         let images = [revision.images[0].clone(), ("proxy".into(), "registry.factory.example/edge/proxy:v7".into())];

@@ -25,6 +25,7 @@ pub(super) fn rollout_event(
         command: None,
         said: (!said.is_empty()).then(|| said.into()),
         visibility: Visibility::Timeline,
+        revision: None,
     }
 }
 

@@ -371,7 +371,7 @@ pub(super) fn halted() -> Snapshot {
         vec![crate::engine::report::snapshot::Alarm::Halted { gate: HaltingGate::default(), why: why.clone() }];
     let running = running();
     let mut revisions = running.revisions.to_vec();
-    revisions[0].halted = Some(RevisionHalt { at: halt.at, why, from_event: false, perhaps_at: None });
+    revisions[0].halted = Some(RevisionHalt { at: halt.at, why, from_event: false });
     Snapshot { phase: Phase::Halted, halt: Some(halt), alarms, revisions: revisions.into(), ..running }
 }
 

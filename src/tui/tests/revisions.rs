@@ -13,7 +13,7 @@ use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::record::Direction;
 use crate::engine::model::roll_back::NoRollBack;
-use crate::engine::model::rollout_event::{EventOutcome, RevisionHalt, RolloutEventKind};
+use crate::engine::model::rollout_event::{EventOutcome, RevisionHalt, RolloutEvent, RolloutEventKind};
 use crate::engine::model::template::Template;
 use crate::engine::model::template::diff::changes;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
@@ -345,7 +345,9 @@ fn numbered_anew() -> Snapshot {
         rollout_event(90, Some("ops@bastion-2"), undone, EventOutcome::Done, said),
         rollout_event(80, None, changed, EventOutcome::Done, ""),
     ];
-    let mut snapshot = Snapshot { timeline: timeline.into(), ..fixtures::running() };
+    let mut snapshot = fixtures::running();
+    let revision = snapshot.to.as_ref().map(|to| to.hash.clone());
+    snapshot.timeline = timeline.map(|event| RolloutEvent { revision: revision.clone(), ..event }).into();
     let kept = snapshot.revisions.iter().filter(|revision| revision.number != Some(13)).cloned();
     snapshot.revisions = kept.collect::<Vec<_>>().into();
     snapshot
@@ -363,6 +365,8 @@ fn a_revision_that_a_roll_back_numbered_anew_is_known_by_both_numbers() {
     // It is numbered while the timeline is open.
     let mut before = numbered_anew();
     before.to = before.to.map(|to| RevisionView { number: Some(13), ..to });
+    let numbered = before.to.clone().into_iter().chain(before.revisions.iter().skip(1).cloned());
+    before.revisions = numbered.collect::<Vec<_>>().into();
     let mut console = TestConsole::on(before, 120, 40).typed("T");
     assert!(console.screen().contains("template is that of revision 13; nodes"), "{}", console.screen());
     console.see(numbered_anew());
@@ -406,7 +410,7 @@ fn a_revision_says_when_and_why_it_halted_and_whether_more_than_its_images_diffe
     let at = fixtures::noon();
     let why = "image not found on 2 nodes";
     let halted_at = at - Duration::from_secs(720);
-    revisions[1].halted = Some(RevisionHalt { at: halted_at, why: why.into(), from_event: false, perhaps_at: None });
+    revisions[1].halted = Some(RevisionHalt { at: halted_at, why: why.into(), from_event: false });
     // The image of the one before, and two fields more.
     let mut raw = revisions[2].template.clone().unwrap().json().clone();
     raw["spec"]["hostNetwork"] = json!(false);

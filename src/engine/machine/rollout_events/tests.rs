@@ -314,6 +314,7 @@ pub(super) fn event_because(fake: &FakeCluster, name: &str, reason: &str, identi
             event: name.into(),
             identity: identity.into(),
             severity: Severity::Normal,
+            revision: None,
         })),
         ..ClusterEvent::default()
     }))
@@ -437,6 +438,7 @@ fn a_patch_that_failed_as_a_dry_run_is_told_as_one() {
         command: None,
         said: Some("denied".into()),
         visibility: Visibility::Log,
+        revision: None,
     };
     assert_eq!(refused(true).to_string(), "change the template (dry run): refused by the server, not done: denied");
     assert_eq!(refused(false).to_string(), "change the template: refused by the server, not done: denied");

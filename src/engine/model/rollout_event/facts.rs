@@ -23,7 +23,7 @@ pub struct EventFacts {
 
 /// The reasons of Events that tell of a change of the template, and of a halt.
 const TEMPLATE_CHANGED: [&str; 2] = ["RolloutTemplateChanged", "RolloutTemplateChangedByOthers"];
-const HALTED: &str = "RolloutHalted";
+pub(super) const HALTED: &str = "RolloutHalted";
 
 impl RolloutEvent {
     /// What the event tells of the template and of the record. A command that was refused or that failed tells nothing.
@@ -33,16 +33,16 @@ impl RolloutEvent {
         }
         let reason = self.reason();
         let commands = [CommandReason::ImageSet.word(), CommandReason::Undone.word()];
-        let change = self.renumbering().and_then(|change| Some((change.from, change.back_to.or(change.to)?)));
+        let change = self.renumbering();
         let mut revisions: Vec<i64> = change.into_iter().flat_map(|(from, to)| [from, to]).collect();
         revisions.extend(self.changed_to().filter(|_| change.is_none()));
         revisions.extend(self.rolled_back_to());
         match &self.kind {
-            RolloutEventKind::Halted { revision, .. } => revisions.extend(*revision),
-            RolloutEventKind::Complete { back: true, revision, .. } => revisions.extend(*revision),
-            RolloutEventKind::RollingBack { to } => revisions.extend(to.parse::<i64>().ok()),
+            RolloutEventKind::Halted { .. }
+            | RolloutEventKind::Complete { back: true, .. }
+            | RolloutEventKind::RollingBack { .. } => revisions.extend(self.number_of_its_revision()),
             RolloutEventKind::Reported { .. } if [COMPLETE, ROLLING_BACK, HALTED].contains(&reason) => {
-                revisions.extend(self.said.as_deref().and_then(revision_in));
+                revisions.extend(self.number_of_its_revision());
             }
             // What these tell is read off their reason, here as in another process.
             RolloutEventKind::TemplateChanged { .. }
@@ -89,6 +89,20 @@ impl RolloutEvent {
     }
 }
 
+impl RolloutEvent {
+    /// The number that the revision had which the event is about: of an event of another process, its words tell it.
+    pub(super) fn number_of_its_revision(&self) -> Option<i64> {
+        match &self.kind {
+            RolloutEventKind::Halted { revision, .. } | RolloutEventKind::Complete { revision, .. } => *revision,
+            RolloutEventKind::RollingBack { to } => to.parse().ok(),
+            RolloutEventKind::Reported { reason, .. } if [COMPLETE, ROLLING_BACK, HALTED].contains(&&**reason) => {
+                self.said.as_deref().and_then(revision_in)
+            }
+            _ => self.changed_to().or_else(|| self.rolled_back_to()),
+        }
+    }
+}
+
 /// The revision that the words for a halt, for the end of a roll back and for its beginning name first.
 fn revision_in(said: &str) -> Option<i64> {
     // What follows the first colon of a halt are the words of a server.
@@ -115,6 +129,7 @@ mod tests {
             command: None,
             said: said.map(Into::into),
             visibility: Visibility::Cluster,
+            revision: None,
         }
     }
 

@@ -1,10 +1,10 @@
 //! The revisions at which a rollout halted, as its events tell them: the record forgets a halt with its rollout.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::phrases::HALTED_AT;
+use super::facts::HALTED;
 use super::{RolloutEvent, RolloutEventKind};
 use crate::engine::model::record::Direction;
 use crate::engine::model::time::Timestamp;
@@ -21,72 +21,35 @@ pub struct RevisionHalt {
     /// Whether only an Event of the cluster says so, which anybody can write who may write Events. Otherwise this process saw it, or
     /// the record has it.
     pub from_event: bool,
-    /// The number at which it halted, where no revision is known to have had it: this one was there then and has had another number
-    /// than it has now, so it may be meant.
-    pub perhaps_at: Option<i64>,
 }
 
-/// Each event with the revision that was rolled out then, as far as the events tell, by the number that it had. `events`: oldest first.
-fn with_revision<'a>(
-    events: impl Iterator<Item = &'a RolloutEvent>,
-) -> impl Iterator<Item = (&'a RolloutEvent, Option<i64>)> {
-    let mut runs = None;
-    events.map(move |event| {
-        if event.reason() == "RolloutTemplateChangedByOthers" {
-            runs = None;
-        }
-        let halted = event.halted_because().and_then(|(number, _)| number);
-        runs = halted.or_else(|| event.changed_to()).or(runs);
-        (event, runs)
-    })
-}
-
-/// The last halt at each revision, by the number that the revision had then. A revision that every node reached afterwards, because
-/// an operator resumed, has none. `events`: oldest first.
-pub(crate) fn halts<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> BTreeMap<i64, RevisionHalt> {
-    let mut known = BTreeMap::new();
-    for (event, runs) in with_revision(events) {
-        if let Some(number) = reached(event, runs) {
-            known.remove(&number);
-        }
-        if let Some((number, (_, why))) = runs.zip(event.halted_because()) {
+/// The last halt at each revision, by the revision's hash. A revision that every node reached afterwards, because an operator resumed, has none. `events`:
+/// oldest first.
+pub(crate) fn halts<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> HashMap<Str, RevisionHalt> {
+    let mut known = HashMap::new();
+    for event in events {
+        let Some(revision) = &event.revision else { continue };
+        if event.facts().complete.is_some() {
+            known.remove(revision);
+        } else if let Some(why) = event.halted_because() {
             let from_event = matches!(event.kind, RolloutEventKind::Reported { .. });
-            known.insert(number, RevisionHalt { at: event.at, why: why.into(), from_event, perhaps_at: None });
+            known.insert(revision.clone(), RevisionHalt { at: event.at, why: why.into(), from_event });
         }
     }
     known
 }
 
-/// The revision at which every node is, by its number then, if the event tells that. The end of a roll back names it: where no node had left it, the roll back
-/// may end before the change of the template is told, while another revision still seems to be rolled out (`runs`).
-fn reached(event: &RolloutEvent, runs: Option<i64>) -> Option<i64> {
-    let facts = event.facts();
-    match facts.complete? {
-        Direction::Back => facts.revisions.last().copied(),
-        Direction::Forward => runs,
-    }
-}
-
-/// When each revision was last reached by every node, by the number that it had then. `events`: oldest first.
-pub(crate) fn completions<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> BTreeMap<i64, Timestamp> {
-    let reached = with_revision(events).filter_map(|(event, runs)| match event.kind {
-        RolloutEventKind::Complete { revision: Some(number), .. } => Some((number, event.at)),
-        _ => Some((reached(event, runs)?, event.at)),
-    });
-    reached.collect()
-}
-
-/// The revision that every node reached last, by the number that it had then, if that was the end of a roll back. `events`: oldest first.
-pub(crate) fn last_rolled_back_to<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> Option<i64> {
-    let ends = events.map(RolloutEvent::facts).filter(|facts| facts.complete.is_some());
-    let last = ends.last().filter(|facts| facts.complete == Some(Direction::Back))?;
-    last.revisions.last().copied()
+/// The revision that every node reached last, if that was the end of a roll back. `events`: oldest first.
+pub(crate) fn last_rolled_back_to<'a>(events: impl Iterator<Item = &'a RolloutEvent>) -> Option<&'a Str> {
+    let ends = events.filter_map(|event| Some((event.facts().complete?, event)));
+    let (_, end) = ends.last().filter(|(direction, _)| *direction == Direction::Back)?;
+    end.revision.as_ref()
 }
 
 impl RolloutEvent {
     /// Why the rollout halted, with the nodes that the event names: `crash loop on 2 nodes (n1, n2)`; `None` if this event is no halt.
     pub fn halt_in_words(&self) -> Option<String> {
-        let (_, why) = self.halted_because()?;
+        let why = self.halted_because()?;
         let own = self.kind.to_string();
         // The sentence of our own event has the nodes behind the reason; that of an Event ends with who wrote it.
         let nodes = match self.kind {
@@ -97,14 +60,12 @@ impl RolloutEvent {
         Some(format!("{}{nodes}", why.strip_suffix(&writer).unwrap_or(why)))
     }
 
-    /// The revision at which the rollout halted, by its number then, and the reason; `None` if this event is no halt.
-    pub(super) fn halted_because(&self) -> Option<(Option<i64>, &str)> {
+    /// Why the rollout halted; `None` if this event is no halt.
+    fn halted_because(&self) -> Option<&str> {
         match &self.kind {
-            RolloutEventKind::Halted { revision, why, .. } => Some((*revision, why)),
-            RolloutEventKind::Reported { reason, .. } if &**reason == "RolloutHalted" => {
-                let said = self.said.as_deref()?;
-                let (at, why) = said.split_once(": ")?;
-                Some((at.strip_prefix(HALTED_AT).and_then(|number| number.parse().ok()), why))
+            RolloutEventKind::Halted { why, .. } => Some(why),
+            RolloutEventKind::Reported { reason, .. } if &**reason == HALTED => {
+                self.said.as_deref()?.split_once(": ").map(|(_, why)| why)
             }
             _ => None,
         }
@@ -115,9 +76,9 @@ impl RolloutEvent {
 mod tests {
     use super::*;
     use crate::engine::model::facts::Severity;
-    use crate::engine::model::rollout_event::{EventOutcome, TemplateResponse, Visibility};
+    use crate::engine::model::rollout_event::{EventOutcome, Visibility};
 
-    fn event(kind: RolloutEventKind) -> RolloutEvent {
+    fn event(kind: RolloutEventKind, revision: &str) -> RolloutEvent {
         RolloutEvent {
             at: Timestamp::default(),
             by: None,
@@ -126,15 +87,21 @@ mod tests {
             command: None,
             said: None,
             visibility: Visibility::Cluster,
+            revision: Some(revision).filter(|hash| !hash.is_empty()).map(Into::into),
         }
     }
 
-    fn changed(from: i64, to: i64) -> RolloutEvent {
-        event(RolloutEventKind::TemplateChanged { from: Some(from), to: Some(to), images: Vec::new() })
+    fn changed(revision: &str) -> RolloutEvent {
+        event(RolloutEventKind::TemplateChanged { from: Some(2), to: Some(3), images: Vec::new() }, revision)
     }
 
-    fn halted(revision: Option<i64>) -> RolloutEvent {
-        event(RolloutEventKind::Halted { number: 1, revision, why: "crash loop".into(), nodes: vec!["n1".into()] })
+    fn halted(revision: &str) -> RolloutEvent {
+        let why = "crash loop".into();
+        event(RolloutEventKind::Halted { number: 1, revision: Some(3), why, nodes: vec!["n1".into()] }, revision)
+    }
+
+    fn complete(back: bool, revision: &str) -> RolloutEvent {
+        event(RolloutEventKind::Complete { nodes: 3, back, revision: Some(4) }, revision)
     }
 
     /// The same event, as another process reads it in the cluster.
@@ -145,49 +112,52 @@ mod tests {
         RolloutEvent { kind, said: Some(event.kind.to_string().into()), ..event.clone() }
     }
 
-    fn numbers(events: &[RolloutEvent]) -> Vec<i64> {
-        halts(events.iter()).into_keys().collect()
+    #[test]
+    fn a_halt_is_at_the_revision_that_its_event_names() {
+        for (events, want) in [
+            (vec![halted("bad")], vec!["bad"]),
+            (vec![changed("bad"), halted("")], vec![]),
+            (vec![halted("bad"), complete(false, "bad")], vec![]),
+            (vec![halted("bad"), changed("good"), complete(true, "good")], vec!["bad"]),
+            (vec![halted("bad"), changed("worse"), halted("worse"), complete(false, "worse")], vec!["bad"]),
+            (vec![halted("bad"), complete(false, "bad"), halted("bad")], vec!["bad"]),
+            // Which revision every node is at is not known.
+            (vec![halted("bad"), complete(false, "")], vec!["bad"]),
+        ] {
+            let told: Vec<RolloutEvent> = events.iter().map(reported).collect();
+            for events in [events, told] {
+                let known = halts(events.iter());
+                assert_eq!(known.keys().map(|hash| &**hash).collect::<Vec<_>>(), want, "{events:?}");
+            }
+        }
     }
 
     #[test]
-    fn a_halt_is_at_the_revision_that_was_rolled_out() {
-        let complete = || event(RolloutEventKind::Complete { nodes: 3, back: false, revision: Some(15) });
-        let back_at = |revision| event(RolloutEventKind::Complete { nodes: 3, back: true, revision: Some(revision) });
-        let others = || {
-            event(RolloutEventKind::TemplateChangedByOthers {
-                manager: None,
-                how: "".into(),
-                then: TemplateResponse::Paused,
-            })
-        };
+    fn the_end_of_a_roll_back_is_where_it_led_unless_another_rollout_ended_since() {
         for (events, want) in [
-            (vec![halted(Some(3))], vec![3]),
-            (vec![changed(2, 3), halted(None)], vec![3]),
-            (vec![changed(2, 3), others(), halted(None)], vec![]),
-            (vec![changed(2, 3), others(), halted(Some(4))], vec![4]),
-            (vec![changed(2, 3), halted(Some(3)), complete()], vec![]),
-            (vec![changed(2, 3), halted(Some(3)), changed(3, 2), complete()], vec![3]),
-            (vec![changed(2, 3), halted(Some(3)), changed(3, 4), halted(Some(4)), complete()], vec![3]),
-            // No node had left revision 2, so that the roll back ended before its change of the template was told.
-            (vec![changed(2, 3), halted(Some(3)), back_at(4), changed(3, 2)], vec![3]),
-            (vec![changed(2, 3), halted(Some(3)), back_at(3)], vec![]),
+            (vec![complete(true, "good")], Some("good")),
+            (vec![complete(true, "good"), halted("bad")], Some("good")),
+            (vec![complete(true, "good"), complete(false, "new")], None),
+            (vec![complete(false, "new")], None),
+            (vec![complete(true, "")], None),
         ] {
-            assert_eq!(numbers(&events), want, "{events:?}");
             let told: Vec<RolloutEvent> = events.iter().map(reported).collect();
-            assert_eq!(numbers(&told), want, "{told:?}");
+            for events in [events, told] {
+                assert_eq!(last_rolled_back_to(events.iter()).map(|hash| &**hash), want, "{events:?}");
+            }
         }
     }
 
     #[test]
     fn what_an_event_of_the_cluster_says_is_told_from_what_was_seen() {
-        let seen = halts([halted(Some(3))].iter());
-        assert_eq!((&*seen[&3].why, seen[&3].from_event), ("crash loop", false));
-        let told = halts([reported(&halted(Some(3)))].iter());
-        assert_eq!((&*told[&3].why, told[&3].from_event), ("crash loop (n1)", true));
+        let seen = halts([halted("bad")].iter());
+        assert_eq!((&*seen["bad"].why, seen["bad"].from_event), ("crash loop", false));
+        let told = halts([reported(&halted("bad"))].iter());
+        assert_eq!((&*told["bad"].why, told["bad"].from_event), ("crash loop (n1)", true));
         // Anybody who may write Events may write any text.
-        for said in ["halted", "halted at revision x: why", ": ", "halted at revision 99999999999999999999: why", ""] {
-            let said = RolloutEvent { said: Some(said.into()), ..reported(&halted(Some(3))) };
-            assert_eq!(numbers(&[said]), Vec::<i64>::new());
+        for said in ["halted", ""] {
+            let said = RolloutEvent { said: Some(said.into()), ..reported(&halted("bad")) };
+            assert!(halts([said].iter()).is_empty());
         }
     }
 }

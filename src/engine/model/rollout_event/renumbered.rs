@@ -1,13 +1,10 @@
-//! The numbers that revisions had before a roll back. Their controller gives the revision that it goes back to a new number, above
-//! all others, and the cluster forgets the former one. Only the events of the rollout tell it.
+//! The numbers that revisions had before a template came back. Its controller gives the revision of an earlier template a new number, above
+//! all others, and the cluster forgets the former one. Only the events of the rollout tell it, with the revision's hash, which stays.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::phrases::{CHANGED, THAT_OF, number_at_the_beginning};
-use super::told_images::ToldImages;
 use super::{RolloutEvent, RolloutEventKind};
-use crate::engine::model::template::Template;
-use crate::engine::model::time::Timestamp;
 
 /// The beginning of the words about a roll back, before the number that its revision had.
 pub(crate) const ROLLED_BACK: &str = "roll back: template is that of revision ";
@@ -16,42 +13,25 @@ pub(crate) const ROLLED_BACK: &str = "roll back: template is that of revision ";
 pub(crate) const WENT_TO: &str = "go to a later revision: template is that of revision ";
 
 /// What is known of a revision's numbers without events.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct NumberedRevision<'a> {
+    /// Its hash.
+    pub(crate) hash: &'a str,
     /// The number that it has now.
     pub(crate) number: i64,
-    /// When its ControllerRevision was created, by our clock: another number leaves that as it is.
-    pub(crate) created_at: Option<Timestamp>,
-    /// The numbers that this process saw it have before, the earliest first.
+    /// The numbers that this process saw it have before.
     pub(crate) seen: &'a [i64],
-    /// Its template, where it is known: no number that Events tell with other images was ever its own.
-    pub(crate) template: Option<&'a Template>,
-}
-
-/// A change of the template, according to an event.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Renumbering {
-    /// The revision before the change, by its number then.
-    pub(super) from: i64,
-    /// The number that the revision had to which the change went back; `None`: it went to another revision, or the revision had its new
-    /// number already.
-    pub(super) back_to: Option<i64>,
-    /// The number that the revision has, if it was known by then.
-    pub(super) to: Option<i64>,
 }
 
 impl RolloutEvent {
-    pub(super) fn renumbering(&self) -> Option<Renumbering> {
+    /// The revisions of a change of the template, by the numbers that they had when it was told: before and after.
+    pub(super) fn renumbering(&self) -> Option<(i64, i64)> {
         match &self.kind {
-            RolloutEventKind::TemplateChanged { from: Some(from), to: Some(to), .. } => {
-                let is_back = to <= from;
-                Some(Renumbering { from: *from, back_to: is_back.then_some(*to), to: (!is_back).then_some(*to) })
-            }
+            RolloutEventKind::TemplateChanged { from: Some(from), to: Some(to), .. } => Some((*from, *to)),
             RolloutEventKind::Reported { reason, .. } if &**reason == "RolloutTemplateChanged" => {
                 let (from, to) = self.said.as_deref()?.strip_prefix(CHANGED)?.split_once(" → ")?;
-                let back_to = to.strip_prefix(THAT_OF).and_then(number_at_the_beginning);
-                let to = if back_to.is_none() { number_at_the_beginning(to) } else { None };
-                Some(Renumbering { from: from.parse().ok()?, back_to, to })
+                let to = number_at_the_beginning(to.strip_prefix(THAT_OF).unwrap_or(to))?;
+                Some((from.parse().ok()?, to))
             }
             _ => None,
         }
@@ -63,97 +43,44 @@ impl RolloutEvent {
         let said = self.said.as_deref()?;
         number_at_the_beginning(said.strip_prefix(ROLLED_BACK).or_else(|| said.strip_prefix(WENT_TO))?)
     }
-
-    fn hides_the_number(&self) -> bool {
-        match &self.kind {
-            RolloutEventKind::TemplateChangedByOthers { .. } => true,
-            _ => self.reason() == "RolloutTemplateChangedByOthers",
-        }
-    }
 }
 
-/// The former numbers of revisions, by the number that each has now, the latest first, as far as `events`, oldest first, and
-/// `revisions` tell. `current`: the number of the present template's revision. Without `revisions`, events alone tell.
+/// The former numbers of revisions, by the number that each has now, the latest first, as far as `events` and `revisions` tell. Of a revision that is
+/// not among `revisions`, the last number that an event tells is the one that it has now.
 pub(crate) fn earlier_numbers<'a>(
-    events: impl Iterator<Item = &'a RolloutEvent> + Clone,
-    current: Option<i64>,
+    events: impl Iterator<Item = &'a RolloutEvent>,
     revisions: &[NumberedRevision<'_>],
 ) -> BTreeMap<i64, Vec<i64>> {
-    let mut known: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
-    let mut last: Option<(Renumbering, Timestamp)> = None;
-    // When the change before the last one was told.
-    let mut before_last: Option<Timestamp> = None;
-    // What was asked for, and the number that the change before the answer led to. The answer may be told before the change that it is about.
-    let mut asked: Option<(i64, i64, Timestamp)> = None;
-    let with = |number: i64| revisions.iter().find(|revision| revision.number == number);
-    let created_by = |number: i64, at: Timestamp| with(number)?.created_at.map(|created| created <= at);
-    let images = ToldImages::of(events.clone());
-    let had_its_images = |was: i64, now: i64| {
-        with(now).and_then(|revision| revision.template).is_none_or(|template| images.allow_template(was, template))
-    };
-    let mut note = |was: i64, now: i64, at: Timestamp| {
-        // A revision that was created later is none that was gone back to, and one that has its number still got no other.
-        if now != was && created_by(now, at) != Some(false) && with(was).is_none() && had_its_images(was, now) {
-            let before = known.remove(&was).unwrap_or_default();
-            known.insert(now, std::iter::once(was).chain(before).collect());
-        }
-    };
+    let mut told: BTreeMap<&str, BTreeSet<i64>> = BTreeMap::new();
     for event in events {
-        if event.hides_the_number() {
-            // Somebody may have changed the template before the controller saw it. A revision that is older than the roll back and
-            // has the number that came next is the one that was gone back to.
-            if let Some((Renumbering { from, back_to: Some(was), .. }, at)) = last
-                && created_by(from + 1, at) == Some(true)
-            {
-                note(was, from + 1, at);
-            }
-            (last, before_last) = (None, None);
-        } else if let Some(was) = event.rolled_back_to() {
-            if let Some((Renumbering { from, back_to: None, to: Some(now) }, _)) = last
-                && now > from
-                && was != from
-                // A revision that had a lower number than the one before the change was there when that one came.
-                && before_last.is_none_or(|came| created_by(now, came) != Some(false))
-            {
-                asked = Some((was, now, event.at));
-            }
-        } else if let Some(change) = event.renumbering()
-            && last.is_none_or(|(last, _)| last != change)
-        {
-            if let Some((was, now, at)) = asked.take()
-                && change.back_to != Some(was)
-            {
-                note(was, now, at);
-            }
-            if let Some((Renumbering { from, back_to: Some(was), .. }, at)) = last
-                && change.from > from
-            {
-                note(was, from + 1, at);
-            }
-            before_last = last.map(|(_, at)| at);
-            last = Some((change, event.at));
+        if let Some((hash, number)) = event.revision.as_deref().zip(event.number_of_its_revision()) {
+            told.entry(hash).or_default().insert(number);
         }
     }
-    if let Some((was, now, at)) = asked {
-        note(was, now, at);
-    }
-    // The controller gives out the next number above that of the revision that was rolled back from. Later changes, by whomever, get
-    // higher ones. Until it has seen the template, there is no new number.
-    if let (Some((Renumbering { from, back_to: Some(was), .. }, at)), Some(now)) = (last, current)
-        && now > from
-    {
-        note(was, from + 1, at);
-    }
-    // What was seen counts: whatever the events seem to tell, no other revision had these numbers.
     for revision in revisions {
-        if let Some(first) = revision.seen.first() {
-            let before = known.remove(first).unwrap_or_default();
-            revision.seen.iter().for_each(|number| drop(known.remove(number)));
-            known.values_mut().for_each(|earlier| earlier.retain(|number| !revision.seen.contains(number)));
-            known.insert(revision.number, revision.seen.iter().rev().copied().chain(before).collect());
+        // What was seen counts: whatever Events say, which anybody may write, no other revision had these numbers.
+        let is_its_own = |number: &i64| *number == revision.number || revision.seen.contains(number);
+        told.values_mut().for_each(|numbers| numbers.retain(|number| !is_its_own(number)));
+    }
+    for revision in revisions {
+        // A controller whose cache is behind gives a new revision the number of another one for some seconds.
+        let is_anothers = |number: &i64| revisions.iter().any(|one| one.number == *number);
+        told.entry(revision.hash).or_default().extend(revision.seen.iter().filter(|number| !is_anothers(number)));
+    }
+    // A revision that comes back gets a number above all others.
+    let mut known: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    for (hash, numbers) in told {
+        let mut earlier: Vec<i64> = numbers.into_iter().rev().collect();
+        let present = revisions.iter().find(|revision| revision.hash == hash).map(|revision| revision.number);
+        let now = match present {
+            Some(number) => number,
+            None if earlier.is_empty() => continue,
+            None => earlier.remove(0),
+        };
+        if !earlier.is_empty() {
+            known.insert(now, earlier);
         }
     }
-    known.retain(|_, earlier| !earlier.is_empty());
     known
 }
 
@@ -190,60 +117,85 @@ pub fn with_present_numbers(text: &str, known: &BTreeMap<i64, Vec<i64>>) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::fake_cluster::template;
-    use crate::engine::model::rollout_event::{EventOutcome, TemplateResponse, Visibility};
+    use crate::engine::model::facts::Severity;
+    use crate::engine::model::rollout_event::{EventOutcome, Visibility};
     use crate::engine::model::time::Timestamp;
 
-    fn changed(from: i64, to: i64) -> RolloutEvent {
-        RolloutEvent {
+    /// An event about the revision with this hash, as its process knows it and as another one reads it.
+    fn told(kind: RolloutEventKind, hash: &str) -> [RolloutEvent; 2] {
+        let own = RolloutEvent {
             at: Timestamp::default(),
             by: None,
-            kind: RolloutEventKind::TemplateChanged { from: Some(from), to: Some(to), images: Vec::new() },
+            kind,
             outcome: EventOutcome::Done,
             command: None,
             said: None,
             visibility: Visibility::Cluster,
-        }
+            revision: Some(hash.into()),
+        };
+        let kind = RolloutEventKind::Reported {
+            reason: own.reason().into(),
+            identity: "ops".into(),
+            event: "agent.1".into(),
+            severity: Severity::Normal,
+        };
+        let reported = RolloutEvent { kind, said: Some(own.kind.to_string().into()), ..own.clone() };
+        [own, reported]
     }
 
-    fn numbers(events: &[RolloutEvent], current: i64) -> Vec<(i64, Vec<i64>)> {
-        earlier_numbers(events.iter(), Some(current), &[]).into_iter().collect()
+    fn changed(from: i64, to: i64, hash: &str) -> [RolloutEvent; 2] {
+        told(RolloutEventKind::TemplateChanged { from: Some(from), to: Some(to), images: Vec::new() }, hash)
+    }
+
+    fn halted(number: i64, hash: &str) -> [RolloutEvent; 2] {
+        let why = "crash loop".into();
+        told(RolloutEventKind::Halted { number: 1, revision: Some(number), why, nodes: Vec::new() }, hash)
+    }
+
+    fn complete(back: bool, number: i64, hash: &str) -> [RolloutEvent; 2] {
+        told(RolloutEventKind::Complete { nodes: 3, back, revision: Some(number) }, hash)
+    }
+
+    fn numbers(events: &[[RolloutEvent; 2]], revisions: &[NumberedRevision<'_>]) -> Vec<(i64, Vec<i64>)> {
+        let [own, reported] = [0, 1].map(|which| {
+            let events: Vec<RolloutEvent> = events.iter().map(|event| event[which].clone()).collect();
+            earlier_numbers(events.iter(), revisions).into_iter().collect::<Vec<_>>()
+        });
+        assert_eq!(own, reported, "as another process reads it");
+        own
+    }
+
+    fn one<'a>(hash: &'a str, number: i64, seen: &'a [i64]) -> NumberedRevision<'a> {
+        NumberedRevision { hash, number, seen }
     }
 
     #[test]
-    fn a_revision_that_was_gone_back_to_is_known_by_both_numbers() {
-        assert_eq!(numbers(&[changed(2, 3)], 3), []);
-        assert_eq!(numbers(&[changed(2, 3), changed(3, 2)], 4), [(4, vec![2])]);
-        assert_eq!(numbers(&[changed(2, 3), changed(3, 2)], 2), [], "its controller has not seen it");
-        assert_eq!(numbers(&[changed(3, 2), changed(3, 2)], 4), [(4, vec![2])], "the same is told twice");
-        assert_eq!(numbers(&[changed(3, 2), changed(4, 5)], 5), [(4, vec![2])], "the next change names it");
-        assert_eq!(numbers(&[changed(3, 2), changed(4, 5), changed(5, 4)], 6), [(6, vec![4, 2])]);
-        let others = RolloutEvent {
-            kind: RolloutEventKind::TemplateChangedByOthers {
-                manager: None,
-                how: "".into(),
-                then: TemplateResponse::Paused,
-            },
-            ..changed(0, 0)
-        };
-        assert_eq!(numbers(&[changed(3, 2), others], 7), [], "whose number 7 is nobody knows");
+    fn a_revision_that_came_back_is_known_by_each_number_that_an_event_tells() {
+        assert_eq!(numbers(&[changed(2, 3, "c")], &[one("b", 2, &[]), one("c", 3, &[])]), []);
+        let back = [changed(2, 3, "c"), halted(3, "c"), changed(3, 2, "b"), complete(true, 4, "b")];
+        assert_eq!(numbers(&back, &[one("c", 3, &[]), one("b", 4, &[])]), [(4, vec![2])]);
+        assert_eq!(numbers(&back[..3], &[one("c", 3, &[]), one("b", 2, &[])]), [], "its controller has not seen it");
+        assert_eq!(numbers(&back, &[one("c", 3, &[]), one("b", 6, &[])]), [(6, vec![4, 2])], "others brought it again");
+        assert_eq!(numbers(&back, &[one("c", 5, &[]), one("b", 4, &[])]), [(4, vec![2]), (5, vec![3])]);
+        assert_eq!(numbers(&back, &[]), [(4, vec![2])], "of a log, the last number is the present one");
     }
 
-    /// What somebody else did since has no event, or one without numbers: the roll back's own number is the one that came next.
+    /// Whatever Events say, which anybody may write, no other revision had a number that this one was seen to have, or has.
     #[test]
-    fn a_later_change_by_others_is_not_taken_for_the_roll_back() {
-        assert_eq!(numbers(&[changed(3, 2)], 7), [(4, vec![2])]);
-        let at = |second: i64| Timestamp::from_millis(second * 1_000);
-        let back = [RolloutEvent { at: at(50), ..changed(3, 2) }];
-        let one =
-            |number, created, seen| NumberedRevision { number, created_at: Some(at(created)), seen, template: None };
-        let known = |revisions: &[NumberedRevision<'_>]| -> Vec<_> {
-            earlier_numbers(back.iter(), revisions.iter().map(|one| one.number).max(), revisions).into_iter().collect()
-        };
-        assert_eq!(known(&[one(1, 10, &[]), one(4, 20, &[]), one(3, 30, &[])]), [(4, vec![2])]);
-        assert_eq!(known(&[one(2, 20, &[]), one(3, 30, &[]), one(4, 60, &[])]), [], "another template came first");
-        assert_eq!(known(&[one(4, 20, &[]), one(7, 30, &[3, 5])]), [(4, vec![2]), (7, vec![5, 3])]);
-        assert_eq!(known(&[one(7, 20, &[4]), one(8, 30, &[3])]), [(7, vec![4, 2]), (8, vec![3])]);
+    fn what_was_seen_counts() {
+        let forged = [halted(2, "c"), halted(4, "c")];
+        assert_eq!(numbers(&forged, &[one("c", 7, &[]), one("b", 4, &[2])]), [(4, vec![2])]);
+        assert_eq!(numbers(&[], &[one("c", 7, &[3, 5]), one("b", 4, &[])]), [(7, vec![5, 3])]);
+        assert_eq!(numbers(&[], &[one("a", 1, &[]), one("b", 2, &[1])]), [], "1 is another one, and always was");
+    }
+
+    /// The answer to who asked names the number that the revision had, with its hash.
+    #[test]
+    fn a_roll_back_whose_change_names_the_new_number_is_known_by_what_was_asked() {
+        let [asked, _] = told(RolloutEventKind::Adopted, "b");
+        let asked = RolloutEvent { said: Some(format!("{ROLLED_BACK}2; nodes").into()), ..asked };
+        let events = [[asked.clone(), asked], changed(3, 4, "b")];
+        assert_eq!(numbers(&events, &[one("c", 3, &[]), one("b", 4, &[])]), [(4, vec![2])]);
     }
 
     #[test]
@@ -263,97 +215,5 @@ mod tests {
         ] {
             assert_eq!(with_present_numbers(said, &known), now);
         }
-    }
-
-    /// The console that drives lists the answer by when it was asked for, before a change that names the number that is new already. The
-    /// change before that is none to the revision that was asked for.
-    #[test]
-    fn an_answer_that_is_listed_before_its_change_is_not_about_the_change_before() {
-        let at = |second: i64| Timestamp::from_millis(second * 1_000);
-        let asked = RolloutEvent {
-            at: at(50),
-            kind: RolloutEventKind::Adopted,
-            said: Some(format!("{ROLLED_BACK}2; nodes").into()),
-            ..changed(0, 0)
-        };
-        let told = |second, from, to| RolloutEvent { at: at(second), ..changed(from, to) };
-        let events = [told(30, 3, 4), told(40, 4, 5), asked, told(51, 5, 6)];
-        let one =
-            |number, created, seen| NumberedRevision { number, created_at: Some(at(created)), seen, template: None };
-        let known = |revisions: &[NumberedRevision<'_>]| -> Vec<_> {
-            earlier_numbers(events.iter(), Some(6), revisions).into_iter().collect()
-        };
-        assert_eq!(known(&[one(4, 30, &[]), one(5, 40, &[]), one(6, 10, &[2])]), [(6, vec![2])], "it was seen");
-        assert_eq!(known(&[one(4, 30, &[]), one(5, 40, &[]), one(6, 10, &[])]), [], "5 was made after 4");
-        assert_eq!(known(&[one(4, 30, &[]), one(5, 10, &[]), one(6, 51, &[])]), [(5, vec![2])], "6 is another");
-        let seen = |events: &[RolloutEvent]| -> Vec<_> {
-            let revisions = [one(5, 40, &[]), one(6, 10, &[2])];
-            earlier_numbers(events.iter(), Some(6), &revisions).into_iter().collect()
-        };
-        assert_eq!(seen(&events[1..]), [(6, vec![2])], "whatever came before the change to 5");
-    }
-
-    /// Where the controller has numbered it before that is told, what its operator was told names the number that it had.
-    #[test]
-    fn one_that_has_its_new_number_already_is_known_by_what_was_asked() {
-        let asked = RolloutEvent { said: Some(format!("{ROLLED_BACK}2; nodes").into()), ..changed(0, 0) };
-        let asked = RolloutEvent { kind: RolloutEventKind::Adopted, ..asked };
-        assert_eq!(numbers(&[changed(3, 4), asked.clone()], 4), [(4, vec![2])]);
-        assert_eq!(numbers(&[changed(3, 2), asked.clone()], 4), [(4, vec![2])], "it says the same");
-        assert_eq!(numbers(std::slice::from_ref(&asked), 4), [], "what it became is not known");
-        let told_first = [changed(2, 3), asked, changed(3, 2)];
-        assert_eq!(numbers(&told_first, 4), [(4, vec![2])], "the answer is told before its change");
-        assert_eq!(numbers(&told_first[..2], 3), [], "revision 3 is what came after 2");
-        let further_back =
-            RolloutEvent { said: Some(format!("{ROLLED_BACK}1; nodes").into()), ..told_first[1].clone() };
-        assert_eq!(numbers(&[changed(2, 3), further_back, changed(3, 1)], 4), [(4, vec![1])]);
-    }
-
-    /// Of somebody else's changes there may be no event. The number that comes after a roll back went to another revision then.
-    #[test]
-    fn a_revision_with_other_images_never_had_the_number() {
-        let at = |second: i64| Timestamp::from_millis(second * 1_000);
-        let told = |second, said: &str| RolloutEvent {
-            at: at(second),
-            kind: RolloutEventKind::Reported {
-                identity: "ops".into(),
-                reason: "RolloutTemplateChanged".into(),
-                event: "agent.1".into(),
-                severity: crate::engine::model::facts::Severity::Normal,
-            },
-            said: Some(said.into()),
-            ..changed(0, 0)
-        };
-        let events = [
-            told(30, "template changed: revision 2 → 3, agent v2 → v3"),
-            told(
-                50,
-                "template changed: revision 3 → that of revision 2, which its controller numbers anew, agent v3 → v2",
-            ),
-        ];
-        let known = |image: &str| {
-            let template = template(image);
-            let revision =
-                NumberedRevision { number: 4, created_at: Some(at(10)), seen: &[], template: Some(&template) };
-            earlier_numbers(events.iter(), Some(4), &[revision]).into_iter().collect::<Vec<_>>()
-        };
-        assert_eq!(known("registry.example/agent:v2"), [(4, vec![2])]);
-        assert_eq!(known("registry.example/agent:v1"), []);
-    }
-
-    #[test]
-    fn the_words_of_another_process_tell_the_same() {
-        let said = RolloutEventKind::TemplateChanged { from: Some(3), to: Some(2), images: Vec::new() }.to_string();
-        let reported = RolloutEvent {
-            kind: RolloutEventKind::Reported {
-                reason: "RolloutTemplateChanged".into(),
-                identity: "ops".into(),
-                event: "agent.1".into(),
-                severity: crate::engine::model::facts::Severity::Normal,
-            },
-            said: Some(said.into()),
-            ..changed(0, 0)
-        };
-        assert_eq!(numbers(&[reported], 4), [(4, vec![2])]);
     }
 }

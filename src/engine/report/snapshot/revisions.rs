@@ -26,17 +26,15 @@ impl RevisionView {
     }
 
     fn numbered(&self) -> Option<NumberedRevision<'_>> {
-        let (seen, template) = (&*self.seen_numbers, self.template.as_ref());
-        Some(NumberedRevision { number: self.number?, created_at: self.created_at, seen, template })
+        Some(NumberedRevision { hash: &self.hash, number: self.number?, seen: &self.seen_numbers })
     }
 }
 
 impl Snapshot {
     /// The numbers that revisions had before roll backs, by those that they have now.
     pub(crate) fn all_earlier_numbers(&self) -> BTreeMap<i64, Vec<i64>> {
-        let current = self.to.as_ref().filter(|_| self.requested_change.is_none()).and_then(|target| target.number);
         let revisions: Vec<_> = self.revisions.iter().filter_map(RevisionView::numbered).collect();
-        earlier_numbers(self.timeline.iter(), current, &revisions)
+        earlier_numbers(self.timeline.iter(), &revisions)
     }
 
     /// The numbers that a revision had before roll backs, the last one first, as far as the events of the rollout tell.

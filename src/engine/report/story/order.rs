@@ -79,6 +79,7 @@ mod tests {
             command: None,
             said: None,
             visibility: Visibility::Timeline,
+            revision: None,
         }
     }
 

@@ -16,7 +16,7 @@ use crate::engine::model::image::{ImageRef, without_user};
 use crate::tui::dialog::image::{ImageDifference, ImageLine, OfferedImage, completions};
 use crate::tui::dialog::{ImageForm, PreviewState};
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{fit, fit_middle, halt_mark, is_wider, width, wrap};
+use crate::tui::words::{fit, fit_middle, is_wider, width, wrap};
 
 /// The most completions that are shown.
 const MOST: usize = 24;
@@ -77,8 +77,7 @@ fn halted(body: &mut DialogBody<'_>, known: &[OfferedImage], image: &str, answer
         if matches!(answer, PreviewState::Preview(preview) if preview.warnings.iter().any(is_said)) {
             return;
         }
-        let at = halt.perhaps_at.map_or_else(|| "it".to_owned(), |at| format!("revision {at}, perhaps this one,"));
-        let said = format!("{} halted at {at} before ({from}): {}", body.ctx.glyph(Glyph::Alarm), halt.why);
+        let said = format!("{} halted at it before ({from}): {}", body.ctx.glyph(Glyph::Alarm), halt.why);
         body.say(&said, ThemeRole::Warn);
     }
 }
@@ -88,7 +87,7 @@ pub(super) fn offer(body: &mut DialogBody<'_>, known: &[OfferedImage], input: &I
     let last = |image: &str| image.rsplit('/').next().unwrap_or(image).to_owned();
     let words: Vec<String> = completions(known, input.value())
         .map(|OfferedImage { image, from, halted }| {
-            let halted = halted.as_ref().map(|halt| format!(", {}", halt_mark(halt))).unwrap_or_default();
+            let halted = if halted.is_some() { ", halted" } else { "" };
             format!("{} ({from}{halted})", last(without_user(image)))
         })
         .collect();

@@ -15,7 +15,7 @@ use crate::engine::report::words::VersionWords;
 use crate::tui::dialog::{PreviewState, Undo};
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::{Glyph, ThemeRole};
-use crate::tui::words::{halt_in_words, halt_mark, other_fields, repository_change};
+use crate::tui::words::{halt_in_words, other_fields, repository_change};
 
 pub(super) fn fill(body: &mut DialogBody<'_>, form: &Undo, answer: &PreviewState, shown: &ShownSnapshot) {
     let ctx = body.ctx;
@@ -26,8 +26,7 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Undo, answer: &PreviewState
     for (index, revision) in form.revisions.iter().enumerate().skip(first).take(8) {
         let age = revision.created_at.map(|at| ctx.age(shown, at)).unwrap_or_else(|| "?".to_owned());
         let cause = revision.change_cause.as_ref().map(|cause| format!("   {cause}")).unwrap_or_default();
-        let halted =
-            revision.halted.as_ref().map(|halt| format!("   {} {} ago", halt_mark(halt), ctx.age(shown, halt.at)));
+        let halted = revision.halted.as_ref().map(|halt| format!("   halted {} ago", ctx.age(shown, halt.at)));
         let halted = halted.unwrap_or_default();
         let others = other_fields(form.other_fields.get(index).copied().unwrap_or_default());
         let elsewhere = repository_change_to(&shown.snapshot, revision).map(|words| format!("   {words}"));
