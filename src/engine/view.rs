@@ -324,7 +324,7 @@ impl View {
     pub(crate) fn template_with(&self, change: &Change) -> Result<Template, NoTemplate> {
         match change {
             Change::Images(images) => self.template_with_images(images),
-            Change::Revision(hash) => self.template_of_revision(hash),
+            Change::Revision(hash) | Change::LaterRevision(hash) => self.template_of_revision(hash),
         }
     }
 

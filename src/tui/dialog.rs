@@ -519,7 +519,7 @@ impl Dialog {
     /// The name of the form.
     pub(crate) fn title(&self) -> &'static str {
         match (&self.form, &self.answer) {
-            (Form::Undo(form), PreviewState::Preview(preview)) => form.verb(Some(&preview.title)),
+            (Form::Undo(form), PreviewState::Preview(preview)) => form.verb(Some(preview.leads_later)),
             (form, _) => form.title(),
         }
     }

@@ -125,6 +125,7 @@ mod tests {
             changes: [change].into(),
             calls: Vec::new(),
             danger: Danger::None,
+            leads_later: false,
             halted_before: None,
             lifts_pause: None,
             accepts: Arc::default(),

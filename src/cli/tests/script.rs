@@ -280,6 +280,7 @@ impl Script {
                 changes: Default::default(),
                 calls: vec!["PATCH leases/rolldeck-agent (intent)".to_owned()],
                 danger: self.danger,
+                leads_later: false,
                 halted_before: self.halted_before.clone(),
                 lifts_pause: self.lifts_pause.clone(),
                 accepts: Arc::default(),

@@ -2,7 +2,7 @@
 
 use crate::engine::machine::Engine;
 use crate::engine::model::command::Command;
-use crate::engine::model::record::{Direction, Intent, Paused};
+use crate::engine::model::record::{Change, Direction, Intent, Paused};
 use crate::engine::model::time::ShortDuration;
 
 impl Engine {
@@ -18,7 +18,9 @@ impl Engine {
             lines.push(format!("The {}.", self.lifted_in_words(paused)));
         }
         match command {
-            Command::SetImage(_) => {
+            // A roll back says itself what it ends.
+            Command::Undo { .. } if !after.change.as_ref().is_some_and(Change::begins_steps) => {}
+            Command::SetImage(_) | Command::Undo { .. } => {
                 lines.extend(halted.then(|| "The halt ends: it was one of the template until now.".to_owned()));
                 lines.extend(self.roll_back_that_ends(&before));
                 lines.extend(self.rollout_that_ends(&before));
@@ -34,7 +36,6 @@ impl Engine {
             | Command::Step(_)
             | Command::Select(_)
             | Command::Resume
-            | Command::Undo { .. }
             | Command::Release(_)
             | Command::Tune(_)
             | Command::Tuned { .. }
@@ -62,6 +63,7 @@ impl Engine {
         let paused = self.intent().paused.filter(|paused| ends_a_pause(command, after) && !paused.is_by_rolldeck())?;
         match command {
             Command::Resume => None,
+            Command::Undo { .. } if after.change.as_ref().is_some_and(Change::begins_steps) => Some(paused),
             Command::Undo { .. } | Command::Release(_) if paused.by == self.actor() && !paused.others => None,
             _ => Some(paused),
         }

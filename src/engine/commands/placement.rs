@@ -72,13 +72,13 @@ impl Engine {
     }
 
     fn template_gone_back_to(&self, intent: &Intent) -> Option<Template> {
-        let Some(Change::Revision(target)) = &intent.change else { return None };
+        let target = intent.change.as_ref()?.revision()?;
         Some(self.view.revision(target)?.template.clone())
     }
 
     /// The fleet as it would be with the earlier revision as target, on the nodes where that one runs.
     pub(super) fn going_back(&self, intent: &Intent) -> Assessment {
-        let Some(Change::Revision(target)) = &intent.change else { return Assessment::default() };
+        let Some(target) = intent.change.as_ref().and_then(Change::revision) else { return Assessment::default() };
         let template = self.template_gone_back_to(intent);
         let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
         self.assessment.with(|row| {

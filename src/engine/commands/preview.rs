@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::allowance::{PreviewWords, UNTIL_RESUMED, counted_are};
+use super::undo::goal;
 use crate::engine::assess::images_on_nodes::images_of_revision;
 use crate::engine::assess::plan::{Limits, NodeLookup, Obstacles, Plan, RolloutHold};
 use crate::engine::assess::rows::Assessment;
@@ -56,6 +57,7 @@ impl Engine {
             && !self.lock.holds();
         let by_command = match command {
             Command::Select(_) if resolved.edits.is_empty() => LetsGo::None,
+            Command::Undo { .. } if resolved.leads_later() => LetsGo::None,
             command => command.lets_go(),
         };
         let by_driving = if becomes_driver || takes_over { self.goes_on(&intent) } else { LetsGo::None };
@@ -79,7 +81,8 @@ impl Engine {
         let pending = intent.releasing.as_ref().filter(|_| becomes_driver || takes_over);
         let pending = pending.filter(|_| !matches!(command, Command::Release(_)));
         effects.extend(pending.map(|by| self.pending_release_in_words(by, now)).unwrap_or_default());
-        if let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) {
+        let goes_back = matches!(command, Command::Undo { .. }) && !resolved.leads_later();
+        if let Some(hash) = intent.target.as_ref().filter(|_| goes_back) {
             if let Some(later) = self.goes_back_later(&intent, &nodes) {
                 // If no node goes at once, the first line says that every node is there: `later` replaces it.
                 let at = usize::from(!nodes.is_empty());
@@ -180,11 +183,11 @@ impl Engine {
                 }
                 Command::Resume if self.resumes_past_a_halt() => "Resume past the halt".into(),
                 Command::Undo { .. } => {
-                    let to = intent.target.as_ref().and_then(|hash| self.view.revision(hash));
+                    let to = goal(&intent).and_then(|hash| self.view.revision(hash));
                     match to {
                         None => "Roll back".into(),
-                        Some(to) if self.is_made_later(to) => {
-                            format!("Go to revision {} (made after the present one)", to.number)
+                        Some(to) if resolved.leads_later() => {
+                            format!("Roll out revision {} (made after the present one)", to.number)
                         }
                         Some(to) => format!("Roll back to revision {}", to.number),
                     }
@@ -204,11 +207,11 @@ impl Engine {
                 .chain(self.prewarms_in_vain(command).or_else(|| halted_before.clone()))
                 .chain(self.never_ran(command, &intent).filter(|_| halted_before.is_none()))
                 .chain(self.rolls_back_in_vain(command))
-                .chain(self.goes_ungated(command, &intent).filter(|_| !nodes.is_empty()))
                 .chain(self.prewarms_something_else(command, &intent))
                 .chain(self.prewarming_follows(&intent))
                 .chain(unprotected)
                 .collect(),
+            leads_later: resolved.leads_later(),
             halted_before,
             lifts_pause: self.lifts_pause(command, &intent),
             accepts: self.accepted_by(command).into(),
@@ -228,6 +231,16 @@ impl Engine {
                 },
             ),
         })
+    }
+
+    /// What happens where a command asks for another template, which steps bring to the nodes.
+    fn begins_steps_in_words(&self) -> Vec<String> {
+        let first = match self.is_adopted() {
+            true => "Changes the template. No pod is replaced before a step.",
+            false => "Adopts the DaemonSet first, then changes its template. No pod is replaced before a step.",
+        };
+        let then = "From then on any pod that is lost by itself comes back with the new template.";
+        [first.to_owned(), then.to_owned()].into_iter().chain(self.set_back_on_request()).collect()
     }
 
     /// Which nodes a driver lets go by the recorded intent.
@@ -329,14 +342,10 @@ impl Engine {
             .chain(self.set_back_on_request())
             .collect(),
             Command::Prewarm(asked) => self.prewarming_in_words(asked, limits),
-            Command::SetImage(_) => {
-                let first = match self.is_adopted() {
-                    true => "Changes the template. No pod is replaced before a step.",
-                    false => "Adopts the DaemonSet first, then changes its template. No pod is replaced before a step.",
-                };
-                let then = "From then on any pod that is lost by itself comes back with the new template.";
-                [first.to_owned(), then.to_owned()].into_iter().chain(self.set_back_on_request()).collect()
+            Command::Undo { .. } if intent.change.as_ref().is_some_and(Change::begins_steps) => {
+                self.begins_steps_in_words()
             }
+            Command::SetImage(_) => self.begins_steps_in_words(),
             Command::Step(step) => {
                 let mut lines = self.restarts_in_words();
                 let fails = self.halt_without_driver(&self.intent(), now);
@@ -411,13 +420,9 @@ impl Engine {
                 "Partition and selector are ignored.".into(),
             ],
             Command::Undo { .. } => {
-                let stay = match self.leads_later(intent.target.as_ref()) {
-                    true => "Nodes that are at it already keep their pod.",
-                    false => "Nodes that never left it keep their pod.",
-                };
                 vec![
                     self.going_back_in_words(intent, nodes, limits),
-                    format!("{stay} Partition and selector are ignored."),
+                    "Nodes that never left it keep their pod. Partition and selector are ignored.".into(),
                 ]
             }
             Command::Release(_) => self.release_in_words(),
@@ -513,13 +518,13 @@ impl Engine {
         }
         let leads_to_the_last = match command.inner() {
             Command::SetImage(_) => true,
+            Command::Undo { .. } => self.leads_later(command),
             Command::Step(_) => limits.allowed >= self.assessment.fleet,
             Command::Adopt
             | Command::Prewarm(_)
             | Command::Select(_)
             | Command::Pause { .. }
             | Command::Resume
-            | Command::Undo { .. }
             | Command::Tune(_)
             | Command::Tuned { .. }
             | Command::Drive(_)

@@ -3,6 +3,7 @@
 use crate::engine::lease::edit::Edit;
 use crate::engine::model::Str;
 use crate::engine::model::danger::Danger;
+use crate::engine::model::record::Change;
 use crate::engine::writes::pending::Needs;
 
 /// A command that was understood: its changes, and when it is done.
@@ -25,5 +26,11 @@ pub(crate) struct Resolved {
 impl Resolved {
     pub(crate) fn new(edits: Vec<Edit>, needs: Needs, says: String, danger: Danger) -> Self {
         Self { edits, needs, brake: false, drive: true, says, danger, change: None }
+    }
+
+    /// Whether it asks for the template of a revision that was made after the present one.
+    pub(crate) fn leads_later(&self) -> bool {
+        let leads_later = |edit: &Edit| matches!(edit, Edit::Change { change: Change::LaterRevision(_), .. });
+        self.edits.iter().any(leads_later)
     }
 }

@@ -61,6 +61,7 @@ impl Engine {
             changes: Arc::default(),
             calls: self.calls_in_words(command.inner(), resolved, &[], &limits, now),
             danger: resolved.danger,
+            leads_later: false,
             halted_before: None,
             lifts_pause: None,
             accepts: Arc::default(),

@@ -7,6 +7,8 @@
 //!       ├─ not recorded  ─▶ the newest other one that has run and has not halted a rollout; else the newest other one
 //!       └─ rolled back from the newest ─▶ refused: name one
 //! ```
+//!
+//! To a revision that was made after the present one nothing goes back: a rollout to it begins, with steps and gates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +18,7 @@ use crate::engine::assess::images_on_nodes::{has_images_somewhere, images_of_rev
 use crate::engine::assess::plan::Limits;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, PrewarmCommand, Refusal};
+use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, PrewarmCommand, Refusal};
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::record::{Change, Direction, Intent};
 use crate::engine::model::roll_back::NoRollBack;
@@ -52,9 +54,12 @@ impl Engine {
             let left = self.left_to_update_in_words(&intent);
             return Err(Refusal::NotNow(format!("the template already is that of revision {}{left}", chosen.number)));
         }
-        let beginning = if self.is_made_later(chosen) { WENT_TO } else { ROLLED_BACK };
-        let says = format!("{beginning}{}; nodes still on it count as updated", chosen.number);
-        Ok(self.resolve_change(Change::Revision(chosen.hash.clone()), says, now))
+        let (hash, number) = (chosen.hash.clone(), chosen.number);
+        let (change, says) = match self.is_made_later(chosen) {
+            true => (Change::LaterRevision(hash), format!("{WENT_TO}{number}{BEFORE_THE_FIRST_STEP}")),
+            false => (Change::Revision(hash), format!("{ROLLED_BACK}{number}; nodes still on it count as updated")),
+        };
+        Ok(self.resolve_change(change, says, now))
     }
 
     /// Whether the revision was made after the present one, so that nothing goes back to it. Where the rollout came from is an earlier revision, also if it
@@ -65,19 +70,14 @@ impl Engine {
         came_from.as_ref() != Some(&to.hash) && now.is_some_and(|now| now.created_at < to.created_at)
     }
 
-    /// Whether the command leads to a revision that was made after the present one.
-    pub(super) fn leads_later(&self, to: Option<&Str>) -> bool {
-        to.and_then(|hash| self.view.revision(hash)).is_some_and(|to| self.is_made_later(to))
-    }
-
-    /// A warning that going to a later revision has none of the protections of a rollout that leads there.
-    pub(super) fn goes_ungated(&self, command: &Command, intent: &Intent) -> Option<String> {
-        let later = matches!(command.inner(), Command::Undo { .. }) && self.leads_later(intent.target.as_ref());
-        later.then(|| {
-            "This goes as a roll back does: nothing soaks on the way, and nothing halts it. To set its images begins a rollout with steps, soak time \
-             and gates instead."
-                .to_owned()
-        })
+    /// Whether this is an `undo` that leads to a revision which was made after the present one: it begins a rollout there, and rolls nothing back.
+    pub(super) fn leads_later(&self, command: &Command) -> bool {
+        let Command::Undo { to } = command.inner() else { return false };
+        let chosen = match to {
+            Some(number) => self.numbered(*number).ok(),
+            None => self.usual_roll_back().ok(),
+        };
+        chosen.is_some_and(|chosen| self.is_made_later(chosen))
     }
 
     /// What brings the nodes to the target that are not at it, if it is no roll back that an operator waits for; empty if all are, or nothing is recorded.
@@ -265,7 +265,7 @@ impl Engine {
     /// A warning if a roll back leads to a revision of which no node is known to have the images. There is none if pods pull their
     /// images anew each time, because the images on a node then tell nothing.
     pub(super) fn never_ran(&self, command: &Command, intent: &Intent) -> Option<String> {
-        let (Command::Undo { .. }, Some(hash)) = (command, &intent.target) else { return None };
+        let (Command::Undo { .. }, Some(hash)) = (command, goal(intent)) else { return None };
         let revision = self.view.revision(hash).filter(|revision| !self.view.pulls_any_again(&revision.template))?;
         let images = images_of_revision(&self.view, &self.assessment, revision);
         if images.present > 0 || images.nodes == 0 {
@@ -282,13 +282,13 @@ impl Engine {
     /// stands, later only from Events that are kept. The command is a roll back, an image that makes the template equal to that of a
     /// known revision, or the pre-warming of images that only such revisions have.
     pub(super) fn halted_before(&self, command: &Command, intent: &Intent, now: Timestamp) -> Option<String> {
-        let revision = match (command, &intent.target, &intent.change) {
-            (Command::Undo { .. }, Some(hash), _) => self.view.revision(hash)?,
-            (Command::SetImage(_), _, Some(change)) => {
+        let revision = match (command, &intent.change) {
+            (Command::Undo { .. }, _) => self.view.revision(goal(intent)?)?,
+            (Command::SetImage(_), Some(change)) => {
                 let wanted = self.view.template_with(change).ok()?;
                 self.view.own_revisions().find(|revision| revision.template == wanted)?
             }
-            (Command::Prewarm(PrewarmCommand::Start { source, .. }), ..) => {
+            (Command::Prewarm(PrewarmCommand::Start { source, .. }), _) => {
                 self.last_halted_with(&self.template_to_prewarm(source).ok()?.images())?
             }
             _ => return None,
@@ -312,6 +312,9 @@ impl Engine {
     /// get it, too.
     pub(super) fn rolls_back_in_vain(&self, command: &Command) -> Option<String> {
         let Command::Undo { .. } = command.inner() else { return None };
+        if self.leads_later(command) {
+            return None;
+        }
         let failed = || self.assessment.rows().filter(|row| row.in_fleet && row.failure);
         let container = failed().find_map(|row| self.injected(row))?;
         let nodes = failed().filter(|row| self.injected(row).is_some()).count();
@@ -323,4 +326,9 @@ impl Engine {
              of that revision get it too{serving}. Whoever adds it has to correct it first."
         ))
     }
+}
+
+/// The revision that an `undo` leads to, after which the intent is `after`.
+pub(super) fn goal(after: &Intent) -> Option<&Str> {
+    after.change.as_ref().and_then(Change::revision).or(after.target.as_ref())
 }

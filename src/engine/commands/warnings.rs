@@ -42,7 +42,7 @@ impl Engine {
         let soaks = match command.begins_record() {
             BeginsRecord::No => return None,
             BeginsRecord::Forward => true,
-            BeginsRecord::Back => false,
+            BeginsRecord::Back => self.leads_later(command),
         };
         let nothing = self.nothing_recorded();
         if self.is_recorded() || nothing == NothingRecorded::AtAll {

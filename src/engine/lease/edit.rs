@@ -213,7 +213,7 @@ impl Edit {
             Self::Change { change, id } => {
                 // If the record has this edit already, its partition is the one that the edit set, and no pause stands: what was before stays.
                 let replaced = intent.requested_change.take().unwrap_or_default();
-                let before = || matches!(change, Change::Images(_)).then_some(intent.partition);
+                let before = || change.begins_steps().then_some(intent.partition);
                 intent.requested_change = Some(RequestedChange {
                     id: id.clone(),
                     partition_before: replaced.partition_before.or_else(before),
@@ -221,7 +221,7 @@ impl Edit {
                 });
                 intent.change = Some(change.clone());
                 intent.releasing = None;
-                if matches!(change, Change::Images(_)) {
+                if change.begins_steps() {
                     intent.partition = IntOrPercent::Percent(100);
                 }
             }

@@ -88,10 +88,8 @@ impl Engine {
                 let words: Vec<String> = images.iter().map(|(name, image)| format!("{name}={image}")).collect();
                 format!("the image {}", words.join(" "))
             }
-            Change::Revision(hash) => match self.view.revision(hash) {
-                Some(revision) => format!("the roll back to revision {}", revision.number),
-                None => format!("the roll back to revision {hash}"),
-            },
+            Change::Revision(hash) => format!("the roll back to revision {}", self.view.number_of(hash)),
+            Change::LaterRevision(hash) => format!("the template of revision {}", self.view.number_of(hash)),
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{ClusterEvent, DaemonSetFact};
 use crate::engine::model::notice::Notice;
 use crate::engine::model::presence::Presence;
-use crate::engine::model::record::{Change, Direction, Intent};
+use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::released_strategy::ReleasedStrategy;
 use crate::engine::model::rollout_event::{
     DriftResponse, EventOutcome, NODES_NAMED, PatchChange, RolloutEvent, RolloutEventKind, Succession,
@@ -104,8 +104,8 @@ impl Engine {
             RolloutEventKind::RollingBack { .. } => self.revision_before(&intent),
             RolloutEventKind::Command(command) if outcome == EventOutcome::Done => {
                 match (command.inner(), intent.change) {
-                    (Command::Undo { .. }, Some(Change::Revision(hash))) => Some(hash),
-                    (Command::Undo { .. }, _) => intent.target,
+                    (Command::Undo { .. }, Some(change)) => change.revision().cloned(),
+                    (Command::Undo { .. }, None) => intent.target,
                     _ => None,
                 }
             }

@@ -227,6 +227,8 @@ pub struct Preview {
     pub calls: Vec<String>,
     /// How much it can break.
     pub danger: Danger,
+    /// Whether it is an `undo` that begins a rollout to a revision which was made after the present one, and rolls nothing back.
+    pub leads_later: bool,
     /// The warning, also among [`Self::warnings`], that the rollout halted at the revision to which the command leads.
     pub halted_before: Option<String>,
     /// The pause by a person that the command lifts beside its own purpose, and that has to be agreed to: anybody's pause if the image

@@ -518,7 +518,9 @@ impl RolloutEvent {
 
     /// Whether the event says that the rollout goes back, at somebody's request or by itself.
     pub fn rolls_back(&self) -> bool {
-        self.outcome == EventOutcome::Done && [CommandReason::Undone.word(), ROLLING_BACK].contains(&self.reason())
+        let leads_later = self.said.as_deref().is_some_and(|said| said.starts_with(WENT_TO));
+        let tells = [CommandReason::Undone.word(), ROLLING_BACK].contains(&self.reason());
+        self.outcome == EventOutcome::Done && tells && !leads_later
     }
 
     /// Whether the event says that the rollout goes back by itself, as its gates say.

@@ -38,6 +38,8 @@ pub enum UnsentKind {
     RollBack,
     /// New images.
     Image,
+    /// A revision that was made after the present one.
+    LaterRevision,
     /// Another partition.
     Step,
     /// Another node selector.
@@ -61,6 +63,7 @@ impl fmt::Display for UnsentKind {
             Self::Resume => "resume",
             Self::RollBack => "roll back",
             Self::Image => "image",
+            Self::LaterRevision => "later revision",
             Self::Step => "step",
             Self::Selector => "selector",
             Self::Settings => "settings",

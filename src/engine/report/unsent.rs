@@ -4,9 +4,11 @@
 //! therefore show the state of the cluster, and beside it the unsaved requests and since when they wait.
 
 use crate::engine::lease::edit::Edit;
+use crate::engine::lease::edits::Unsaved;
 use crate::engine::machine::Engine;
 use crate::engine::model::command;
 use crate::engine::model::command::Command;
+use crate::engine::model::record::Change;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::{LATE, Unsent, UnsentKind};
 
@@ -63,7 +65,14 @@ impl Engine {
     pub(super) fn unsent(&self, now: Timestamp) -> Vec<Unsent> {
         let late = |since: Timestamp| now.since(since) >= LATE;
         let asked = self.pending.iter().filter_map(|pending| {
-            let kind = UnsentKind::of_command(&pending.command)?;
+            let leads_later = |unsaved: &Unsaved| {
+                let leads_later = matches!(unsaved.edit, Edit::Change { change: Change::LaterRevision(_), .. });
+                unsaved.command == Some(pending.id) && leads_later
+            };
+            let kind = match UnsentKind::of_command(&pending.command)? {
+                UnsentKind::RollBack if self.edits.iter().any(leads_later) => UnsentKind::LaterRevision,
+                kind => kind,
+            };
             let unsaved = self.edits.has_any_of(pending.id);
             // A pause that is a brake has no effect before `OnDelete` is set, so it counts as unsent until then.
             let brakes = kind == UnsentKind::Pause && self.daemonset.brakes();

@@ -4,6 +4,7 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::Command;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::prewarm::PrewarmNodes;
+use crate::engine::model::record::Direction;
 use crate::engine::model::rollout_event::Visibility;
 use crate::engine::model::settings::Setting;
 use crate::engine::report::snapshot::Phase;
@@ -43,6 +44,7 @@ fn ends_a_roll_back(line: &str) -> bool {
 #[test]
 fn another_image_says_which_roll_back_it_ends() {
     let mut fake = FakeCluster::rolling(6, 1);
+    fake.wait(60);
     let mut console = FakeConsole::open(&fake, "ops");
     console.set_image(&mut fake, "agent:v2");
     console.partition(&mut fake, 2);
@@ -70,6 +72,7 @@ fn another_image_says_which_roll_back_it_ends() {
 #[test]
 fn a_rollout_whose_template_others_changed_ends_with_the_count_of_its_own_target() {
     let mut fake = FakeCluster::rolling(6, 1);
+    fake.wait(60);
     let mut console = FakeConsole::open(&fake, "ops");
     console.set_image(&mut fake, "agent:v2");
     console.partition(&mut fake, 2);
@@ -173,27 +176,68 @@ fn a_setting_that_is_in_force_already_is_not_written_again() {
     assert_eq!(console.ask(&mut fake, tune()).unwrap(), "nothing to change: it is so already");
 }
 
-/// The revision that was rolled back from is no earlier one.
+/// The revision that was rolled back from is no earlier one: a rollout to it begins, with steps and gates, and an `undo` of it goes back.
 #[test]
-fn a_revision_that_was_made_later_is_not_said_to_be_gone_back_to() {
+fn to_a_revision_that_was_made_later_a_rollout_begins() {
     let mut fake = FakeCluster::rolling(6, 2);
     fake.wait(60);
     let mut console = FakeConsole::open(&fake, "ops");
     console.set_image(&mut fake, "agent:v2");
     console.run_for(&mut fake, 5);
-    let title = |console: &mut FakeConsole, fake: &FakeCluster, to: i64| {
-        console.engine.preview(&Command::Undo { to: Some(to) }, fake.now).unwrap().title
+    let preview = |console: &mut FakeConsole, fake: &FakeCluster, to: i64| {
+        console.engine.preview(&Command::Undo { to: Some(to) }, fake.now).unwrap()
     };
-    let warned = |console: &mut FakeConsole, fake: &FakeCluster, to: i64| {
-        let warnings = console.engine.preview(&Command::Undo { to: Some(to) }, fake.now).unwrap().warnings;
-        warnings.iter().any(|line| line.contains("nothing soaks on the way, and nothing halts it"))
-    };
-    assert_eq!(title(&mut console, &fake, 1), "Roll back to revision 1");
-    assert!(!warned(&mut console, &fake, 1));
+    let back = preview(&mut console, &fake, 1);
+    assert_eq!((back.title.as_str(), back.leads_later), ("Roll back to revision 1", false));
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 60);
-    assert_eq!(title(&mut console, &fake, 2), "Go to revision 2 (made after the present one)");
-    assert!(warned(&mut console, &fake, 2), "a later revision has the gates of no rollout");
+    let later = preview(&mut console, &fake, 2);
+    assert_eq!((later.title.as_str(), later.leads_later), ("Roll out revision 2 (made after the present one)", true));
+    assert!(later.nodes.is_empty(), "no step has let a node go");
+    assert_eq!(
+        later.effects[0],
+        "Adopts the DaemonSet first, then changes its template. No pod is replaced before a step."
+    );
     let said = console.ask(&mut fake, Command::Undo { to: Some(2) }).unwrap();
-    assert_eq!(said, "go to a later revision: template is that of revision 2; nodes still on it count as updated");
+    assert_eq!(
+        said,
+        "go to a later revision: template is that of revision 2; no pod is replaced before the first step"
+    );
+    console.run_for(&mut fake, 60);
+    let seen = console.snapshot(&fake);
+    assert_eq!((seen.direction, seen.counts.updated), (Direction::Forward, 0));
+    let last_back = seen.timeline.iter().rev().find(|event| event.rolls_back());
+    assert!(last_back.is_some_and(|event| event.to_string().contains("revision 1")), "{:?}", seen.timeline);
+    console.partition(&mut fake, 4);
+    console.run_for(&mut fake, 120);
+    assert_eq!(console.snapshot(&fake).counts.updated, 2, "as the step says");
+    assert_eq!(preview(&mut console, &fake, 3).title, "Roll back to revision 3");
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 120);
+    let seen = console.snapshot(&fake);
+    let image = seen.to.as_ref().map(|to| &*to.images[0].1);
+    assert_eq!((image, seen.counts.updated), (Some("agent:v1"), 6), "all are back");
+}
+
+/// While nodes go back, some are at the revision that is given up: those that are back stay there until a step lets them go again.
+#[test]
+fn a_roll_back_that_is_taken_back_is_a_rollout_by_steps() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    fake.wait(60);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 2);
+    console.run_for(&mut fake, 200);
+    assert_eq!(console.snapshot(&fake).counts.updated, 4);
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    let back = |console: &mut FakeConsole, fake: &FakeCluster| console.snapshot(fake).counts.updated;
+    for _ in 0..100 {
+        if back(&mut console, &fake) < 4 {
+            console.run_for(&mut fake, 1);
+        }
+    }
+    console.ask(&mut fake, Command::Undo { to: Some(2) }).unwrap();
+    console.run_for(&mut fake, 120);
+    let seen = console.snapshot(&fake);
+    assert_eq!((seen.direction, seen.counts.updated), (Direction::Forward, 2), "those that had not gone back");
 }

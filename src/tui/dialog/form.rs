@@ -364,7 +364,7 @@ pub(crate) struct Undo {
 }
 
 const ROLL_BACK: &str = "Roll back";
-const GO_TO: &str = "Go to revision";
+const ROLL_OUT: &str = "Roll out";
 
 /// The reason why no roll back is possible.
 pub(crate) const NO_OTHER_REVISION: &str = "the cluster keeps no other revision to go back to: I sets an image";
@@ -421,13 +421,11 @@ impl Undo {
         Ok(Self { revisions, other_fields, later, chosen, unchosen: None })
     }
 
-    /// What it does: it goes back only to a revision that is not later than the present one. The preview knows best, as soon as there is one.
-    pub(crate) fn verb(&self, previewed: Option<&str>) -> &'static str {
-        let is_later = match previewed {
-            Some(title) => title.starts_with(GO_TO),
-            None => self.unchosen.is_none() && self.later.get(self.chosen).is_some_and(|later| *later),
-        };
-        if is_later { GO_TO } else { ROLL_BACK }
+    /// What it does: it goes back only to a revision that is not later than the present one. `leads_later`: as the preview says, if there is one.
+    pub(crate) fn verb(&self, leads_later: Option<bool>) -> &'static str {
+        let is_later = leads_later
+            .unwrap_or_else(|| self.unchosen.is_none() && self.later.get(self.chosen).is_some_and(|later| *later));
+        if is_later { ROLL_OUT } else { ROLL_BACK }
     }
 
     fn command(&self) -> Result<Command, String> {

@@ -62,11 +62,11 @@ fn with_a_later_one() -> Snapshot {
 fn going_to_a_later_revision_is_not_called_a_roll_back() {
     let console = || TestConsole::on(with_a_later_one(), 80, 24).typed("AU<end>");
     let screen = console().screen();
-    assert!(screen.contains("┌ Go to revision ─") && screen.contains(" Go to revision ]"), "{screen}");
-    let title = "Go to revision 12 (made after the present one)";
-    let answered = console().answered(Preview { title: title.into(), ..preview(Danger::Serious) });
+    assert!(screen.contains("┌ Roll out ─") && screen.contains(" Roll out ]"), "{screen}");
+    let title = "Roll out revision 12 (made after the present one)";
+    let answered = console().answered(Preview { title: title.into(), leads_later: true, ..preview(Danger::Serious) });
     let screen = answered.screen();
-    assert!(screen.contains(&format!("┌ {title} ─")) && screen.contains(" Go to revision ]"), "{screen}");
+    assert!(screen.contains(&format!("┌ {title} ─")) && screen.contains(" Roll out ]"), "{screen}");
     assert!(!screen.contains("Roll back"), "{screen}");
     // The preview knows best.
     let title = "Roll back to revision 12";

@@ -188,7 +188,7 @@ impl Generator {
                 OperatorAct::Select => self.selection(),
                 OperatorAct::Pause => Command::Pause { why: None },
                 OperatorAct::Resume => Command::Resume,
-                OperatorAct::Undo => Command::Undo { to: None },
+                OperatorAct::Undo => self.undo(),
                 OperatorAct::Drive => Command::Drive(Takeover::Ask),
                 OperatorAct::Open => return Act::Open(who),
                 OperatorAct::SetImage => self.new_image(),
@@ -201,12 +201,17 @@ impl Generator {
         )
     }
 
+    /// Back to where the rollout came from, or to a revision by its number, which may be a later one than the present.
+    fn undo(&mut self) -> Command {
+        Command::Undo { to: self.one_in(3).then(|| self.rng.i64(1..5)) }
+    }
+
     fn one_shot_command(&mut self, nodes: usize) -> Command {
         match self.weighted(&ONE_SHOT_COMMANDS) {
             OneShotCommand::Step => self.step(nodes),
             OneShotCommand::Pause => Command::Pause { why: None },
             OneShotCommand::Resume => Command::Resume,
-            OneShotCommand::Undo => Command::Undo { to: None },
+            OneShotCommand::Undo => self.undo(),
             OneShotCommand::SetImage => self.new_image(),
             OneShotCommand::Release => Command::Release(if self.one_in(2) { Early::Accept } else { Early::Refuse }),
         }

@@ -84,7 +84,7 @@ impl Observer {
     fn image_is(&mut self, record: Option<&Record>, at: Timestamp) {
         let images = |record: Option<&Record>| match record?.intent.change.as_ref()? {
             Change::Images(images) => Some(images.clone()),
-            Change::Revision(_) => None,
+            Change::Revision(_) | Change::LaterRevision(_) => None,
         };
         let before = images(self.records.now().and_then(Option::as_ref));
         // If the record is deleted before the answer to a write is back, or unseen, the console cannot know that its write
