@@ -214,8 +214,9 @@ fn tls_in_words(said: &str) -> String {
     let unreadable = [
         (
             "CaUsedAsEndEntity",
-            "the server's certificate is marked as that of a certificate authority (CA:TRUE), as `openssl req -x509` makes it by default; unlike \
-             kubectl, rolldeck needs one that is not (`-addext basicConstraints=critical,CA:FALSE`)",
+            "the server's certificate is marked as that of a certificate authority (CA:TRUE), as `openssl req -x509` makes it by default, and the \
+             kubeconfig's certificate-authority is another one; name that certificate there, or make one that is not marked so \
+             (`-addext basicConstraints=critical,CA:FALSE`)",
         ),
         (
             "UnsupportedCertVersion",

@@ -7,6 +7,7 @@ mod credentials;
 mod identity;
 mod inline;
 mod issued;
+mod own_authority;
 pub(super) mod proxy;
 mod streams;
 mod through;
@@ -255,6 +256,9 @@ where
     C::Error: Into<BoxError>,
 {
     let mut tls = config.rustls_client_config()?;
+    if let Some(verifier) = own_authority::verifier(config).map_err(|why| kube::Error::Service(why.into()))? {
+        tls.dangerous().set_certificate_verifier(verifier);
+    }
     if let Some(certified) = certified {
         tls.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(certified.clone()));
     }

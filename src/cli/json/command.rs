@@ -65,6 +65,9 @@ pub(crate) struct PreviewJson<'a> {
     calls: &'a [String],
     /// `none`, `bounded`, `serious` or `exceedsBudget`.
     danger: &'static str,
+    /// Whether an `undo` begins a rollout to a later revision, and rolls nothing back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    leads_later: bool,
     /// The pause by a person that the command lifts in addition. Without a terminal this needs `--yes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     lifts_pause: Option<&'a Paused>,
@@ -99,6 +102,7 @@ impl<'a> PreviewJson<'a> {
             nodes: &preview.nodes,
             calls: &preview.calls,
             danger: kinds::danger(preview.danger),
+            leads_later: preview.leads_later,
             lifts_pause: preview.lifts_pause.as_ref(),
         }
     }

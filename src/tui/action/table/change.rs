@@ -102,7 +102,7 @@ pub(super) const CHANGES: &[Action] = &[
         aliases: &["rollback", "roll-back"],
         keys: &[char('U')],
         label: "roll back",
-        help: "roll back to an earlier revision, broken nodes first; W in its dialog pre-warms the chosen revision",
+        help: "roll back to an earlier revision, broken nodes first, or begin a rollout to a later one; W in its dialog pre-warms the chosen revision",
         argument: Some(Argument { hint: "revision", known: revisions }),
         footer: Some(4),
         when: has_other_revision,
