@@ -97,6 +97,7 @@ impl Writer {
     pub async fn execute(&self, effect: &Effect) -> Executed {
         match effect {
             Effect::DeletePod { name, uid, node, not_after } => self.delete_pod(name, uid, node, *not_after).await,
+            Effect::TryPod { pod } => self.try_pod(pod).await,
             Effect::CreateWarmPod { name, node, pod, not_after } => {
                 self.create_warm_pod((name, node), pod, *not_after).await
             }
@@ -139,6 +140,20 @@ impl Writer {
             }
             Err(failure) => Executed::only(Err(error(&what, &failure))),
         }
+    }
+
+    /// Asks whether the pod would be admitted. It is owned as one that the controller makes.
+    async fn try_pod(&self, pod: &Value) -> Executed {
+        let what = format!("try a pod of {}", self.name);
+        let mut object = pod.clone();
+        if let Some(uid) = self.shared.daemonset.borrow().as_ref().map(|daemonset| daemonset.uid.clone()) {
+            set_owner(&mut object, self.workload.api_kind(), &self.name, &uid);
+            object["metadata"]["ownerReferences"][0]["controller"] = true.into();
+        }
+        let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
+        let path = with_query(&path, &[("dryRun", "All")]);
+        let answer = self.send(Method::POST, (&path, "application/json"), &object, None).await;
+        Executed::only(answer.map(|_admitted| Done::PodAdmitted).map_err(|failure| error(&what, &failure)))
     }
 
     async fn create_warm_pod(&self, (name, node): (&str, &str), pod: &Value, not_after: Timestamp) -> Executed {

@@ -22,4 +22,5 @@ mod send;
 mod settle;
 pub(super) mod stopped;
 pub(super) mod strategy_drift;
+mod trial;
 mod warm_sets;

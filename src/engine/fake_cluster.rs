@@ -81,6 +81,8 @@ pub(crate) struct FakeCluster {
     pub(crate) sets_listed: usize,
     /// Pods for pre-warming are refused with these words.
     pub(crate) refuses_warm: Option<Str>,
+    /// The server's answer to the trial of a pod that would not be admitted.
+    pub(crate) admits_no_pod: Option<Str>,
     /// Admission removes labels of rolldeck.io from the pods for pre-warming, which no watch shows therefore.
     pub(crate) strips_warm_labels: bool,
     /// Uids of pods for pre-warming without labels.
@@ -149,6 +151,7 @@ impl FakeCluster {
             sets_made: 0,
             sets_listed: 0,
             refuses_warm: None,
+            admits_no_pod: None,
             strips_warm_labels: false,
             unlabelled: BTreeSet::new(),
             refuses_lease: None,

@@ -9,5 +9,6 @@ pub(super) mod pending;
 pub(super) mod refusals;
 pub(super) mod retry;
 pub(super) mod sending;
+pub(super) mod trial;
 pub(super) mod warm;
 pub(super) mod warm_sets;

@@ -173,6 +173,7 @@ fn only(outcome: crate::engine::model::effect::Outcome) -> Executed {
 fn obedient(effect: &Effect) -> Executed {
     only(Ok(match effect {
         Effect::DeletePod { .. } => Done::PodDeleted,
+        Effect::TryPod { .. } => Done::PodAdmitted,
         Effect::CreateWarmPod { .. } | Effect::DeleteWarmPod { .. } => Done::WarmPodDeleted,
         Effect::ListWarmSets => Done::WarmSets(Vec::new()),
         Effect::CreateWarmSet { .. } | Effect::DeleteWarmSet { .. } => Done::WarmSetDeleted,

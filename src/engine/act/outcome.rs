@@ -46,6 +46,7 @@ impl Engine {
                 self.tell_delete(&node, &pod, &uid, result, said);
                 self.delete_outcome(&uid, &node, outcome, now);
             }
+            Some(Sent::TryPod { revision }) => self.trial_outcome(&revision, &outcome, now),
             Some(Sent::CreateWarm { node, pod }) => self.warm_pod_outcome(&node, &pod, outcome, now),
             Some(Sent::DeleteWarm { uid, .. }) => self.warm_deletion_outcome(&uid, &outcome, now),
             Some(Sent::ListSets) => self.warm_sets_outcome(outcome, now),

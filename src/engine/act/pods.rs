@@ -25,6 +25,9 @@ impl Engine {
         if !self.saved_progress_began() {
             return Vec::new();
         }
+        if let Some(trial) = self.try_a_pod(&intent) {
+            return trial;
+        }
         let next: Vec<NodeIx> = self.plan.next.clone();
         // If deletions are refused for all pods, one deletion is tried to find out whether that is still so.
         let tried = if self.refusals.are_general() { 1 } else { usize::MAX };

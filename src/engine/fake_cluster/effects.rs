@@ -29,6 +29,7 @@ impl FakeCluster {
         let refuse = |kind| Err(EffectError { kind, message: "refused".into(), dry_run: false });
         self.sent.push(match &effect {
             Effect::DeletePod { .. } => "DELETE pods",
+            Effect::TryPod { .. } => "POST pods, dry run",
             Effect::CreateWarmPod { .. } => "POST pre-warm pods",
             Effect::DeleteWarmPod { .. } => "DELETE pre-warm pods",
             Effect::ListWarmSets => "GET statefulsets",
@@ -56,6 +57,13 @@ impl FakeCluster {
                 self.deleted.push(node);
                 Ok(Done::PodDeleted)
             }
+            Effect::TryPod { .. } => match &self.admits_no_pod {
+                Some(said) => {
+                    let (kind, message) = (EffectErrorKind::Forbidden, said.clone());
+                    Err(EffectError { kind, message, dry_run: false })
+                }
+                None => Ok(Done::PodAdmitted),
+            },
             Effect::CreateWarmPod { name, node, pod, not_after } => {
                 assert!(self.now <= not_after, "a pod was sent too late");
                 if let Some(said) = &self.refuses_warm {

@@ -38,6 +38,11 @@ pub enum Effect {
         /// The instant after which this must not be sent any more, by the clock that the engine is handed.
         not_after: Timestamp,
     },
+    /// Ask the API server whether it would admit this pod, as a dry run: nothing is created.
+    TryPod {
+        /// A pod of the target's template, without the owner reference to the DaemonSet: whoever sends it adds that.
+        pod: Arc<Value>,
+    },
     /// Create a pod for pre-warming. Must not be sent after `not_after`: by then somebody else may drive.
     CreateWarmPod {
         /// The pod's name. If there is one of that name, the outcome is [`EffectErrorKind::Conflict`].
@@ -104,7 +109,8 @@ impl Effect {
             Self::DeletePod { not_after, .. }
             | Self::CreateWarmPod { not_after, .. }
             | Self::CreateWarmSet { not_after, .. } => now > *not_after,
-            Self::DeleteWarmPod { .. }
+            Self::TryPod { .. }
+            | Self::DeleteWarmPod { .. }
             | Self::ListWarmSets
             | Self::DeleteWarmSet { .. }
             | Self::PatchDaemonSet { .. }
@@ -214,6 +220,8 @@ pub type Outcome = Result<Done, EffectError>;
 pub enum Done {
     /// The pod is terminating or gone.
     PodDeleted,
+    /// The pod would be admitted.
+    PodAdmitted,
     /// The pod for pre-warming is there, as the server answered.
     WarmPodCreated(Box<WarmPodFact>),
     /// The pod for pre-warming is terminating or gone.

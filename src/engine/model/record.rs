@@ -31,6 +31,7 @@ use super::settings::{Budgets, Gates, OnDrift};
 pub use self::begun_anew::BegunAnew;
 pub use self::gate_marks::GateMarks;
 pub use self::halt::Halt;
+pub(crate) use self::paused::NOT_ADMITTED;
 pub use self::paused::{Paused, TunedSince};
 pub use self::refused::{RefusedDeletion, RefusedWrite};
 pub use self::requested_change::{ChangeOutcome, RequestedChange};

@@ -107,6 +107,11 @@ pub enum RolloutEventKind {
         /// The refused change, the server's answer, and what to do.
         why: Str,
     },
+    /// The API server would not admit a pod of the target's template: no pod is replaced, and the rollout paused.
+    PodNotAdmitted {
+        /// Which revision's, and the server's answer.
+        why: Str,
+    },
     /// Somebody changed the update strategy back while the rollout ran.
     StrategyDrifted {
         /// Who, if managedFields tell.
@@ -411,6 +416,7 @@ impl RolloutEvent {
             | RolloutEventKind::RollingBack { .. }
             | RolloutEventKind::TemplateChangedByOthers { .. }
             | RolloutEventKind::ChangeRefused { .. }
+            | RolloutEventKind::PodNotAdmitted { .. }
             | RolloutEventKind::StrategyDrifted { .. }
             | RolloutEventKind::LeaseLost { .. }
             | RolloutEventKind::DroveMeanwhile { .. }
@@ -465,6 +471,7 @@ impl RolloutEvent {
             RolloutEventKind::TemplateChanged { .. } => TEMPLATE_CHANGED,
             RolloutEventKind::TemplateChangedByOthers { .. } => "RolloutTemplateChangedByOthers",
             RolloutEventKind::ChangeRefused { .. } => "RolloutChangeRefused",
+            RolloutEventKind::PodNotAdmitted { .. } => "RolloutPodNotAdmitted",
             RolloutEventKind::StrategyDrifted { .. } => "RolloutStrategyDrifted",
             RolloutEventKind::Halted { .. } => "RolloutHalted",
             RolloutEventKind::RollingBack { .. } => ROLLING_BACK,

@@ -52,7 +52,7 @@ impl Snapshot {
             return Some(Guidance { waits, remedies: Vec::new() });
         }
         match &self.phase {
-            Phase::Paused(_) => {
+            Phase::Paused(paused) => {
                 // To go on would give a failing revision to more nodes. Where the brake stopped a rollout that is not ours, it would leave the
                 // failing pods as they are.
                 // An alarm that offers the way back says so itself.
@@ -60,7 +60,9 @@ impl Snapshot {
                     let offered = self.alarms.iter().flat_map(|alarm| self.remedies_of(alarm));
                     offered.into_iter().any(|offered| offered == *away || (offered.is_undo() && away.is_undo()))
                 };
-                let undo = self.revision_fails().then_some(self.away()).filter(|away| !is_offered(away));
+                let undo = (self.revision_fails() || paused.is_for_a_trial())
+                    .then_some(self.away())
+                    .filter(|away| !is_offered(away));
                 let go_on = if self.started_at.is_some() { Remedy::Resume } else { Remedy::LiftPause };
                 let remedies = undo.into_iter().chain([go_on]).collect();
                 Some(Guidance { waits: self.doing().to_string(), remedies })

@@ -10,6 +10,8 @@ use crate::engine::model::effect::EffectId;
 pub(crate) enum Sent {
     /// The deletion of a pod.
     Delete { uid: Str, node: Str, pod: Str },
+    /// The trial of a pod of this revision.
+    TryPod { revision: Str },
     /// The creation of a pod for pre-warming.
     CreateWarm { node: Str, pod: Str },
     /// The deletion of a pod for pre-warming.

@@ -118,6 +118,7 @@ impl ApiClient {
                 }
                 (done.map(|_| Done::PodDeleted).map_err(|error| failure(&error)), None)
             }
+            Effect::TryPod { pod } => (self.try_pod(pod, world), None),
             Effect::CreateWarmPod { name, node, pod, .. } => (self.create_warm_pod((name, node), pod, world), None),
             Effect::DeleteWarmPod { name, uid, grace_secs, .. } => {
                 let (uid, grace_secs) = (Some(uid.clone()), Some(*grace_secs));
@@ -142,6 +143,15 @@ impl ApiClient {
                 written
             }
         }
+    }
+
+    fn try_pod(&self, pod: &Value, world: &mut World) -> Outcome {
+        let body = Pod { template: Template::from_json(json!({"spec": pod["spec"]})), ..Pod::default() };
+        let mut object = Object::new(&self.namespace, "trial", Body::Pod(body));
+        object.meta.labels = Labels::from_json(&pod["metadata"]["labels"]);
+        object.meta.owners = self.owner(world).into_iter().collect();
+        let tried = world.create(object, WriteOptions { mode: Mode::DryRun, ..WriteOptions::named(MANAGER) });
+        tried.map(|_admitted| Done::PodAdmitted).map_err(|error| failure(&error))
     }
 
     fn create_warm_pod(&self, (name, node): (&Str, &Str), pod: &Value, world: &mut World) -> Outcome {

@@ -47,13 +47,22 @@ pub struct TunedSince {
     pub changed: By,
 }
 
+/// What the reason of a pause says behind the revision whose pods the API server would not admit.
+pub(crate) const NOT_ADMITTED: &str = " would not be admitted";
+
 impl Paused {
+    /// Whether rolldeck itself paused the rollout because the API server would not admit a pod of its target.
+    pub(crate) fn is_for_a_trial(&self) -> bool {
+        self.is_by_rolldeck() && self.why.as_ref().is_some_and(|why| why.contains(NOT_ADMITTED))
+    }
+
     /// A pause by one person, for a reason that has nothing to do with the template.
     pub fn new(by: Str, at: Timestamp, why: Option<Str>) -> Self {
         Self { by, at, why, others: false, brakes: false, template: None, tuned: BTreeMap::new() }
     }
 
-    /// Whether rolldeck itself paused the rollout: somebody else changed the template or the strategy, or a change was refused. An
+    /// Whether rolldeck itself paused the rollout: somebody else changed the template or the strategy, a change was
+    /// refused, or the pods of the target would be. An
     /// operator has to decide how the rollout goes on, as after a halt.
     pub fn is_by_rolldeck(&self) -> bool {
         *self.by == *OURSELVES

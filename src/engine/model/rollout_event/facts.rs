@@ -55,6 +55,7 @@ impl RolloutEvent {
             // These tell nothing of the template or of the record.
             RolloutEventKind::Adopted
             | RolloutEventKind::ChangeRefused { .. }
+            | RolloutEventKind::PodNotAdmitted { .. }
             | RolloutEventKind::StrategyDrifted { .. }
             | RolloutEventKind::PrewarmComplete { .. }
             | RolloutEventKind::Released { .. }

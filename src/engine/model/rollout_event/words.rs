@@ -133,7 +133,7 @@ impl fmt::Display for RolloutEventKind {
                     }
                 }
             }
-            Self::ChangeRefused { why } => write!(f, "paused: {why}"),
+            Self::ChangeRefused { why } | Self::PodNotAdmitted { why } => write!(f, "paused: {why}"),
             Self::StrategyDrifted { manager, then, enforced } => {
                 let then = match then {
                     DriftResponse::Paused => "paused",
