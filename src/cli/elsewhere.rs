@@ -109,6 +109,7 @@ mod tests {
             since: None,
             to: FleetRevision::default(),
             from: None,
+            more_revisions: 0,
             template_of_others: false,
             pulls: None,
             prewarm: None,

@@ -270,7 +270,9 @@ impl KnownFleet {
         let state = fleet_state(&known, record, if silent_since.is_some() { DriverPresence::Absent } else { driver });
         // A change of the template is that of somebody else only if neither its revision nor its record can be an old one.
         let sees_change = sees_leases && self.revisions_sight.is_current(now);
-        let ListedChange { to, from, template_of_others } = ListedChange::of(daemonset, revisions, record, sees_change);
+        let others = report.as_ref().map_or(&[][..], |report| &report.other_revisions);
+        let ListedChange { to, from, more, template_of_others } =
+            ListedChange::of(daemonset, revisions, record, sees_change, others);
         let rests = matches!(state, FleetState::Held | FleetState::Adopted | FleetState::UpToDate);
         let state = match driver {
             // The controller counts pods at another revision than the target of the rollout, and a driver pauses the rollout first.
@@ -298,6 +300,7 @@ impl KnownFleet {
             state,
             to,
             from,
+            more_revisions: more,
             template_of_others,
             pulls,
             last_failing: last_failing.filter(|last| last.report.nodes > 0 && unavailable > 0),

@@ -271,6 +271,8 @@ pub struct FleetRow {
     /// The revision that its pods had before, while some of its pods are not at `to`. It comes from the record; without a
     /// record it is the revision with the next lower number.
     pub from: Option<FleetRevision>,
+    /// How many revisions its pods run besides `from` and `to`, as the driver reports; 0 where nobody does.
+    pub more_revisions: u32,
     /// Whether somebody else changed the template, so that it is not the target of the rollout. The controller then counts
     /// the pods at that template, and not those at `to`.
     pub template_of_others: bool,

@@ -86,7 +86,17 @@ struct FailingJson<'a> {
 
 impl<'a> FailingJson<'a> {
     fn new(failing: &'a FailingNodes) -> Self {
-        let FailingNodes { by: _, at, revision: _, runs_since: _, lacks_images: _, nodes, accepted, causes } = failing;
+        let FailingNodes {
+            by: _,
+            at,
+            revision: _,
+            runs_since: _,
+            other_revisions: _,
+            lacks_images: _,
+            nodes,
+            accepted,
+            causes,
+        } = failing;
         Self { nodes: *nodes, accepted: *accepted, causes, at: *at }
     }
 }

@@ -426,6 +426,7 @@ impl Session for Script {
             since: None,
             to: Default::default(),
             from: None,
+            more_revisions: 0,
             template_of_others: false,
             pulls: None,
             prewarm: (name == "log-shipper").then_some(FleetPrewarm::Paused),

@@ -12,17 +12,21 @@ pub(super) struct ListedChange {
     pub(super) to: FleetRevision,
     /// The revision that the pods had before, while some pods are not at `to`.
     pub(super) from: Option<FleetRevision>,
+    /// How many revisions more pods run, as the driver reports.
+    pub(super) more: u32,
     /// Whether the template is another one than that of `to`.
     pub(super) template_of_others: bool,
 }
 
 impl ListedChange {
-    /// `sees_change`: revisions and record are known as of now.
+    /// `sees_change`: revisions and record are known as of now. `others`: hashes of revisions that pods run besides target and origin of the
+    /// record, as the driver reports.
     pub(super) fn of(
         daemonset: &PartialDaemonSet,
         revisions: &[&PartialRevision],
         record: Option<&Record>,
         sees_change: bool,
+        others: &[Str],
     ) -> Self {
         let last = revisions.iter().max_by_key(|revision| revision.number);
         // The last revision that was seen has other images than the template if it belongs to the previous template: the controller has not
@@ -48,18 +52,23 @@ impl ListedChange {
         };
         let outdated = daemonset.counters.current.saturating_sub(daemonset.counters.updated);
         if outdated == 0 && daemonset.observed && other.is_none() {
-            return Self { to, from: None, template_of_others: false };
+            return Self { to, from: None, more: 0, template_of_others: false };
         }
-        let others = || revisions.iter().filter(|revision| !is_target(revision));
+        let earlier = || revisions.iter().filter(|revision| !is_target(revision));
         let origin = record.and_then(|record| record.progress.origin.as_ref());
         let is_target_again = |origin: &&Str| revisions.iter().filter(is_target).any(|target| target.hash == **origin);
         let before = match origin.filter(|origin| !is_target_again(origin)) {
             // Which number and images it had is not known if the cluster does not keep it any more.
-            Some(origin) => others().find(|revision| revision.hash == *origin),
-            None => others().max_by_key(|revision| revision.number),
+            Some(origin) => earlier().find(|revision| revision.hash == *origin),
+            None => earlier().max_by_key(|revision| revision.number),
         };
         let from = Some(before.map(fleet_revision).unwrap_or_default());
-        Self { to, from, template_of_others: other.is_some() }
+        let is_named = |hash: &&Str| {
+            let named = before.into_iter().chain(revisions.iter().find(is_target));
+            named.into_iter().any(|revision| revision.hash == **hash)
+        };
+        let more = u32::try_from(others.iter().filter(|hash| !is_named(hash)).count()).unwrap_or(u32::MAX);
+        Self { to, from, more, template_of_others: other.is_some() }
     }
 }
 
@@ -81,7 +90,7 @@ mod tests {
     fn from_which_revision_to_which() {
         let (old, older, new) = (revision("b", 14, "v1"), revision("a", 13, "v0"), revision("c", 15, "v2"));
         let told = |daemonset: PartialDaemonSet, revisions: &[&PartialRevision], record: Option<&Record>| {
-            let ListedChange { to, from, .. } = ListedChange::of(&daemonset, revisions, record, true);
+            let ListedChange { to, from, .. } = ListedChange::of(&daemonset, revisions, record, true, &[]);
             (from.map(|from| from.number), to.number)
         };
         let all = [&old, &new, &older];
@@ -114,8 +123,8 @@ mod tests {
             record.progress.origin = Some("b".into());
         });
         let numbers = |daemonset: PartialDaemonSet, revisions: &[&PartialRevision]| {
-            let ListedChange { to, from, template_of_others } =
-                ListedChange::of(&daemonset, revisions, Some(&record), true);
+            let ListedChange { to, from, template_of_others, .. } =
+                ListedChange::of(&daemonset, revisions, Some(&record), true, &[]);
             (from.and_then(|from| from.number), to.number, to.images.len(), template_of_others)
         };
         assert_eq!(numbers(daemonset(19, 20), &[&back, &target]), (Some(16), Some(15), 1, true));
@@ -151,7 +160,7 @@ mod tests {
             (&[&same_from, &same_target, &later], false, (Some(16), false), "the record may be an old one"),
         ] {
             let ListedChange { to, template_of_others, .. } =
-                ListedChange::of(&daemonset(3, 20), revisions, Some(&record), sees_change);
+                ListedChange::of(&daemonset(3, 20), revisions, Some(&record), sees_change, &[]);
             assert_eq!((to.number, template_of_others), (number, others), "{why}");
         }
     }

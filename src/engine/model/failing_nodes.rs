@@ -13,6 +13,8 @@ use super::time::{ShortDuration, Timestamp};
 pub const FAILING: &str = "rolldeck.io/failing";
 /// The most causes for which it has the number of nodes: the most frequent ones.
 pub const FAILING_CAUSES: usize = 3;
+/// The most revisions besides target and origin that it names.
+pub const OTHER_REVISIONS: usize = 8;
 /// The most bytes of the annotation that are read. The largest number of causes takes less.
 const MOST_BYTES: usize = 2_048;
 
@@ -38,6 +40,10 @@ pub struct FailingNodes {
     /// The rollout is held because the nodes that may be updated need images that cannot be pulled, so that none goes before somebody acts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lacks_images: bool,
+    /// Hashes of the revisions that pods run besides the target of the rollout and the revision from which it began, at most
+    /// [`OTHER_REVISIONS`]. Empty in reports of an older rolldeck.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_revisions: Vec<Str>,
     /// How many nodes fail.
     pub nodes: u32,
     /// How many of them have failed and were accepted by an operator who resumed.
@@ -62,6 +68,7 @@ pub struct FailingCause {
 pub fn parse_failing(text: Option<&str>) -> Option<FailingNodes> {
     let mut told: FailingNodes = serde_json::from_str(text.filter(|text| text.len() <= MOST_BYTES)?).ok()?;
     told.causes.truncate(FAILING_CAUSES);
+    told.other_revisions.truncate(OTHER_REVISIONS);
     for FailingCause { cause, .. } in &mut told.causes {
         if let Some((end, _)) = cause.char_indices().nth(LONGEST_CAUSE) {
             *cause = cause[..end].into();

@@ -1,15 +1,16 @@
 //! How many nodes fail, and why. The driver writes this into the Lease for processes that watch no pods.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::snapshot::{Phase, keeps_restarting};
 use super::trouble::{Symptoms, TroubleKind};
 use crate::engine::assess::rows::{Row, lost_readiness};
 use crate::engine::machine::Engine;
+use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::event::{WatchHealth, Watched};
-use crate::engine::model::failing_nodes::{FAILING_CAUSES, FailingCause, FailingNodes};
+use crate::engine::model::failing_nodes::{FAILING_CAUSES, FailingCause, FailingNodes, OTHER_REVISIONS};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
@@ -25,6 +26,7 @@ impl Engine {
             at: Some(self.view.server_time(self.now)),
             revision: intent.target.clone(),
             runs_since: self.runs_since(&intent),
+            other_revisions: self.other_revisions(&intent),
             lacks_images: self.phase(true, &intent, self.now) == Phase::Held && self.stands_for_lack_of_images(),
             ..FailingNodes::default()
         };
@@ -41,6 +43,14 @@ impl Engine {
         causes.sort_by_key(|cause| Reverse(cause.nodes));
         causes.truncate(FAILING_CAUSES);
         Some(FailingNodes { causes, ..told })
+    }
+
+    /// The revisions that pods run besides the target of this intent and the revision from which its rollout began.
+    fn other_revisions(&self, intent: &Intent) -> Vec<Str> {
+        let named = [intent.target.as_ref(), self.progress.origin.as_ref()];
+        let pods = self.assessment.rows().filter_map(|row| self.view.pod(row.pod?)?.fact.revision.as_ref());
+        let others: BTreeSet<&Str> = pods.filter(|revision| !named.contains(&Some(*revision))).collect();
+        others.into_iter().take(OTHER_REVISIONS).cloned().collect()
     }
 
     /// Since when the rollout to the target of this intent runs, by the API server's clock: as the last report in the Lease says, if it is ours

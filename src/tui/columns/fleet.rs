@@ -91,7 +91,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
     FleetColumn {
         name: "revision",
         headers: &["REVISION", "REV"],
-        help: "from which revision to which; `?`: not known",
+        help: "from which revision to which; `+1`: pods of one more revision run, as whoever drives tells; `?`: not known",
         kind: ColumnKind::Revision,
         width: Width::Optional(&[Share {
             priority: 3,
@@ -248,9 +248,12 @@ pub(crate) fn sign(row: &FleetRow) -> (Glyph, ThemeRole) {
         FleetState::RecordMissing | FleetState::RecordUnreadable | FleetState::Unseen => {
             (Glyph::Outdated, ThemeRole::Warn)
         }
-        FleetState::Undriven | FleetState::Paused(_) => (Glyph::Paused, ThemeRole::Warn),
-        // It stands still until somebody drives.
-        FleetState::Rolling | FleetState::RollingBack if row.undriven().is_some() => (Glyph::Paused, ThemeRole::Warn),
+        // A driver pauses it, as its page says.
+        FleetState::Undriven if row.template_of_others => (Glyph::Paused, ThemeRole::Warn),
+        FleetState::Paused(_) => (Glyph::Paused, ThemeRole::Warn),
+        // It stands still until somebody drives: as on its page.
+        FleetState::Undriven => (Glyph::Outdated, ThemeRole::Warn),
+        FleetState::Rolling | FleetState::RollingBack if row.undriven().is_some() => (Glyph::Outdated, ThemeRole::Warn),
         FleetState::Rolling | FleetState::RollingBack => (Glyph::Moving, ThemeRole::Busy),
         FleetState::Held if unavailable(row) > 0 => (Glyph::Down, ThemeRole::Warn),
         FleetState::Held | FleetState::Adopted => (Glyph::Outdated, ThemeRole::Text),
@@ -328,14 +331,15 @@ fn text(text: &str, role: ThemeRole) -> (FleetCell, ThemeRole) {
     (FleetCell::Text(text.to_owned()), role)
 }
 
-/// `14→15`; `15` while nothing changes; `?` for an unknown number. Numbers grow, so a falling number means a roll back to an
+/// `14→15`; `14→15 +1` where pods of one more revision run; `15` while nothing changes; `?` for an unknown number. Numbers grow, so a falling number means a roll back to an
 /// older revision.
 fn revisions(row: &FleetRow) -> String {
     let number = |revision: &FleetRevision| revision.number.map_or_else(|| "?".to_owned(), |number| number.to_string());
     match &row.from {
         Some(from) => {
             let older = row.to.number.zip(from.number).is_some_and(|(to, from)| to < from);
-            format!("{}→{}{}", number(from), number(&row.to), if older { " older" } else { "" })
+            let more = if row.more_revisions > 0 { format!(" +{}", row.more_revisions) } else { String::new() };
+            format!("{}→{}{more}{}", number(from), number(&row.to), if older { " older" } else { "" })
         }
         None => number(&row.to),
     }

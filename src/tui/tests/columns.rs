@@ -39,6 +39,7 @@ fn known_row(number: u32) -> FleetRow {
         to: FleetRevision { number: Some(number.into()), images: vec![("agent".into(), image)] },
         state: FleetState::Rolling,
         driven_by: DrivenBy::You,
+        more_revisions: 0,
         template_of_others: false,
         ..unknown_row()
     }

@@ -188,14 +188,19 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
             ThemeRole::Warn,
             "in trouble, and not failed yet, such as a crash loop or an image that is pulled again; WHY says in which",
         ),
-        Glyph::Outdated => (ThemeRole::Held, "outdated, held; WHY says by what"),
+        Glyph::Outdated => {
+            (ThemeRole::Held, "outdated, held; WHY says by what; of a DaemonSet: held, nobody drives, or not known")
+        }
         Glyph::Failed => (ThemeRole::Bad, "failed at the new revision; of a DaemonSet: halted"),
         Glyph::Down => (ThemeRole::Warn, "node down with its old pod, not by the rollout; of a DaemonSet: degraded"),
         Glyph::Suspect => {
             (ThemeRole::Bad, "suspect: its node went down after its update, or while its pod was replaced")
         }
         Glyph::Ineligible => (ThemeRole::Muted, "not eligible: it should not run the pod"),
-        Glyph::Paused => (ThemeRole::Warn, "paused; of a node: outdated and cordoned"),
+        Glyph::Paused => (
+            ThemeRole::Warn,
+            "paused; of a node: outdated and cordoned; of a DaemonSet: also where others changed its template, or its release waits",
+        ),
         Glyph::Running => (ThemeRole::Ok, "running"),
         Glyph::ImagePresent => (
             ThemeRole::Text,
@@ -212,7 +217,10 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
         Glyph::BarDone => (ThemeRole::BarDone, "in bars: updated, or pre-warmed"),
         Glyph::BarMoving => (ThemeRole::BarMoving, "in bars: moving, or being pulled"),
         Glyph::BarRest => (ThemeRole::BarRest, "in bars: the rest"),
-        Glyph::Cursor => (ThemeRole::Text, "the selected row"),
+        Glyph::Cursor => (
+            ThemeRole::Text,
+            "the selected row: the first one, until you move; then the one that you moved to, wherever it goes",
+        ),
         Glyph::Marked => (ThemeRole::Key, "a node that you have marked (space)"),
         Glyph::Arrow => (ThemeRole::Text, "from the revision or image before to the one now"),
         Glyph::Alarm => (ThemeRole::Alarm, "an alarm: it needs somebody now"),

@@ -67,6 +67,39 @@ fn how_long_it_runs_counts_from_when_it_was_let_go_resumed_or_sent_back() {
     assert_eq!((taken_over.state, taken_over.since), (FleetState::RollingBack, row.since));
 }
 
+/// A third image in the middle of a rollout: six nodes stay at the first revision, two at the second, two get the third.
+#[test]
+fn that_more_revisions_run_than_the_change_names_is_told_while_somebody_drives() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let of = |fake: &FakeCluster| {
+        let mut list = list_of(fake);
+        for revision in &fake.revisions {
+            // As the DaemonSet of the list: without images.
+            let partial = PartialRevision {
+                daemonset_uid: fake.daemonset.uid.clone(),
+                hash: revision.hash.clone(),
+                number: revision.number,
+                images: Vec::new(),
+            };
+            list.revisions.insert(("edge".into(), revision.name.clone()), partial);
+        }
+        let row = row_of(&list, fake.now);
+        (row.from.and_then(|from| from.number), row.to.number, row.more_revisions)
+    };
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 6);
+    console.run_for(&mut fake, 60);
+    assert_eq!(of(&fake), (Some(1), Some(2), 0));
+    console.set_image(&mut fake, "agent:v3");
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 60);
+    assert_eq!(of(&fake), (Some(1), Some(3), 1));
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run(&mut fake);
+    assert_eq!(of(&fake), (Some(1), Some(3), 0), "nobody tells any more");
+}
+
 #[test]
 fn what_failed_when_the_driver_left_is_told_as_the_past() {
     let (mut fake, mut console) = two_crash();

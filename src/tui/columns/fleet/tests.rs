@@ -14,6 +14,7 @@ fn row(namespace: &str, name: &str, desired: u32) -> FleetRow {
         since: None,
         to: FleetRevision::default(),
         from: None,
+        more_revisions: 0,
         template_of_others: false,
         pulls: None,
         prewarm: None,
@@ -158,4 +159,26 @@ fn what_asks_to_be_looked_at_comes_first_by_every_column() {
         let shown: Vec<&str> = shown.into_iter().map(|at| &*rows[at].name).collect();
         assert_eq!(shown, want, "by {by}");
     }
+}
+
+#[test]
+fn revisions_beside_those_of_the_change_are_counted() {
+    let change = FleetRow { from: Some(revision(11, &[])), to: revision(13, &[]), ..row("edge", "agent", 3) };
+    assert_eq!(revisions(&change), "11→13");
+    let more = FleetRow { more_revisions: 2, ..change };
+    assert_eq!(revisions(&more), "11→13 +2");
+    let back = FleetRow { from: Some(more.to.clone()), to: revision(11, &[]), more_revisions: 1, ..more };
+    assert_eq!(revisions(&back), "13→11 +1 older");
+}
+
+/// The sign of a pause stands for a pause: what stands still because nobody drives has the sign of its page.
+#[test]
+fn what_nobody_drives_has_another_sign_than_a_pause() {
+    let sign_of = |state, template_of_others| {
+        sign(&FleetRow { state, template_of_others, driven_by: DrivenBy::Nobody, ..row("edge", "agent", 3) })
+    };
+    assert_eq!(sign_of(FleetState::Undriven, false), (Glyph::Outdated, ThemeRole::Warn));
+    assert_eq!(sign_of(FleetState::Rolling, false), (Glyph::Outdated, ThemeRole::Warn));
+    assert_eq!(sign_of(FleetState::Undriven, true), (Glyph::Paused, ThemeRole::Warn));
+    assert_eq!(sign_of(FleetState::Paused("by ada".into()), false), (Glyph::Paused, ThemeRole::Warn));
 }
