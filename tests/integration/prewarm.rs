@@ -18,7 +18,7 @@ const SLOWLY: [&str; 8] = ["prewarm", DS, "--image", V2, "--max-pulling", "1", "
 fn a_fleet_is_pre_warmed_then_rolled_out_and_nothing_is_left() {
     let practice = Practice::start();
     let output = practice.ok(&ALL);
-    assert!(output.contains("pre-warming: 20 of 20 present\n"), "{output}");
+    assert!(output.contains("pre-warmed: 20 of 20 present\n"), "{output}");
     let status = practice.status(DS).0;
     assert_eq!((&status["prewarm"]["counts"]["present"], &status["adopted"]), (&20.into(), &false.into()), "{status}");
     assert_eq!(status["driver"]["state"], "controller", "the lease is given back");
@@ -99,7 +99,7 @@ fn whoever_drives_carries_it_out_and_the_command_follows() {
     let told = ["drives and carries it out", "holds the lease: if it is alive it carries this out"];
     assert!(told.iter().any(|told| output.contains(told)) && output.contains("20 of 20 present"), "{output}");
     assert!(!output.contains("you drive"), "{output}");
-    drive.until("pre-warming: 20 of 20 present");
+    drive.until("pre-warmed: 20 of 20 present");
     drive.signal(Signal::TERM);
     assert_eq!(drive.end().code(), Some(143));
 }

@@ -130,7 +130,7 @@ impl fmt::Display for PrewarmCounts {
     }
 }
 
-/// One line on the whole: `pre-warming: 12 of 120 present, 2 pulling (2 may), 106 waiting`.
+/// One line on the whole: `pre-warmed: 20 of 20 present`, `pre-warming: 12 of 120 present, 2 pulling (2 may), 106 waiting`.
 impl fmt::Display for PrewarmView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cleaned_up = match self.leftover {
@@ -144,9 +144,13 @@ impl fmt::Display for PrewarmView {
         let name = match (&self.request.cancelled, &self.request.paused) {
             (Some(cancelled), _) => &*format!("pre-warming cancelled{}, {cleaned_up}", who_cancelled(cancelled)),
             (None, Some(_)) => "pre-warming paused",
+            // The request stays for nodes that may join.
+            (None, None) if self.error.is_none() && self.has_all() => "pre-warmed",
             (None, None) => "pre-warming",
         };
         match &self.error {
+            // What was there when it was cancelled tells nothing any more: its pods go, and nobody counts images for it.
+            _ if self.request.cancelled.is_some() => f.write_str(name),
             Some(why) => write!(f, "{name}: {why}"),
             None => {
                 write!(f, "{name}: {}", self.counts)?;

@@ -308,8 +308,8 @@ fn what_is_cancelled_while_nobody_drives_says_that_its_pods_stay() {
     ada.run_for(&mut fake, 5);
     assert_eq!(fake.warm_nodes(), ["n1", "n2"]);
     let prewarm = ada.snapshot(&fake).prewarm.unwrap();
-    let stays = "pre-warming cancelled by ada@bastion, its pods stay until somebody drives: ";
-    assert!(prewarm.to_string().starts_with(stays), "{prewarm}");
+    let stays = "pre-warming cancelled by ada@bastion, its pods stay until somebody drives";
+    assert_eq!(prewarm.to_string(), stays, "how many have the images is not counted any more");
     drop(ada);
     let mut next = FakeConsole::open(&fake, "eve");
     next.run_for(&mut fake, 20);

@@ -214,6 +214,14 @@ pub(super) fn prewarming(model: &Model) -> Result<(), String> {
     prewarm_says(model, |_| None)
 }
 
+/// For the pause of pre-warming, and for going on after one.
+pub(super) fn prewarm_pauses(model: &Model) -> Result<(), String> {
+    prewarm_says(model, |view| {
+        let has_nothing_to_pause = view.has_all() && view.request.paused.is_none();
+        has_nothing_to_pause.then_some("every node has the images: there is nothing to pause, x ends it")
+    })
+}
+
 pub(super) fn prewarm_failed(model: &Model) -> Result<(), String> {
     prewarm_says(model, |view| {
         if view.request.paused.is_some() {

@@ -1,9 +1,10 @@
 //! What is told of a pre-warming that is over.
 
 use super::super::console::TestConsole;
-use super::{by, prewarming, request};
+use super::{by, prewarming, request, warm};
 use crate::engine::model::prewarm::{Prewarm, PrewarmCounts};
 use crate::engine::model::record::OURSELVES;
+use crate::tui::model::Overlay;
 
 /// Nobody has to look at the numbers to learn that it is over.
 #[test]
@@ -32,4 +33,23 @@ fn the_end_of_a_pre_warming_is_told() {
     let mut complete = TestConsole::on(with(10, 0, request()), 80, 24);
     complete.see(with(4, 0, Prewarm { cancelled: Some(by(OURSELVES, 1)), complete: Some(12), ..request() }));
     assert_eq!(status(&complete).as_deref(), Some("ipc-agent: pre-warmed 12 of 12 nodes"));
+}
+
+/// What is done is not paused: nothing of it runs.
+#[test]
+fn a_pre_warming_that_every_node_has_is_not_offered_to_be_paused() {
+    let mut done = warm();
+    if let Some(view) = &mut done.prewarm {
+        view.counts = PrewarmCounts { nodes: 5, present: 5, ..PrewarmCounts::default() };
+        assert_eq!(view.to_string(), "pre-warmed: 5 of 5 present");
+    }
+    let console = TestConsole::on(done.clone(), 120, 40).typed("Wp");
+    let said = console.model.status.as_ref().map(|status| status.text.clone());
+    assert_eq!(said.as_deref(), Some("every node has the images: there is nothing to pause, x ends it"));
+    assert!(matches!(console.model.overlay, Overlay::None));
+    if let Some(view) = &mut done.prewarm {
+        view.request.paused = Some(by("ada@bastion-3/1f00c3a9", 60));
+    }
+    let console = TestConsole::on(done, 120, 40).typed("AWp");
+    assert!(matches!(console.model.overlay, Overlay::Dialog(_)), "one that is paused goes on");
 }
