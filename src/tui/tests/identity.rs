@@ -107,8 +107,7 @@ fn a_driver_is_named_at_80_columns() {
     let long = DriverView::Unconfirmed { holder: HOLDER.into(), renewed_at: Some(ago(6)) };
     let long = TestConsole::on(driven_by(long), 80, 24).screen();
     assert!(long.contains(" uid0@a-host-with-a-long-name? "), "{long}");
-    for (driver, said) in
-        [(lost, "nobody, ada@line3 1m ago"), (other, "ada@line3 drives, seen 10s ago"), (may, " ada@line3")]
+    for (driver, said) in [(lost, "nobody, ada@line3 1m ago"), (other, "ada@line3, seen 10s ago"), (may, " ada@line3")]
     {
         for millis in [0, 340] {
             let mut snapshot = driven_by(driver.clone());
@@ -117,6 +116,25 @@ fn a_driver_is_named_at_80_columns() {
             console.model.context = "rolldeck-demo-cluster".into();
             let line = console.screen().lines().next().unwrap_or_default().to_owned();
             assert!(line.contains(said) && line.contains("/edge/ipc-agent ") && line.contains("READ-ONLY"), "{line}");
+        }
+    }
+}
+
+/// The words about who drives become shorter before the name of the cluster is cut, and name the person as well.
+#[test]
+fn the_cluster_is_named_in_full_beside_a_driver_that_was_killed() {
+    let holder = || "ada@line3/pts-2-pid20184-1f00c3a9".into();
+    let lost = DriverView::Lost { holder: holder(), renewal_observed_at: ago(70), renewed_at: Some(ago(70)) };
+    let other = DriverView::Other { holder: holder(), renewal_observed_at: ago(10) };
+    for (driver, said) in [(lost, "nobody, ada@line3 1m ago · "), (other, " ada@line3, seen 10s ago · ")] {
+        for millis in [0, 340] {
+            let mut snapshot = driven_by(driver.clone());
+            snapshot.distance.round_trip = Some(Duration::from_millis(millis));
+            let mut console = TestConsole::on(snapshot, 80, 24);
+            console.model.context = "production-eu1".into();
+            let line = console.screen().lines().next().unwrap_or_default().to_owned();
+            let is_named = line.starts_with(" production-eu1/edge") && line.contains("ipc-agent ");
+            assert!(is_named && line.contains(said), "{line}");
         }
     }
 }

@@ -29,14 +29,20 @@ const LEAST_DRIVER: usize = 14;
 /// The least number of cells at which a longer context is shown.
 const LEAST_CONTEXT: usize = 5;
 
-/// The cells of a context that stay while the driver's name is whole.
-const KEPT_CONTEXT: usize = 12;
-
-/// The cells of a context for which the driver's name is shortened.
-const SHORT_CONTEXT: usize = 8;
+/// The cells of the context in the order in which line and context give way: the words about the driver become shorter while the context is
+/// whole; where no words with the whole name of the driver fit beside it, the context is shortened, and in the end the name.
+const CONTEXTS: [usize; 4] = [usize::MAX, 16, 12, 8];
 
 /// Said of a DaemonSet that its own controller rolls out.
 const CONTROLLER: &str = "its controller drives";
+
+/// The same in few cells.
+const CONTROLLER_BRIEFLY: &str = "controller";
+
+/// Whether the words say that nobody but the DaemonSet's own controller drives.
+fn is_controller(words: &str) -> bool {
+    words == CONTROLLER || words == CONTROLLER_BRIEFLY
+}
 
 /// The DaemonSet and its cluster; the driver, the age of the view, whether the console can write.
 pub(super) fn identity(
@@ -66,16 +72,20 @@ pub(super) fn identity(
     right.push(access(ctx));
     right.push(Span::raw(" "));
     if let Some(shown) = shown.filter(|shown| shown.snapshot.daemonset == Presence::Present) {
-        // The driver's name is shortened before the DaemonSet's is; the distance of the API server and a long context are before.
+        // The driver's name is shortened before the DaemonSet's is; a long context and the distance of the API server are before.
         let others: usize = right.iter().map(|span| width(&span.content)).sum();
         let round_trip = shown.snapshot.distance.notable().filter(|_| !narrow).map(|round_trip| {
             let role = if round_trip > FAR { ThemeRole::Warn } else { ThemeRole::Text };
             ctx.span(format!("API {}", Short(round_trip)), role)
         });
         let api_cells = round_trip.as_ref().map_or(0, |span| width(&span.content) + width(&dot().content));
-        let is_named = |who: &Span<'_>| {
-            holder_of(&shown.snapshot.driver).is_none_or(|holder| who.content.contains(person_of(holder)))
+        let is_whole = |who: &Span<'_>| {
+            let is_named =
+                holder_of(&shown.snapshot.driver).is_none_or(|holder| who.content.contains(person_of(holder)));
+            is_named && !who.content.ends_with('…') || is_controller(&who.content)
         };
+        // `ada@line3?` leaves out what is known of whether it drives: rather the context is cut.
+        let is_told = |(who, _): &(Span<'_>, bool)| is_whole(who) && !who.content.ends_with('?');
         let driver = |(context, has_api): (usize, bool)| {
             let context = match narrow || banner.is_some() {
                 true => 0,
@@ -85,11 +95,14 @@ pub(super) fn identity(
             let left_over = cells.saturating_sub(others + api + banner_cells + 3 + context + named + 3);
             (who(ctx, shown, cells, left_over.max(LEAST_DRIVER)), has_api)
         };
-        let layouts = [(KEPT_CONTEXT, true), (KEPT_CONTEXT, false), (SHORT_CONTEXT, false)];
+        // The distance of the API server gives way before the context does.
+        let layouts = [(CONTEXTS[0], true)].into_iter().chain(CONTEXTS.map(|context| (context, false)));
         // A name that is wider than the screen is whole in none of them.
         let may_be_whole = holder_of(&shown.snapshot.driver).is_none_or(|holder| !is_wider(person_of(holder), cells));
-        let whole = layouts.into_iter().filter(|_| may_be_whole).map(driver).find(|(who, _)| is_named(who));
-        let (who, has_api) = whole.unwrap_or_else(|| driver(layouts[2]));
+        let layouts: Vec<_> = layouts.filter(|_| may_be_whole).map(driver).collect();
+        let told = layouts.iter().position(is_told).or_else(|| layouts.iter().position(|(who, _)| is_whole(who)));
+        let told = told.and_then(|at| layouts.into_iter().nth(at));
+        let (who, has_api) = told.unwrap_or_else(|| driver((CONTEXTS[3], false)));
         // Behind the warnings and how fresh the view is; each of them has a dot behind it.
         if let Some(round_trip) = round_trip.filter(|_| has_api) {
             let place = 2 * ctx.model.warnings.len() + 1;
@@ -238,9 +251,13 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
                     // A name that is cut tells less than a question mark behind the whole of it. A lease that is overdue says more than the name.
                     let may_drive = words.contains(" drives, as of ");
                     let as_of = of_person.replacen(" by its clock", "", 1);
-                    let shorter = [of_person, as_of, format!("{}?", person_of(holder))];
+                    let shorter = [of_person.clone(), as_of, format!("{}?", person_of(holder))];
                     let whole = shorter.into_iter().find(|words| may_drive && !is_wider(words, room));
-                    whole.unwrap_or_else(|| {
+                    // When it was seen says more than the word that it drives.
+                    let is_needed = is_wider(&of_person.replacen(", last seen ", short, 1), room);
+                    let briefly = of_person.replacen(" drives, last seen ", ", seen ", 1);
+                    let briefly = Some(briefly).filter(|briefly| is_needed && !is_wider(briefly, room));
+                    whole.or(briefly).unwrap_or_else(|| {
                         let words = |person: &str| words.replacen(said, person, 1).replacen(", last seen ", short, 1);
                         with_person(words, holder, room)
                     })
@@ -251,7 +268,7 @@ fn who(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usize, most: usize
         }
         _ => words,
     };
-    let words = if words == CONTROLLER && is_wider(&words, room) { "controller".to_owned() } else { words };
+    let words = if words == CONTROLLER && is_wider(&words, room) { CONTROLLER_BRIEFLY.to_owned() } else { words };
     ctx.span(fit(&words, room).into_owned(), role)
 }
 
