@@ -227,8 +227,15 @@ fn back_from_nodes(model: &mut Model) -> Effects {
 pub(crate) fn fleet(model: &mut Model, namespace: &str) -> Effects {
     match (namespace, &model.fleet) {
         ("", Some(page)) => {
-            let shown = page.namespace.clone();
-            list(model, shown)
+            let (shown, is_there) = (page.namespace.clone(), model.page == Page::Fleet);
+            let effects = list(model, shown);
+            if is_there {
+                model.say(
+                    StatusSeverity::Plain,
+                    "this is the list of DaemonSets: enter opens one, :ds NAMESPACE/NAME too",
+                );
+            }
+            effects
         }
         ("", None) => list(model, None),
         (name, _) => list(model, Some(name.into())),
@@ -301,8 +308,12 @@ pub(super) fn nodes(model: &mut Model) -> Effects {
     let Some(page) = model.rollout_mut() else {
         return refuse(model, "open a DaemonSet first, with enter: each of its rows is a node and its pod".to_owned());
     };
+    let is_there = matches!(page.screen, RolloutScreen::Nodes) && page.node_page.is_none() && !page.map.is_open;
     (page.screen, page.node_page) = (RolloutScreen::Nodes, None);
     page.map.is_open = false;
+    if is_there {
+        model.say(StatusSeverity::Plain, "these are the nodes: each row is a node and its pod, enter opens it");
+    }
     Vec::new()
 }
 

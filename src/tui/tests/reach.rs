@@ -75,6 +75,22 @@ fn words_from_k9s_lead_somewhere() {
     assert!(!armed.effects.iter().any(|effect| matches!(effect, ConsoleEffect::Ask { .. } | ConsoleEffect::Do { .. })));
 }
 
+/// A command that leads to where one is already says so.
+#[test]
+fn a_command_that_leads_nowhere_else_is_answered() {
+    for word in ["po", "nodes"] {
+        let there = on_running().typed(&format!(":{word}<enter>"));
+        assert!(status(&there).starts_with("these are the nodes"), "{word}: {}", status(&there));
+        let from_map = on_running().typed(&format!("m:{word}<enter>"));
+        assert_eq!(status(&from_map), "", "{word}: the nodes take the place of the map");
+    }
+    for word in ["fleet", "ds"] {
+        let there = on_fleet().typed(&format!(":{word}<enter>"));
+        assert!(status(&there).starts_with("this is the list of DaemonSets"), "{word}: {}", status(&there));
+        assert_eq!(status(&on_running().typed(&format!(":{word}<enter>"))), "", "{word}");
+    }
+}
+
 #[test]
 fn completions_of_commands_are_gone_through() {
     let last = |console: &TestConsole| console.screen().lines().last().unwrap_or_default().to_owned();
