@@ -206,6 +206,10 @@ impl Action {
         }
         // The condition is judged before the arming, so that nobody arms for an action that is refused afterwards.
         (self.when)(model)?;
+        // To stop driving is as safe as a pause: the key that drives does that while this console drives.
+        if self.id == ActionId::Drive && page.driven_by_us() {
+            return Ok(());
+        }
         if matches!(self.guard, Guard::Write(_)) && model.armed_for().is_none() {
             let then = match self.keys.first() {
                 Some(key) => format!("{key} {}", self.label_on(page)),

@@ -38,7 +38,9 @@ pub(crate) fn arm_now(model: &mut Model) -> Effects {
 
 pub(super) fn read_only(model: &mut Model) -> Effects {
     model.access = WriteAccess::ReadOnly;
-    model.say(StatusSeverity::Plain, "read-only: nothing here can change the cluster (P still pauses)");
+    let drives = condition::driver(model).is_some_and(|driver| driver.is_ours());
+    let still = if drives { "P still pauses, D stops driving" } else { "P still pauses" };
+    model.say(StatusSeverity::Plain, format!("read-only: nothing here can change the cluster ({still})"));
     Vec::new()
 }
 

@@ -540,3 +540,16 @@ fn a_filter_that_cannot_be_read_leaves_the_one_from_before() {
     let kept = on_running().typed("/ipc-04<enter>").typed("/=x");
     assert!(kept.screen().contains("filter ipc-04 "), "{}", kept.screen());
 }
+
+/// To stop driving is as safe as a pause: the key that drives does that without arming.
+#[test]
+fn who_drives_stops_without_arming() {
+    let ours = Snapshot { driver: DriverView::You { renewed_at: fixtures::ago(1), lapsed: false }, ..running() };
+    let screen = TestConsole::on(ours.clone(), 80, 24).typed("D").screen();
+    assert!(screen.contains("┌ Stop driving "), "{screen}");
+    let console = TestConsole::on(ours, 80, 24).typed("D").answered(preview(Danger::None)).typed("<tab><enter>");
+    assert_eq!(done(&console), [Command::StopDriving]);
+    let nobodys = Snapshot { driver: DriverView::Nobody, ..running() };
+    let console = TestConsole::on(nobodys, 80, 24).typed("D");
+    assert_eq!(status(&console), "read-only: A arms for 10 minutes, then D drive");
+}

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::console::TestConsole;
 use super::fixtures::{noon, running};
+use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
-use crate::engine::report::snapshot::PlanView;
+use crate::engine::report::snapshot::{PlanView, Snapshot};
 
 #[test]
 fn the_rail_and_its_number_name_the_step_that_the_rollout_is_on_its_way_to() {
@@ -76,4 +77,21 @@ fn a_rate_is_shown_once_updates_were_seen_and_without_its_sparkline_where_that_h
     let bar_of = |line: &String| Some(line.split_once('[')?.1.split_once(']')?.0.chars().count());
     assert!(lines.iter().all(|line| bar_of(line).is_some_and(|bar| bar >= 16)), "{lines:?}");
     assert!(lines.iter().any(|line| line.contains("  3.0/min")), "never a number alone: {lines:?}");
+}
+
+/// Who watches the bar sees it grow with the rollout, and not with the numbers beside it.
+#[test]
+fn the_bar_keeps_its_length_while_the_numbers_beside_it_change() {
+    for (width, height, length) in [(80, 24, 20), (120, 40, 30), (200, 50, 50)] {
+        for (updated, allowed, available) in [(1, 1, 120), (12, 60, 119), (119, 120, 99)] {
+            for estimate in [RolloutEstimate::None, running().estimate] {
+                let mut snapshot = Snapshot { estimate, ..running() };
+                snapshot.plan.allowed = allowed;
+                (snapshot.counts.updated, snapshot.counts.available) = (updated, available);
+                let screen = TestConsole::on(snapshot, width, height).screen();
+                let bar = screen.lines().find_map(|line| Some(line.strip_prefix(" [")?.split_once(']')?.0));
+                assert_eq!(bar.map(|bar| bar.chars().count()), Some(length), "{screen}");
+            }
+        }
+    }
 }

@@ -239,6 +239,9 @@ fn list_mark(ctx: &RenderContext<'_>, cells: usize) -> Option<String> {
     })
 }
 
+/// The place behind all actions of the last line.
+const LAST: u8 = u8::MAX;
+
 fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let model = ctx.model;
     // Possible actions come first, then those that are possible once armed, then the rest.
@@ -277,6 +280,8 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         ActionId::Image if is_idle(model) => Some(1),
         // This action ends a rollout that is done.
         ActionId::Release if is_done(model) => Some(2),
+        // To stop driving needs no arming, and is no reason to hide what a reader looks for.
+        ActionId::Drive if model.armed_for().is_none() && action.available(model).is_ok() => Some(LAST),
         // Every console has these two keys.
         ActionId::Back | ActionId::Quit if lists_nodes(model) && model.node_page().is_none() => Some(27),
         _ => action.footer,

@@ -3,7 +3,7 @@
 use super::super::arguments::{nothing, revisions, step_names};
 use super::super::condition::{
     adopted, driving, has_limits, has_other_revision, has_prewarm_to_show, has_work, not_adopted, prewarm_failed,
-    prewarming, recorded, stopped,
+    prewarm_pauses, prewarming, recorded, stopped,
 };
 use super::super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
 use super::{char, look};
@@ -85,7 +85,7 @@ pub(super) const CHANGES: &[Action] = &[
         name: "drive",
         keys: &[char('D')],
         label: "drive",
-        help: "become the driver, or take over from another console; while you drive: stop driving",
+        help: "become the driver, or take over from another console; while you drive: stop driving, armed or not",
         footer: Some(7),
         when: has_work,
         ..change(ActionId::Drive, Guard::Write(&[Right::UpdateLease]))
@@ -155,7 +155,7 @@ pub(super) const CHANGES: &[Action] = &[
         label: "pause pre-warm",
         help: "make no more pods for pre-warming, what is being pulled goes on; again: go on",
         footer: Some(17),
-        when: prewarming,
+        when: prewarm_pauses,
         ..on_prewarm(ActionId::PausePrewarm, Guard::Safety)
     },
     Action {

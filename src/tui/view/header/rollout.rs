@@ -19,15 +19,11 @@ use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, repository_change, width};
 
-/// The least length of the bar while the estimate stands beside it.
-const ESTIMATE_BAR: usize = 16;
+/// The least length at which a bar is drawn.
+const LEAST_BAR: usize = 8;
 
 /// The least number of cells at which the end of the last rollout is shown.
 const LAST_COMPLETE: usize = 80;
-
-/// The least length of the bar while the sparkline of the speed stands beside it too. The number of the speed alone leaves the bar
-/// as short as the estimate does.
-const SPEED_BAR: usize = 30;
 
 /// The amount of text beside the versions. With less room parts are left out; none is cut in its middle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
@@ -299,10 +295,14 @@ pub(super) fn progress(
     let mut spans = vec![Span::raw(" ")];
     let BesideBar { text: beside, .. } = beside_bar(ctx, page, shown, cells);
     let room = cells.saturating_sub(width(&words) + width(&beside) + 6).min(60);
-    // In steps, so that it does not change its length with every digit beside it.
-    let bar = if room > 10 { room - room % 10 } else { room };
+    let bar = match moves(snapshot) {
+        true => room.min(steady_bar(cells)),
+        // In steps, so that it does not change its length with every digit beside it.
+        false if room > 10 => room - room % 10,
+        false => room,
+    };
     // While the state is still being loaded, the done part is unknown.
-    if bar >= 8 && snapshot.phase != Phase::Loading {
+    if bar >= LEAST_BAR && snapshot.phase != Phase::Loading {
         let part = |nodes: u32| match counts.nodes {
             0 => 0,
             // Rounded down, and at least one cell: the bar is full only when all nodes are updated, and empty only when none is.
@@ -324,6 +324,17 @@ pub(super) fn progress(
     Line::from(spans)
 }
 
+/// Whether the numbers beside the bar may grow and shrink: a rollout is recorded, or a controller rolls one out.
+fn moves(snapshot: &Snapshot) -> bool {
+    recorded(snapshot) || snapshot.has_change()
+}
+
+/// The length of the bar of a rollout on a screen of so many cells, whatever stands beside it. Only numbers that leave less room shorten it.
+fn steady_bar(cells: usize) -> usize {
+    let quarter = cells / 4;
+    quarter - quarter % 10
+}
+
 /// The texts to the right of the bar and its numbers, as far as there is room.
 struct BesideBar {
     text: String,
@@ -338,21 +349,22 @@ fn beside_bar(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot
     let snapshot = &*shown.snapshot;
     let words = width(&progress_in_words(snapshot)) + 6;
     let mut text = String::new();
-    let estimate = estimate(snapshot).filter(|estimate| words + 3 + width(estimate) + ESTIMATE_BAR <= cells);
+    let bar = steady_bar(cells).max(LEAST_BAR);
+    let estimate = estimate(snapshot).filter(|estimate| words + 3 + width(estimate) + bar <= cells);
     let has_estimate = estimate.is_some();
     if let Some(estimate) = estimate {
         text = format!("   {estimate}");
     }
     if let Some(SpeedText { with_sparkline, rate }) = speed(ctx, page, shown) {
-        let fits = |speed: &str, bar| words + width(&text) + 3 + width(speed) + bar <= cells;
-        if fits(&with_sparkline, SPEED_BAR) {
+        let fits = |speed: &str| words + width(&text) + 3 + width(speed) + bar <= cells;
+        if fits(&with_sparkline) {
             text = format!("   {with_sparkline}{text}");
-        } else if fits(&rate, ESTIMATE_BAR) {
+        } else if fits(&rate) {
             text = format!("   {rate}{text}");
         }
     }
     let times = snapshot.times.to_string();
-    let has_times = !times.is_empty() && words + width(&text) + 3 + width(&times) + SPEED_BAR <= cells;
+    let has_times = !times.is_empty() && words + width(&text) + 3 + width(&times) + bar <= cells;
     if has_times {
         text = format!("{text}   {times}");
     }
