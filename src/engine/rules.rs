@@ -13,6 +13,7 @@ pub mod fleet_state;
 pub mod holder;
 pub(super) mod holds;
 pub(crate) mod injected;
+pub(super) mod line_of_sites;
 pub mod missing_record;
 pub mod ownership;
 pub(crate) mod pace;

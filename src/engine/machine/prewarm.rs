@@ -59,6 +59,8 @@ pub(crate) struct PrewarmJob {
     pub(crate) states: Vec<Option<PrewarmState>>,
     /// The nodes on which a pod may be made now, in order.
     pub(crate) next: Vec<NodeIx>,
+    /// The nodes that wait for a slot or have just got one, in the order in which they go; empty for StatefulSets, which have no order.
+    line: Vec<NodeIx>,
     /// The nodes to which a StatefulSet has to bring the images.
     pub(crate) for_sets: Vec<NodeIx>,
     /// Set where the registry gives the images to no node.
@@ -152,6 +154,7 @@ impl Engine {
             slots: self.slots(&request, limits),
             states: vec![None; self.view.nodes.len()],
             next: Vec::new(),
+            line: Vec::new(),
             unobtainable: None,
             for_sets: Vec::new(),
             request,
@@ -280,6 +283,7 @@ impl Engine {
             line.retain(|node| pressed(node).is_none());
             return job.leave_to_sets(line, stopped.as_ref());
         }
+        job.line.clone_from(&line);
         for node in line {
             let wait = match (&stopped, &throttled) {
                 (Some(why), _) => Err(why.clone()),

@@ -326,7 +326,8 @@ pub struct PrewarmView {
     pub pulling: u32,
     /// The same by site, by name. Nodes without a site's label are one site, whose name is empty.
     pub sites: Vec<PrewarmSite>,
-    /// How long until every node that can get the images has them; `None` if there is nothing to compute it from, or nothing is pulled.
+    /// How long until every node that can get the images has them; `None` if there is nothing to compute it from, as before a site that has
+    /// many of the nodes left has pulled anything.
     pub estimate: Option<TimeRange>,
     /// How many bytes a second come over all links; `None` where nothing is pulled, or kubelets do not tell sizes.
     pub throughput: Option<u64>,

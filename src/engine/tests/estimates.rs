@@ -326,8 +326,12 @@ fn begins(fake: &FakeCluster, console: &mut FakeConsole, node: &str) {
 
 /// The kubelet of a node has pulled the image within a minute.
 fn has_pulled(fake: &mut FakeCluster, console: &mut FakeConsole, node: &str, bytes: bool) {
+    has_pulled_in(fake, console, node, bytes, "1m0s");
+}
+
+fn has_pulled_in(fake: &mut FakeCluster, console: &mut FakeConsole, node: &str, bytes: bool, took: &str) {
     let size = if bytes { ". Image size: 600000000 bytes." } else { "" };
-    let pulled = format!("Successfully pulled image \"agent:v2\" in 1m0s (1m0s including waiting){size}");
+    let pulled = format!("Successfully pulled image \"agent:v2\" in {took} ({took} including waiting){size}");
     begins(fake, console, node);
     says(fake, console, node, 11, "Pulled", &pulled);
     fake.warm_arrives(node);
@@ -371,13 +375,61 @@ fn sites_that_share_one_pull_take_as_long_as_all_of_them_together() {
     );
 }
 
+/// The sites go one after the other: the first is done as soon as all slots together let it, and the second, which is three times as slow, after it.
+#[test]
+fn a_site_whose_turn_it_is_has_all_the_slots_and_the_next_one_begins_after_it() {
+    let (mut fake, mut console) = warming_within(2, true, |_| true);
+    for nth in 1..=12 {
+        let site = if nth <= 6 { "hall-a" } else { "hall-b" };
+        fake.change_node(&format!("n{nth}"), |node| node.labels = [(ZONE, site)].into_iter().collect());
+    }
+    console.run_for(&mut fake, 1);
+    let said = |console: &mut FakeConsole, fake: &FakeCluster| {
+        let said = view(console, fake);
+        let words = |range: Option<TimeRange>| range.map(|range| range.to_string()).unwrap_or_default();
+        (said.sites.iter().map(|site| words(site.estimate)).collect::<Vec<_>>(), words(said.estimate))
+    };
+    assert_eq!(view(&mut console, &fake).sites[0].counts.present, 4);
+    assert_eq!(said(&mut console, &fake), (vec!["~60s".to_owned(), String::new()], String::new()));
+    let pull = |fake: &mut FakeCluster, console: &mut FakeConsole, took: &str| {
+        for node in fake.warm_nodes() {
+            has_pulled_in(fake, console, &node, true, took);
+        }
+        console.run_for(fake, 1);
+    };
+    pull(&mut fake, &mut console, "1m0s");
+    assert_eq!(
+        said(&mut console, &fake),
+        (vec![String::new(); 2], String::new()),
+        "nothing of the slow one is seen yet"
+    );
+    pull(&mut fake, &mut console, "3m0s");
+    assert_eq!(said(&mut console, &fake), (vec![String::new(), "~6m".to_owned()], "~6m".to_owned()));
+}
+
+/// A site with hardly any of the nodes is counted like the others until it is measured; of it alone nothing is told.
+#[test]
+fn a_small_site_that_is_not_measured_hides_no_estimate_of_all() {
+    let (mut fake, mut console) = warming_within(2, true, |_| true);
+    for nth in 1..=12 {
+        let site = if nth == 12 { "gate" } else { "hall" };
+        fake.change_node(&format!("n{nth}"), |node| node.labels = [(ZONE, site)].into_iter().collect());
+    }
+    console.run_for(&mut fake, 1);
+    let said = view(&mut console, &fake);
+    let site = |name: &str| said.sites.iter().find(|site| &*site.name == name).unwrap();
+    assert_eq!((site("gate").counts.present, site("gate").estimate), (0, None), "{said:?}");
+    assert_eq!(said.estimate.is_some(), site("gate").counts.waiting * 10 < said.counts.waiting, "{said:?}");
+}
+
 #[test]
 fn of_a_link_that_is_thinner_than_the_others_nothing_is_told_before_it_has_brought_an_image() {
     let (mut fake, mut console) = warming_where(true, |node| ["n1", "n2", "n3", "n10", "n11", "n12"].contains(&node));
     let said = view(&mut console, &fake);
-    // Nobody knows yet that hall b is slower: as long as the others would it may take.
-    assert_eq!(said.sites.iter().map(|site| site.throughput).collect::<Vec<_>>(), [Some(20_000_000), None]);
-    assert_eq!((said.throughput, said.estimate.is_some()), (None, true), "{said:?}");
+    // Nobody knows yet whether hall b is slower.
+    let sites: Vec<_> = said.sites.iter().map(|site| (site.throughput, site.estimate.is_some())).collect();
+    assert_eq!(sites, [(Some(20_000_000), true), (None, false)]);
+    assert_eq!((said.throughput, said.estimate), (None, None), "{said:?}");
     console.run_for(&mut fake, 150);
     let said = view(&mut console, &fake);
     assert_eq!((said.sites[1].estimate, said.estimate), (None, None), "{said:?}");

@@ -7,10 +7,12 @@ use super::PrewarmJob;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::estimate::TimeRange;
+use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{PrewarmMethod, PrewarmSite, PrewarmState, PrewarmWait};
 use crate::engine::model::pull::FinishedPull;
 use crate::engine::model::template::Template;
-use crate::engine::rules::estimates::{each, until_done};
+use crate::engine::rules::estimates::{each, each_of_few};
+use crate::engine::rules::line_of_sites::{SiteInLine, until_sites_are_done};
 
 /// A running pull that has taken more than this many times as long as the slowest usual pull does not count as usual.
 const OVERDUE: u32 = 2;
@@ -18,55 +20,92 @@ const OVERDUE: u32 = 2;
 /// The pulls of each image that ended well, by site.
 type PullsByImage = Vec<HashMap<Str, Vec<FinishedPull>>>;
 
+/// A site with fewer than one in this many of the nodes left changes the estimate of all little.
+const NOTABLE: usize = 10;
+
 /// The nodes of a site that are not finished.
 #[derive(Default)]
 struct Left {
     /// For each node that pulls: for how long it has pulled so far.
     pulling: Vec<Duration>,
-    /// The number of nodes that wait for their turn.
-    waiting: usize,
+    /// The nodes that wait for their turn.
+    waiting: Vec<NodeIx>,
+}
+
+impl Left {
+    fn nodes(&self) -> usize {
+        self.pulling.len() + self.waiting.len()
+    }
 }
 
 impl Engine {
-    /// Fills in how fast images come to each site and how long they will take, as far as finished pulls tell.
-    pub(super) fn estimate_prewarming(&self, job: &PrewarmJob, sites: &mut [PrewarmSite]) {
-        let Ok(template) = &job.template else { return };
+    /// Fills in how fast images come to each site and how long they will take, as far as finished pulls tell. Returns how long all sites take
+    /// together; `None` where nothing measures how long.
+    pub(super) fn estimate_prewarming(&self, job: &PrewarmJob, sites: &mut [PrewarmSite]) -> Option<TimeRange> {
+        let Ok(template) = &job.template else { return None };
         if job.request.cancelled.is_some() {
-            return;
+            return None;
         }
         let pulls = self.pulls_by_site(template);
         let left = self.left_by_site(job);
-        let all = |left: &Left| left.waiting + left.pulling.len();
-        let total: usize = left.values().map(all).sum();
+        let total: usize = left.values().map(Left::nodes).sum();
+        let stands = self.pulls_stand(job);
+        let of_all = each_of_all(&pulls);
+        // The line is of all sites: one that is done sooner leaves its slots to the others.
+        let (mut in_line, mut is_measured) = (Vec::new(), Vec::new());
+        for site in sites.iter_mut() {
+            let none = Left::default();
+            let left = left.get(&site.name).unwrap_or(&none);
+            site.throughput = throughput(&pulls, &site.name, left.pulling.len());
+            let here = each_node(&pulls, &site.name).filter(|_| !stands || left.waiting.is_empty());
+            // A site of few nodes takes about as long as the others. Links differ in speed, so that nothing is told of it alone.
+            let few = of_all.filter(|_| !stands && left.nodes() * NOTABLE < total);
+            // Where a running pull takes far longer than the finished ones behind the estimate, no estimate is made.
+            let is_usual = |each: &TimeRange| left.pulling.iter().all(|it| *it <= each.most.saturating_mul(OVERDUE));
+            let each = here.or(few).filter(is_usual);
+            is_measured.push(here.is_some());
+            let at_once = site.limit.map(|limit| limit as usize);
+            in_line.push(SiteInLine { each, under_way: left.pulling.clone(), at_once });
+        }
+        let waiting = if stands { Vec::new() } else { self.sites_in_line(job, &left, sites) };
+        let at_once = (job.slots.limit as usize).max(1);
+        let ranges = until_sites_are_done(&in_line, &waiting, at_once);
+        // A pull that takes longer than expected may take any time, so the site gets no estimate.
+        let ranges: Vec<_> = ranges.into_iter().map(|range| range.filter(|range| !range.most.is_zero())).collect();
+        for ((site, range), is_measured) in sites.iter_mut().zip(&ranges).zip(is_measured) {
+            site.estimate = range.filter(|_| is_measured).map(TimeRange::rounded);
+        }
+        // All are done once the last site is, which is known only if each site is.
+        let has_left = |site: &PrewarmSite| left.get(&site.name).is_some_and(|left| left.nodes() > 0);
+        let of_left = sites.iter().zip(ranges).filter(|(site, _)| has_left(site)).map(|(_, range)| range);
+        let later = |a: TimeRange, b: TimeRange| TimeRange { least: a.least.max(b.least), most: a.most.max(b.most) };
+        of_left.collect::<Option<Vec<TimeRange>>>()?.into_iter().reduce(later).map(TimeRange::rounded)
+    }
+
+    /// Whether no node that waits gets its turn, as far as is known.
+    fn pulls_stand(&self, job: &PrewarmJob) -> bool {
         // The holder of the lease may be gone: a process that looks only once sees no renewal, only that one is due.
         let by_sets = job.request.method == PrewarmMethod::StatefulSet;
         let is_silent = self.lock.view(self.now).is_silent(self.view.server_time(self.now));
         // An obstacle to a StatefulSet holds up all nodes that are left to it.
         let stuck = by_sets && !self.stuck_sets(job).is_empty();
-        let stands = self.prewarming_stands(&job.request).is_some() || is_silent && !by_sets || stuck;
-        for site in sites {
-            let Some(left) = left.get(&site.name) else { continue };
-            site.throughput = throughput(&pulls, &site.name, left.pulling.len());
-            let Some(each) = each_node(&pulls, &site.name).filter(|_| !stands || left.waiting == 0) else { continue };
-            // Links differ in speed. Where a running pull takes far longer than the finished ones behind the estimate, no estimate is made.
-            if left.pulling.iter().any(|elapsed| *elapsed > each.most.saturating_mul(OVERDUE)) {
-                continue;
+        self.prewarming_stands(&job.request).is_some() || is_silent && !by_sets || stuck
+    }
+
+    /// The site of each node that waits, by its place in `sites`, in the order in which they go. Nodes that wait for something of their own go last.
+    fn sites_in_line(&self, job: &PrewarmJob, left: &HashMap<&Str, Left>, sites: &[PrewarmSite]) -> Vec<usize> {
+        let mut line: Vec<((usize, u64), usize)> = Vec::new();
+        let places: HashMap<NodeIx, usize> = job.line.iter().enumerate().map(|(place, node)| (*node, place)).collect();
+        for (of_site, site) in sites.iter().enumerate() {
+            let Some(Left { waiting, .. }) = left.get(&site.name) else { continue };
+            for (nth, node) in (0_u64..).zip(waiting) {
+                // StatefulSets have no order: nodes of all sites are taken to go in turn, of larger sites more.
+                let share = ((2 * nth + 1) << 32) / (2 * waiting.len() as u64);
+                line.push(((places.get(node).copied().unwrap_or(usize::MAX), share), of_site));
             }
-            // Sites without a limit of their own share the overall limit.
-            let share = job.slots.limit as usize * all(left);
-            let at_once = (share / total.max(1)).max(1);
-            let at_once = site.limit.map_or(at_once, |limit| at_once.min(limit as usize));
-            let range = until_done(each, &left.pulling, left.waiting, at_once);
-            // A site whose share of the limit is less than one node pulls only part of the time.
-            let parts = |of: usize| u32::try_from(of.max(1)).unwrap_or(u32::MAX);
-            let turns = |span: Duration| if share < total { span * parts(total) / parts(share) } else { span };
-            let range = range.map(|range| match left.waiting {
-                0 => range.rounded(),
-                _ => TimeRange { least: turns(range.least), most: turns(range.most) }.rounded(),
-            });
-            // A pull that takes longer than expected may take any time, so the site gets no estimate.
-            site.estimate = range.filter(|range| !range.most.is_zero());
         }
+        line.sort_by_key(|(place, _)| *place);
+        line.into_iter().map(|(_, site)| site).collect()
     }
 
     fn pulls_by_site(&self, template: &Template) -> PullsByImage {
@@ -91,7 +130,9 @@ impl Engine {
                 Some(PrewarmState::Queued | PrewarmState::Silent { .. }) => left.pulling.push(Duration::ZERO),
                 Some(PrewarmState::Waiting(PrewarmWait::NodeDown | PrewarmWait::Cancelled | PrewarmWait::Complete)) => {
                 }
-                Some(PrewarmState::Waiting(_) | PrewarmState::Failed { again_at: Some(_), .. }) => left.waiting += 1,
+                Some(PrewarmState::Waiting(_) | PrewarmState::Failed { again_at: Some(_), .. }) => {
+                    left.waiting.push(node)
+                }
                 Some(PrewarmState::Failed { again_at: None, .. } | PrewarmState::Present) | None => {}
             }
         }
@@ -99,21 +140,28 @@ impl Engine {
     }
 }
 
-/// How long a node of a site takes to pull all of the images: by the pulls of that site, else by the pulls of all sites. An image that nobody has
-/// pulled counts as taking no time.
+/// How long a node of a site takes to pull all of the images, by the finished pulls of that site; `None` where an image was pulled elsewhere and not
+/// here, and where too few were pulled anywhere. An image that nobody has pulled counts as taking no time.
 fn each_node(pulls: &PullsByImage, site: &str) -> Option<TimeRange> {
+    each_of_all(pulls)?;
     let of_image = |image: &HashMap<Str, Vec<FinishedPull>>| {
-        let mut all: Vec<Duration> = image.values().flatten().map(|pull| pull.transfer).collect();
-        let of_all = each(&mut all)?;
-        let mut here: Vec<Duration> = image.get(site).into_iter().flatten().map(|pull| pull.transfer).collect();
-        let few =
-            here.iter().min().zip(here.iter().max()).map(|(least, most)| TimeRange { least: *least, most: *most });
-        Some(each(&mut here).or(few).unwrap_or(of_all))
+        let mut here: Vec<Duration> = image.get(site)?.iter().map(|pull| pull.transfer).collect();
+        Some(each_of_few(&mut here))
     };
-    pulls
-        .iter()
-        .filter_map(of_image)
-        .reduce(|sum, of_image| TimeRange { least: sum.least + of_image.least, most: sum.most + of_image.most })
+    let pulled = pulls.iter().filter(|image| !image.is_empty());
+    pulled.map(of_image).collect::<Option<Vec<TimeRange>>>()?.into_iter().reduce(sum)
+}
+
+/// How long a node takes to pull all of the images, by the finished pulls of all sites; `None` where they are too few.
+fn each_of_all(pulls: &PullsByImage) -> Option<TimeRange> {
+    let of_image = |image: &HashMap<Str, Vec<FinishedPull>>| {
+        each(&mut image.values().flatten().map(|pull| pull.transfer).collect::<Vec<Duration>>())
+    };
+    pulls.iter().filter_map(of_image).reduce(sum)
+}
+
+fn sum(a: TimeRange, b: TimeRange) -> TimeRange {
+    TimeRange { least: a.least + b.least, most: a.most + b.most }
 }
 
 /// The throughput of a site: the number of its running pulls times the median rate of its finished ones. `None` where nothing pulls or no rate is

@@ -59,10 +59,9 @@ impl Engine {
             // All that failed did in this site.
             site.counts = counts;
         }
-        self.estimate_prewarming(job, &mut sites);
+        let estimate = self.estimate_prewarming(job, &mut sites);
         Some(PrewarmView {
-            // The estimate of the whole is that of its slowest site.
-            estimate: all_of(&sites, |site| site.estimate).into_iter().flatten().max_by_key(|range| range.most),
+            estimate,
             throughput: all_of(&sites, |site| site.throughput).into_iter().flatten().reduce(u64::saturating_add),
             images: job.template.as_ref().map(Template::images).unwrap_or_default().into(),
             error: job.template.as_ref().err().cloned(),
