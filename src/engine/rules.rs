@@ -21,6 +21,7 @@ pub(super) mod pulls;
 pub mod rate;
 pub(crate) mod recognise;
 pub(super) mod saved_strategy;
+pub(super) mod shared_link;
 pub mod site;
 pub mod starting_pod;
 pub(super) mod strategy_drift;

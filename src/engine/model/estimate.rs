@@ -183,6 +183,8 @@ pub enum EstimateBlocker {
     Held,
     /// Nobody drives.
     Undriven,
+    /// Who drives is not seen: its driver has not renewed its lease for longer than that lasts, or Leases may not be read.
+    DriverUnseen,
     /// As many nodes are down for good as may be down.
     BudgetUsedUp,
     /// The new revision is in trouble somewhere, and no serving pod is replaced until that is over.
@@ -215,6 +217,7 @@ impl fmt::Display for EstimateBlocker {
             Self::Halted => "it is halted",
             Self::Held => "it is held",
             Self::Undriven => "nobody drives",
+            Self::DriverUnseen => "nobody is seen driving",
             Self::BudgetUsedUp => "the budget is used up",
             Self::Trouble => "nodes are in trouble",
             Self::Images => "nothing brings the images",

@@ -50,6 +50,14 @@ impl Engine {
         matches!(self.rollout_hold(intent, now), RolloutHold::Held(hold) if hold.ended_by() == HoldEndedBy::Driver)
     }
 
+    /// Whether nobody drives, or only nobody is seen driving.
+    fn undriven(&self, now: Timestamp) -> EstimateBlocker {
+        match self.driver_view(now).is_nobody() {
+            true => EstimateBlocker::Undriven,
+            false => EstimateBlocker::DriverUnseen,
+        }
+    }
+
     pub(super) fn rollout_estimate(
         &self,
         phase: &Phase,
@@ -77,7 +85,7 @@ impl Engine {
         }
         let blocked = match phase {
             Phase::Running => match self.rollout_hold(intent, now) {
-                RolloutHold::Held(_) if self.waits_for_driver(intent, now) => Some(EstimateBlocker::Undriven),
+                RolloutHold::Held(_) if self.waits_for_driver(intent, now) => Some(self.undriven(now)),
                 RolloutHold::Held(_) => Some(EstimateBlocker::Held),
                 RolloutHold::None => {
                     let is_stuck =
@@ -89,9 +97,7 @@ impl Engine {
             Phase::Paused(_) => Some(EstimateBlocker::Paused),
             Phase::Halted => Some(EstimateBlocker::Halted),
             Phase::Held if self.stands_for_lack_of_images() => Some(EstimateBlocker::Images),
-            Phase::Held if self.plan.in_line > 0 && self.waits_for_driver(intent, now) => {
-                Some(EstimateBlocker::Undriven)
-            }
+            Phase::Held if self.plan.in_line > 0 && self.waits_for_driver(intent, now) => Some(self.undriven(now)),
             Phase::Held => Some(EstimateBlocker::Held),
             Phase::Loading
             | Phase::Unknown

@@ -205,8 +205,9 @@ fn from_a_driver_that_is_silent_nothing_is_estimated() {
         let is_told = found.iter().any(|finding| finding.title.ends_with("if it has ended, nothing more is started"));
         assert_eq!(is_told, !known, "{found:?}");
         let said = estimate(&mut looks, &fake);
-        let undriven = RolloutEstimate::Blocked { by: EstimateBlocker::Undriven };
-        assert_eq!((matches!(said, RolloutEstimate::Known { .. }), said == undriven), (known, !known), "{said:?}");
+        // Nobody has seen whether its driver is gone.
+        let unseen = RolloutEstimate::Blocked { by: EstimateBlocker::DriverUnseen };
+        assert_eq!((matches!(said, RolloutEstimate::Known { .. }), said == unseen), (known, !known), "{said:?}");
     }
 }
 
@@ -290,12 +291,11 @@ fn warming_within(most: u32, bytes: bool, ends: impl Fn(&str) -> bool) -> (FakeC
     console.ask(&mut fake, Command::Prewarm(start)).unwrap();
     console.run_for(&mut fake, 1);
     for _ in 0..2 {
-        for node in fake.warm_nodes() {
-            if ends(&node) {
-                has_pulled(&mut fake, &mut console, &node, bytes);
-            } else {
-                begins(&fake, &mut console, &node);
-            }
+        let pulling = fake.warm_nodes();
+        pulling.iter().for_each(|node| begins(&fake, &mut console, node));
+        console.run_for(&mut fake, 60);
+        for node in pulling.iter().filter(|node| ends(node)) {
+            has_pulled(&mut fake, &mut console, node, bytes);
         }
         console.run_for(&mut fake, 1);
     }
@@ -391,19 +391,20 @@ fn a_site_whose_turn_it_is_has_all_the_slots_and_the_next_one_begins_after_it() 
     };
     assert_eq!(view(&mut console, &fake).sites[0].counts.present, 4);
     assert_eq!(said(&mut console, &fake), (vec!["~60s".to_owned(), String::new()], String::new()));
-    let pull = |fake: &mut FakeCluster, console: &mut FakeConsole, took: &str| {
-        for node in fake.warm_nodes() {
-            has_pulled_in(fake, console, &node, true, took);
-        }
+    let pull = |fake: &mut FakeCluster, console: &mut FakeConsole, minutes: u64| {
+        let pulling = fake.warm_nodes();
+        pulling.iter().for_each(|node| begins(fake, console, node));
+        console.run_for(fake, minutes * 60);
+        pulling.iter().for_each(|node| has_pulled_in(fake, console, node, true, &format!("{minutes}m0s")));
         console.run_for(fake, 1);
     };
-    pull(&mut fake, &mut console, "1m0s");
+    pull(&mut fake, &mut console, 1);
     assert_eq!(
         said(&mut console, &fake),
         (vec![String::new(); 2], String::new()),
         "nothing of the slow one is seen yet"
     );
-    pull(&mut fake, &mut console, "3m0s");
+    pull(&mut fake, &mut console, 3);
     assert_eq!(said(&mut console, &fake), (vec![String::new(), "~6m".to_owned()], "~6m".to_owned()));
 }
 

@@ -11,14 +11,17 @@ use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{PrewarmMethod, PrewarmSite, PrewarmState, PrewarmWait};
 use crate::engine::model::pull::FinishedPull;
 use crate::engine::model::template::Template;
-use crate::engine::rules::estimates::{each, each_of_few};
+use crate::engine::model::time::Timestamp;
+use crate::engine::rules::clocks::by_server;
+use crate::engine::rules::estimates::each;
 use crate::engine::rules::line_of_sites::{SiteInLine, until_sites_are_done};
+use crate::engine::rules::shared_link::{PullSpan, each_over_the_link};
 
 /// A running pull that has taken more than this many times as long as the slowest usual pull does not count as usual.
 const OVERDUE: u32 = 2;
 
-/// The pulls of each image that ended well, by site.
-type PullsByImage = Vec<HashMap<Str, Vec<FinishedPull>>>;
+/// The pulls of each image that ended well, by site, each with when it ended by the API server's clock.
+type PullsByImage = Vec<HashMap<Str, Vec<(FinishedPull, Timestamp)>>>;
 
 /// A site with fewer than one in this many of the nodes left changes the estimate of all little.
 const NOTABLE: usize = 10;
@@ -50,6 +53,7 @@ impl Engine {
         let left = self.left_by_site(job);
         let total: usize = left.values().map(Left::nodes).sum();
         let stands = self.pulls_stand(job);
+        let now = self.view.server_time(self.now);
         let of_all = each_of_all(&pulls);
         // The line is of all sites: one that is done sooner leaves its slots to the others.
         let (mut in_line, mut is_measured) = (Vec::new(), Vec::new());
@@ -57,14 +61,17 @@ impl Engine {
             let none = Left::default();
             let left = left.get(&site.name).unwrap_or(&none);
             site.throughput = throughput(&pulls, &site.name, left.pulling.len());
-            let here = each_node(&pulls, &site.name).filter(|_| !stands || left.waiting.is_empty());
+            let at_once = site.limit.map(|limit| limit as usize);
+            // Several share the link of the site, as many as may while it is its turn.
+            let share = at_once.unwrap_or(usize::MAX).min(job.slots.limit as usize).min(left.nodes()).max(1);
+            let here = each_node(&pulls, &site.name, &left.pulling, share, now);
+            let here = here.filter(|_| !stands || left.waiting.is_empty());
             // A site of few nodes takes about as long as the others. Links differ in speed, so that nothing is told of it alone.
             let few = of_all.filter(|_| !stands && left.nodes() * NOTABLE < total);
             // Where a running pull takes far longer than the finished ones behind the estimate, no estimate is made.
             let is_usual = |each: &TimeRange| left.pulling.iter().all(|it| *it <= each.most.saturating_mul(OVERDUE));
             let each = here.or(few).filter(is_usual);
             is_measured.push(here.is_some());
-            let at_once = site.limit.map(|limit| limit as usize);
             in_line.push(SiteInLine { each, under_way: left.pulling.clone(), at_once });
         }
         let waiting = if stands { Vec::new() } else { self.sites_in_line(job, &left, sites) };
@@ -110,10 +117,12 @@ impl Engine {
 
     fn pulls_by_site(&self, template: &Template) -> PullsByImage {
         let by_site = |image: &Str| {
-            let mut sites: HashMap<Str, Vec<FinishedPull>> = HashMap::new();
-            for (node, pull, _) in self.view.finished_pulls(image) {
-                let site = self.view.node(node).map(|node| self.view.nodes[node].site.clone()).unwrap_or_default();
-                sites.entry(site).or_default().push(*pull);
+            let mut sites: HashMap<Str, Vec<(FinishedPull, Timestamp)>> = HashMap::new();
+            for (node, pull, ended_at) in self.view.finished_pulls(image) {
+                let entry = self.view.node(node).map(|node| &self.view.nodes[node]);
+                let site = entry.map(|entry| entry.site.clone()).unwrap_or_default();
+                let clock = entry.and_then(|entry| entry.fact.as_ref()?.clock_skew_millis);
+                sites.entry(site).or_default().push((*pull, by_server(*ended_at, clock)));
             }
             sites
         };
@@ -131,7 +140,7 @@ impl Engine {
                 Some(PrewarmState::Waiting(PrewarmWait::NodeDown | PrewarmWait::Cancelled | PrewarmWait::Complete)) => {
                 }
                 Some(PrewarmState::Waiting(_) | PrewarmState::Failed { again_at: Some(_), .. }) => {
-                    left.waiting.push(node)
+                    left.waiting.push(node);
                 }
                 Some(PrewarmState::Failed { again_at: None, .. } | PrewarmState::Present) | None => {}
             }
@@ -140,22 +149,35 @@ impl Engine {
     }
 }
 
-/// How long a node of a site takes to pull all of the images, by the finished pulls of that site; `None` where an image was pulled elsewhere and not
-/// here, and where too few were pulled anywhere. An image that nobody has pulled counts as taking no time.
-fn each_node(pulls: &PullsByImage, site: &str) -> Option<TimeRange> {
+/// How long a node of a site takes to pull all of the images while `at_once` do, by the finished pulls of that site; `None` where an image was pulled
+/// elsewhere and not here, and where too few were pulled anywhere. An image that nobody has pulled counts as taking no time. `pulling` is for how
+/// long those that pull have done so.
+fn each_node(
+    pulls: &PullsByImage,
+    site: &str,
+    pulling: &[Duration],
+    at_once: usize,
+    now: Timestamp,
+) -> Option<TimeRange> {
     each_of_all(pulls)?;
-    let of_image = |image: &HashMap<Str, Vec<FinishedPull>>| {
-        let mut here: Vec<Duration> = image.get(site)?.iter().map(|pull| pull.transfer).collect();
-        Some(each_of_few(&mut here))
+    let span = |(pull, until): &(FinishedPull, Timestamp)| PullSpan { from: *until - pull.transfer, until: *until };
+    let of_site = |image: &HashMap<Str, Vec<(FinishedPull, Timestamp)>>| -> Vec<PullSpan> {
+        image.get(site).into_iter().flatten().map(span).collect()
     };
-    let pulled = pulls.iter().filter(|image| !image.is_empty());
-    pulled.map(of_image).collect::<Option<Vec<TimeRange>>>()?.into_iter().reduce(sum)
+    let running: Vec<PullSpan> = pulling.iter().map(|elapsed| PullSpan { from: now - *elapsed, until: now }).collect();
+    let pulled: Vec<Vec<PullSpan>> = pulls.iter().filter(|image| !image.is_empty()).map(of_site).collect();
+    let of_image = |nth: usize| {
+        let others = pulled.iter().enumerate().filter(|(other, _)| *other != nth).flat_map(|(_, spans)| spans);
+        let beside: Vec<PullSpan> = running.iter().chain(others).copied().collect();
+        each_over_the_link(&pulled[nth], &beside, at_once)
+    };
+    (0..pulled.len()).map(of_image).collect::<Option<Vec<TimeRange>>>()?.into_iter().reduce(sum)
 }
 
 /// How long a node takes to pull all of the images, by the finished pulls of all sites; `None` where they are too few.
 fn each_of_all(pulls: &PullsByImage) -> Option<TimeRange> {
-    let of_image = |image: &HashMap<Str, Vec<FinishedPull>>| {
-        each(&mut image.values().flatten().map(|pull| pull.transfer).collect::<Vec<Duration>>())
+    let of_image = |image: &HashMap<Str, Vec<(FinishedPull, Timestamp)>>| {
+        each(&mut image.values().flatten().map(|(pull, _)| pull.transfer).collect::<Vec<Duration>>())
     };
     pulls.iter().filter_map(of_image).reduce(sum)
 }
@@ -167,7 +189,7 @@ fn sum(a: TimeRange, b: TimeRange) -> TimeRange {
 /// The throughput of a site: the number of its running pulls times the median rate of its finished ones. `None` where nothing pulls or no rate is
 /// known.
 fn throughput(pulls: &PullsByImage, site: &str, pulling: usize) -> Option<u64> {
-    let rate = |pull: &FinishedPull| {
+    let rate = |(pull, _): &(FinishedPull, Timestamp)| {
         let millis = u64::try_from(pull.transfer.as_millis()).ok().filter(|millis| *millis > 0)?;
         Some(pull.bytes?.saturating_mul(1_000) / millis)
     };
