@@ -211,7 +211,10 @@ impl Engine {
                 false => Phase::Idle,
             };
         }
-        let comes = |row: &Row| row.state.is_moving() || self.suspects.judgement().may_come_back(row.node);
+        let comes = |row: &Row| {
+            row.state.is_moving() && !self.only_soaks_undriven(row, now)
+                || self.suspects.judgement().may_come_back(row.node)
+        };
         // What may not be seen may move.
         let unseen = self.view.is_forbidden(Watched::Pods);
         let moving = unseen || crowded || rows().any(|row| row.in_fleet && comes(row));
@@ -221,6 +224,16 @@ impl Engine {
             RolloutHold::None => false,
         };
         if moving || (in_line && !held) { Phase::Running } else { Phase::Held }
+    }
+
+    /// Whether a pod only has to stay ready for the rollout's soak time, and nobody drives: its controller counts it as available, and nothing follows
+    /// from the rest of that time before somebody drives. The list of all DaemonSets sees no soak, and says the same.
+    fn only_soaks_undriven(&self, row: &Row, now: Timestamp) -> bool {
+        let driver = self.driver_view(now);
+        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        row.state == NodeState::Soaking
+            && (driver.is_nobody() || driver.is_silent(self.view.server_time(now)))
+            && row.available_at.is_none_or(|soaks| soaks.is_over_with(min_ready, now))
     }
 
     /// Whether a first listing on which the rows depend is still missing, and may yet come.

@@ -3,6 +3,7 @@
 
 mod prewarms;
 mod reports;
+mod soaks;
 mod unseen;
 
 use super::*;

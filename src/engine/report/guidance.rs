@@ -21,7 +21,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::hold::Hold;
-use crate::engine::model::node::NodeState;
+use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::quantity::{Rounding, counted};
 use crate::engine::model::settings::Finish;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
@@ -41,7 +41,8 @@ impl Snapshot {
     /// The obstacle to the rollout and the remedies. `None` where it moves, is over, or halted, which is an alarm.
     pub fn guidance(&self) -> Option<Guidance> {
         let driven = self.driver.is_driven();
-        let drive = (!driven && self.started_at.is_some()).then_some(Remedy::Drive);
+        let drives = driven && !self.has_silent_driver();
+        let drive = (!drives && self.started_at.is_some()).then_some(Remedy::Drive);
         // The limits have to be settled first: a step would begin a record with other limits.
         if self.alarms.contains(&Alarm::RecordMissing) {
             let paused = self.pause_by_events().map(|paused| format!("; {paused}")).unwrap_or_default();
@@ -72,7 +73,6 @@ impl Snapshot {
                     Some(blocked) => format!("{}: waits {}", self.doing(), blocked.by),
                     None => self.doing().to_string(),
                 };
-                let drives = driven && !self.has_silent_driver();
                 Some(Guidance { waits, remedies: (!drives).then_some(Remedy::Drive).into_iter().collect() })
             }
             Phase::Preparing | Phase::Releasing(_) => {
@@ -127,8 +127,14 @@ impl Snapshot {
                 remedies: Vec::new(),
             }),
             Phase::Held if self.stands_for_lack_of_images() => Some(self.wait_for_own()),
+            Phase::Held if !drives && let Some(soaks) = self.soaks_in_words() => {
+                let driver = self.silent_driver().unwrap_or_else(|| "nobody drives".to_owned());
+                let step = self.step_after_soaking().map(Remedy::Step);
+                let waits = format!("{driver}; held: {soaks}");
+                Some(Guidance { waits, remedies: step.into_iter().chain([Remedy::Drive]).collect() })
+            }
             Phase::Held => Some(self.held(drive)),
-            Phase::Complete => self.not_handed_back(driven && !self.has_silent_driver()),
+            Phase::Complete => self.not_handed_back(drives),
             Phase::Idle if self.adopted => Some(Guidance {
                 waits: "adopted: its controller replaces no pod until it is handed back".into(),
                 remedies: vec![Remedy::Release],
@@ -164,6 +170,20 @@ impl Snapshot {
         let only_soaks = || self.nodes.iter().all(|node| !node.state.is_moving() || node.state == NodeState::Soaking);
         let ahead = self.plan.next.as_ref()?.as_ref().ok()?;
         (self.begun_anew.is_some() && self.counts.next == 0 && only_soaks()).then_some(*ahead)
+    }
+
+    /// `2 new pods have to stay ready for 60s before their nodes count as updated`: all that goes on where nobody drives and the partition lets no
+    /// further node go.
+    fn soaks_in_words(&self) -> Option<String> {
+        let soaks = self.nodes.iter().filter(|node| node.eligible && node.state == NodeState::Soaking).count();
+        let secs = self.settings.gates.soak_secs.0;
+        if soaks == 0 || secs == 0 || self.counts.next > 0 || self.counts.failed > 0 {
+            return None;
+        }
+        Some(match soaks {
+            1 => format!("1 new pod has to stay ready for {secs}s before its node counts as updated"),
+            soaks => format!("{soaks} new pods have to stay ready for {secs}s before their nodes count as updated"),
+        })
     }
 
     /// Whether the driver should have renewed its lease by its own clock, and is not seen doing so.
@@ -327,8 +347,14 @@ impl Snapshot {
         // either if nodes fail and the halt waits only for its driver: a revision that fails is not given to more nodes.
         let fails = self.alarms.iter().any(|alarm| matches!(alarm, Alarm::HaltWaits { .. }));
         let used_up = self.alarms.iter().any(|alarm| matches!(alarm, Alarm::BudgetUsedUp { .. }));
+        let full = self.full_budget_in_words().filter(|_| !used_up && !fails);
         let mut waits = match &self.plan.next {
             Some(Ok(_)) if used_up => "held: the budget is used up".to_owned(),
+            Some(Ok(_)) if let Some(full) = &full => {
+                let to = self.budget.charged.saturating_add(1);
+                remedies.extend((self.counts.failed == 0).then_some(Remedy::RaiseBudget { to }));
+                format!("{}; {full}", self.allowed_in_words())
+            }
             Some(Ok(_)) if fails => self.allowed_in_words(),
             Some(Ok(ahead)) => {
                 remedies.push(Remedy::Step(*ahead));
@@ -355,10 +381,36 @@ impl Snapshot {
             remedies.extend((!used_up).then_some(self.away()));
         }
         if drive.is_some() {
-            waits = format!("nobody drives; {waits}");
+            let driver = self.silent_driver().unwrap_or_else(|| "nobody drives".to_owned());
+            waits = format!("{driver}; {waits}");
         }
         remedies.extend(drive);
         Guidance { waits, remedies }
+    }
+
+    /// `another step moves nothing while 2 are down and 2 may be (n1, n2)`: nodes that do not come back by themselves use up the budget, and no node
+    /// that the partition keeps may go beside them.
+    fn full_budget_in_words(&self) -> Option<String> {
+        let (used, limit) = (self.budget.charged, self.budget.max_unavailable);
+        let strict = self.settings.budgets.strict;
+        let is_charged = |node: &&NodeView| match node.blame {
+            Some(Blame::Rollout | Blame::Suspect) => node.eligible,
+            Some(Blame::Node | Blame::PreExisting) => node.eligible && strict,
+            None => false,
+        };
+        let charged: Vec<&NodeView> = self.nodes.iter().filter(is_charged).collect();
+        // A node that is charged already costs nothing, wherever it stands in line.
+        let goes_all_the_same = |node: &&NodeView| matches!(node.hold, Some(Hold::Partition { .. }));
+        let seen = u32::try_from(charged.len()).is_ok_and(|seen| seen >= limit);
+        let full = limit > 0
+            && used >= limit
+            && seen
+            && !charged.iter().any(goes_all_the_same)
+            && !self.nodes.iter().any(|node| node.eligible && node.state.is_moving());
+        let named = first_names(charged.iter().map(|node| &*node.name));
+        let (are, of_those) =
+            (if used == 1 { "is" } else { "are" }, if named.is_empty() { named } else { format!(" ({named})") });
+        full.then(|| format!("another step moves nothing while {used} {are} down and {limit} may be{of_those}"))
     }
 
     /// How many of the nodes that may be updated have been.

@@ -97,3 +97,38 @@ fn what_an_unseen_driver_would_do_is_told_before_the_budget_is_raised() {
     assert_eq!(preview.nodes.len(), 2, "{preview:?}");
     assert!(preview.effects.iter().any(|line| line.starts_with("2 nodes more go at once: ")), "{preview:?}");
 }
+
+/// Its step is done, and whoever drove may be gone: the next step needs a driver as well.
+#[test]
+fn a_silent_driver_whose_step_is_done_is_told_and_a_drive_is_offered() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ada");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 60);
+    let driven = FakeConsole::open_as(&fake, "eve", Role::OneShot).snapshot(&fake).guidance().unwrap();
+    assert!(!driven.remedies.contains(&Remedy::Drive), "{driven:?}");
+    fake.wait(40);
+    fake.nodes.values_mut().for_each(|node| node.clock_skew_millis = Some(0));
+    let silent = FakeConsole::open_as(&fake, "eve", Role::OneShot).snapshot(&fake).guidance().unwrap();
+    assert!(silent.waits.starts_with("nobody is seen driving: ada@bastion renewed its lease"), "{}", silent.waits);
+    assert!(matches!(silent.remedies[..], [Remedy::Step(_), Remedy::Drive]), "{silent:?}");
+}
+
+/// The nodes of the next step would wait for the budget.
+#[test]
+fn where_accepted_failures_use_up_the_budget_no_step_is_offered() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ada");
+    console.set_image(&mut fake, "agent:bad");
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 60);
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.run(&mut fake);
+    let snapshot = console.snapshot(&fake);
+    let guidance = snapshot.guidance().unwrap();
+    assert_eq!((snapshot.phase, snapshot.budget.charged), (Phase::Held, 2), "{guidance:?}");
+    assert!(guidance.waits.contains("another step moves nothing while 2 are down and 2 may be"), "{}", guidance.waits);
+    assert!(!guidance.remedies.iter().any(|remedy| matches!(remedy, Remedy::Step(_))), "{guidance:?}");
+}

@@ -171,7 +171,7 @@ fn who_records_it_anew_is_told_which_nodes_soak_again_and_that_a_step_is_next() 
     assert_eq!(effects[1], soak, "{effects:?}");
     one_shot(&mut fake, "bob", adopt(300)).unwrap();
     let snapshot = FakeConsole::open_as(&fake, "eve", Role::OneShot).snapshot(&fake);
-    assert_eq!((snapshot.phase.clone(), snapshot.counts.updated), (Phase::Running, 0));
+    assert_eq!((snapshot.phase.clone(), snapshot.counts.updated), (Phase::Held, 0));
     let remedies = snapshot.guidance().unwrap().remedies;
     assert!(matches!(remedies[..], [Remedy::Step(_), Remedy::Drive]), "{remedies:?}");
 }
