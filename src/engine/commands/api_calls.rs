@@ -2,11 +2,13 @@
 
 use super::resolved::Resolved;
 use crate::engine::assess::plan::Limits;
+use crate::engine::lease::lock::KnownLease;
 use crate::engine::machine::Engine;
-use crate::engine::model::Str;
 use crate::engine::model::command::Command;
+use crate::engine::model::config::Role;
 use crate::engine::model::record::lease_name;
 use crate::engine::model::time::Timestamp;
+use crate::engine::model::{Str, person_of};
 use crate::engine::rules::commands::Writes;
 
 impl Engine {
@@ -52,8 +54,25 @@ impl Engine {
             calls.extend(self.prewarming_calls(asked, &resolved.edits, limits, now));
         }
         if !nodes.is_empty() {
-            calls.push("DELETE pods, one by one, uid-guarded".to_owned());
+            calls.push(format!("DELETE pods, one by one, uid-guarded{}", self.who_deletes(command, resolved, now)));
         }
         calls
+    }
+
+    /// Who sends the deletions, where that is not this process: ` (sent by ada@bastion-3, who holds the lease)`.
+    fn who_deletes(&self, command: &Command, resolved: &Resolved, now: Timestamp) -> String {
+        // Whoever pre-warms drives.
+        let begins = match command.inner() {
+            Command::Drive(_) | Command::Prewarm(_) => true,
+            _ => resolved.drive && self.config().role == Role::Driver,
+        };
+        if begins || self.lock.holds() {
+            return String::new();
+        }
+        match self.lock.living_other(now) {
+            Some(holder) => format!(" (sent by {}, who holds the lease)", person_of(holder)),
+            None if self.lock.known == KnownLease::Nothing => " (sent by whoever drives)".to_owned(),
+            None => " (sent by whoever drives next: nobody does now)".to_owned(),
+        }
     }
 }

@@ -40,6 +40,27 @@ fn who_stops_driving_is_told_which_nodes_go_on_and_how_many_stay() {
     assert_eq!(said, [nothing, moving, "18 nodes keep the revision that they run.", stays]);
 }
 
+/// A one-shot command deletes no pod: its preview says who does.
+#[test]
+fn the_calls_of_a_preview_say_who_sends_those_that_this_process_does_not() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    let deletions = |console: &mut FakeConsole, fake: &FakeCluster| {
+        console.hear(fake);
+        let calls = console.engine.preview(&all(), fake.now).unwrap().calls;
+        calls.into_iter().find(|call| call.starts_with("DELETE pods, one by one, uid-guarded")).unwrap()
+    };
+    assert!(deletions(&mut console, &fake).ends_with("uid-guarded"), "it drives");
+    let mut bea = FakeConsole::open_as(&fake, "bea", Role::OneShot);
+    let said = deletions(&mut bea, &fake);
+    assert!(said.ends_with("(sent by ops@bastion, who holds the lease)"), "{said}");
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run(&mut fake);
+    let said = deletions(&mut bea, &fake);
+    assert!(said.ends_with("(sent by whoever drives next: nobody does now)"), "{said}");
+}
+
 fn all() -> Command {
     Command::Step(Step::Partition(IntOrPercent::Int(0)))
 }
