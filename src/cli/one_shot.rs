@@ -373,7 +373,7 @@ pub(crate) fn halt_advice(place: &CommandPlace, snapshot: &Snapshot) -> Option<S
         ));
     }
     let undo = match halt.gate.offers_undo() {
-        true => format!("{} rolls back, ", target.named("undo")),
+        true => format!("{} {}, ", target.named("undo"), snapshot.rolls_back_in_words()),
         false => String::new(),
     };
     Some(format!("{nodes}{undo}{} goes on past it ({ASKS})", target.named("resume")))

@@ -130,11 +130,14 @@ pub(crate) async fn with_all_watches(rollout: &Rollout, snapshot: Arc<Snapshot>)
 }
 
 /// The error for a rollout that was not over in time. For a paused rollout it also names the command that lifts the pause.
+/// `snapshot` is the last one before that.
 pub(crate) fn out_of_time(place: &CommandPlace, snapshot: &Snapshot, patience: Duration) -> CliError {
     let (doing, progress) = (snapshot.doing(), snapshot.progress());
+    // Where this process drove, nobody does from now on, and it is held.
+    let was = if snapshot.driver.is_you() { "it was " } else { "" };
     let error = CliError::new(
         CliErrorKind::TimedOut,
-        format!("not finished after {} s: {doing}, {progress}", whole_secs(patience).as_secs()),
+        format!("not finished after {} s: {was}{doing}, {progress}", whole_secs(patience).as_secs()),
     );
     what_comes_next(place, snapshot).into_iter().fold(error, CliError::hinted)
 }

@@ -65,6 +65,9 @@ impl SuggestedCommand {
 /// What is said of a command that asks before it is carried out.
 pub(crate) const ASKS: &str = "asks first, without a terminal it needs --yes";
 
+/// What is said of a command that only records what whoever drives carries out, while nobody does.
+const ONCE_DRIVEN: &str = ", once somebody drives";
+
 /// The kind of the command that continues pre-warming.
 const PREWARM: &str = "prewarm";
 
@@ -178,7 +181,11 @@ pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> V
         let known = |known: &SuggestedCommand| known.command == command && (command.is_some() || known.remedy == kind);
         if !suggested.iter().any(known) {
             let asks = asks_first(remedy, snapshot);
-            suggested.push(SuggestedCommand::new(kind, command, remedy.to_string()).asking(asks));
+            let text = match undriven_retry(remedy, snapshot) {
+                true => format!("{}{ONCE_DRIVEN}", snapshot.effect_of(remedy)),
+                false => snapshot.effect_of(remedy),
+            };
+            suggested.push(SuggestedCommand::new(kind, command, text).asking(asks));
         }
     }
     suggested.extend(uncordoning(place, snapshot));
@@ -188,6 +195,16 @@ pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> V
         }
     }
     suggested
+}
+
+/// Whether a remedy asks for pulls that nobody makes before somebody drives: it only records the request.
+fn undriven_retry(remedy: Remedy, snapshot: &Snapshot) -> bool {
+    remedy == Remedy::RetryPrewarm && !is_driven(snapshot)
+}
+
+/// Whether somebody drives or is about to, as far as can be told.
+fn is_driven(snapshot: &Snapshot) -> bool {
+    snapshot.driver.is_driven() && !snapshot.has_silent_driver()
 }
 
 /// Whether the command of a remedy is refused without `--yes` where no terminal can be asked, as far as a snapshot tells: it accepts what the rollout
@@ -322,7 +339,10 @@ fn goes_on_prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Option<Sugge
     };
     let command = command.and_then(|command| CommandTarget::new(place, snapshot).command(&command));
     let asks = remedy == PREWARM && begins_to_drive(snapshot);
-    Some(SuggestedCommand::new(remedy, command, text.to_owned()).asking(asks))
+    // These two only record what whoever drives carries out.
+    let records = matches!(remedy, "prewarmRetry" | "prewarmResume") && !is_driven(snapshot);
+    let text = format!("{text}{}", if records { ONCE_DRIVEN } else { "" });
+    Some(SuggestedCommand::new(remedy, command, text).asking(asks))
 }
 
 /// The command that repeats the request, without the DaemonSet: `prewarm --image agent=agent:v2 --max-pulling 2`. `None` if

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::TypeMetaJson;
-use crate::cli::suggested_commands::{CommandPlace, command_of};
+use crate::cli::suggested_commands::{CommandPlace, SuggestedCommand, command_of, suggested_commands};
 use crate::engine::model::Str;
 use crate::engine::model::facts::Severity;
 use crate::engine::model::shell::shell_words;
@@ -26,7 +26,12 @@ pub(crate) struct DiagnosisJson<'a> {
     nodes: u32,
     at_goal: u32,
     updated: u32,
+    /// The obstacle of the whole rollout, in words; absent if the rollout moves or is over. The same as in `status`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocker: Option<String>,
     findings: Vec<FindingJson<'a>>,
+    /// The remedies for the present obstacles. The same as in `status`.
+    next: Vec<SuggestedCommand>,
 }
 
 #[derive(Serialize)]
@@ -80,7 +85,9 @@ impl<'a> DiagnosisJson<'a> {
             nodes: *nodes,
             at_goal: *at_goal,
             updated: *updated,
+            blocker: snapshot.guidance().map(|guidance| guidance.waits),
             findings: findings.iter().map(|finding| FindingJson::of(finding, place, snapshot)).collect(),
+            next: suggested_commands(place, snapshot),
         }
     }
 }

@@ -128,3 +128,15 @@ async fn a_diagnosis_names_the_pods_that_hold_what_is_scarce() {
     assert!(text.contains("cannot be read: pods is forbidden"), "{text}");
     assert!(text.contains(&format!("describe node {name}")), "{text}");
 }
+
+/// What stands above the findings as text is in the JSON, in the words of `status`.
+#[tokio::test]
+async fn the_json_of_a_diagnosis_has_the_obstacle_and_what_is_next_as_status_has() {
+    let script = Script::of(crate::cli::tests::script::held_by_nobody());
+    let json = async |line: &str| -> serde_json::Value { serde_json::from_str(&script.json(line).await).unwrap() };
+    let (diagnose, status) = (json("diagnose ds/agent -o json").await, json("status ds/agent -o json").await);
+    let waits = diagnose["blocker"].as_str().unwrap();
+    assert!(script.run("diagnose ds/agent").await.text.contains(waits), "{waits}");
+    assert_eq!((&diagnose["blocker"], &diagnose["next"]), (&status["blocker"], &status["next"]));
+    assert!(!diagnose["next"].as_array().unwrap().is_empty());
+}

@@ -131,7 +131,7 @@ async fn a_drive_that_halts_exits_with_its_own_code() {
     let script = Script::of(script::held_by_nobody()).then(halted.clone());
     let output = script.run("drive ds/agent").await;
     assert_eq!(output.code, Exit::Halted.code());
-    let halt_advice = "failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back, `rolldeck resume --context prod-eu -n edge ds/agent` \
+    let halt_advice = "failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back to revision 14, `rolldeck resume --context prod-eu -n edge ds/agent` \
                    goes on past it";
     assert!(output.text.contains("image not found on 1 node") && output.error.contains(halt_advice), "{}", output.text);
     assert!(!output.text.contains("rolls back"), "it is said once: {}", output.text);
@@ -460,6 +460,8 @@ async fn a_drive_that_runs_out_of_time_stands_down() {
     let why = "its --timeout of 300s had passed".to_owned();
     assert_eq!((output.code, script.requests().last()), (3, Some(&Command::GiveUpDriving { why })));
     assert!(output.error.ends_with("Hint: this process starts nothing more; the same command carries on"));
+    // Nobody drives from then on, so that it is held.
+    assert!(output.error.starts_with("Error: not finished after 300 s: it was "), "{}", output.error);
 }
 
 /// As where its right to renew it was taken away.

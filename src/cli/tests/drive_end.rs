@@ -163,7 +163,7 @@ async fn a_drive_until_held_ends_where_the_images_that_are_needed_cannot_be_pull
     let place = "--context prod-eu -n edge ds/agent";
     let offered = [
         format!("rolldeck set-image agent=IMAGE {place}   (begins a new rollout, with an image that is there)"),
-        format!("rolldeck undo {place}   (rolls back)"),
+        format!("rolldeck undo {place}   (rolls back to revision 14)"),
         format!("rolldeck prewarm --retry {place}   (pulls again what failed)"),
     ];
     assert_eq!(next, offered, "a cancelled pre-warming would begin again");
@@ -181,13 +181,13 @@ async fn what_ends_because_it_halted_says_so_as_every_error_does() {
     assert_eq!(output.code, 4);
     assert_snapshot!(output.error, @r#"
     Error: driving ends: halted at revision 15: image not found on 1 node
-    Hint: failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back, `rolldeck resume --context prod-eu -n edge ds/agent` goes on past it (asks first, without a terminal it needs --yes)
+    Hint: failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back to revision 14, `rolldeck resume --context prod-eu -n edge ds/agent` goes on past it (asks first, without a terminal it needs --yes)
     "#);
     let watched = Script::of(halted).run("status ds/agent --watch").await;
     assert_eq!(watched.code, 4);
     assert_snapshot!(watched.error, @r#"
     Error: halted at revision 15: image not found on 1 node
-    Hint: failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back, `rolldeck resume --context prod-eu -n edge ds/agent` goes on past it (asks first, without a terminal it needs --yes)
+    Hint: failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back to revision 14, `rolldeck resume --context prod-eu -n edge ds/agent` goes on past it (asks first, without a terminal it needs --yes)
     "#);
     let mut failed = script::driving();
     // It goes on past failures that are tolerated or accepted, and ends with them.

@@ -88,7 +88,7 @@ async fn a_write_is_shown_made_and_followed_by_advice() {
     settled: Step
     nobody drives; held: 38 of 60 nodes that may be updated have been, 1 failed.
     next: rolldeck step --context prod-eu -n edge ds/agent   (lets 60 nodes go, 120 in total)
-    next: rolldeck undo --context prod-eu -n edge ds/agent   (rolls back)
+    next: rolldeck undo --context prod-eu -n edge ds/agent   (rolls back to revision 14)
     next: rolldeck drive --context prod-eu -n edge ds/agent   (drives it)
     "#);
 }

@@ -221,6 +221,10 @@ impl Engine {
     /// answered, and the first pod that it lets go may be deleted just before that.
     fn tell_settled(&mut self, pending: Pending, result: &Result<String, Unsettled>) {
         let (outcome, said) = match result {
+            // An answer speaks to who asked; the log names them.
+            Ok(said) if matches!(pending.command.inner(), Command::Drive(_)) => {
+                (EventOutcome::Done, said.replacen("you drive", "drives", 1))
+            }
             Ok(said) => (EventOutcome::Done, said.clone()),
             Err(why) => (EventOutcome::Failed, why.to_string()),
         };

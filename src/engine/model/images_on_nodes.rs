@@ -30,13 +30,14 @@ pub struct ImagesOnNodes {
 impl fmt::Display for ImagesOnNodes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { images, nodes, present, .. } = self;
+        let have = if *present == 1 { "has" } else { "have" };
         match images.as_ref() {
             [image] => {
                 let short = image.rsplit('/').next().unwrap_or(image);
                 let short = if short.contains('@') { version_of(image) } else { short };
-                write!(f, "{present} of {nodes} nodes still have {short}")?;
+                write!(f, "{present} of {nodes} nodes still {have} {short}")?;
             }
-            _ => write!(f, "{present} of {nodes} nodes still have its {} images", images.len())?,
+            _ => write!(f, "{present} of {nodes} nodes still {have} its {} images", images.len())?,
         }
         self.others(f)
     }

@@ -325,6 +325,23 @@ impl Snapshot {
         [Some(undo), fewer].into_iter().flatten().collect()
     }
 
+    /// The effect of a remedy in words: of a roll back that names no revision with the one to which it leads now.
+    pub fn effect_of(&self, remedy: Remedy) -> String {
+        match remedy {
+            Remedy::Undo => self.rolls_back_in_words(),
+            remedy => remedy.to_string(),
+        }
+    }
+
+    /// `rolls back to revision 14`, the revision to which a roll back leads that names none; without it where it has no number.
+    pub fn rolls_back_in_words(&self) -> String {
+        let number = |hash: &Str| self.revisions.iter().find(|revision| revision.hash == *hash)?.number;
+        match self.roll_back.as_ref().ok().and_then(number) {
+            Some(number) => format!("rolls back to revision {number}"),
+            None => Remedy::Undo.to_string(),
+        }
+    }
+
     /// The remedy that leads away from a failing revision: another image if an `undo` without a revision would be refused, because the
     /// rollout goes back already or there is no revision to go back to.
     pub(super) fn away(&self) -> Remedy {

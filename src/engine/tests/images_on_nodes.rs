@@ -42,13 +42,13 @@ fn what_nodes_list_and_what_their_pods_use_is_there_the_rest_is_not_known() {
     lists(&mut fake, &mut console, "n1", &["docker.io/library/agent:v1", "docker.io/library/agent:v2"], false);
     lists(&mut fake, &mut console, "n2", &["docker.io/library/agent:v2"], true);
     lists(&mut fake, &mut console, "n3", &["docker.io/library/agent:v2"], false);
-    let said = "1 of 5 nodes still have agent:v1, 1 would pull, 3 not known";
+    let said = "1 of 5 nodes still has agent:v1, 1 would pull, 3 not known";
     assert_eq!(on_nodes(&fake, &mut console, "hash1"), said, "a full list lacks what may be there");
     // Nothing of the repository was kept: that node may have been read before anybody asked for it.
     lists(&mut fake, &mut console, "n2", &["other:1"], true);
-    assert_eq!(on_nodes(&fake, &mut console, "hash1"), "1 of 5 nodes still have agent:v1, 4 not known");
+    assert_eq!(on_nodes(&fake, &mut console, "hash1"), "1 of 5 nodes still has agent:v1, 4 not known");
     let preview = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap();
-    let line = "1 of 5 nodes still have agent:v1, 4 not known.";
+    let line = "1 of 5 nodes still has agent:v1, 4 not known.";
     assert!(preview.effects.iter().any(|effect| effect == line), "{:?}", preview.effects);
 }
 

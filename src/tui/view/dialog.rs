@@ -510,7 +510,7 @@ fn fill_step(body: &mut DialogBody<'_>, form: &StepForm, snapshot: &Snapshot, fo
             }
             StepChoice::Back => {
                 let StepBack { to, more } = snapshot.step_back();
-                let none = if allowed > 0 { "0" } else { "none" };
+                let none = if allowed > 0 { "before the first" } else { "none" };
                 let to = to.map_or_else(|| none.to_owned(), |step| step.to_string());
                 let goes_on = match more {
                     0 => "starts no more".to_owned(),

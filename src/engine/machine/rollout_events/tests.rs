@@ -148,6 +148,14 @@ fn every_command_is_in_the_log_with_what_came_of_it() {
     assert_eq!(commands[1].command, commands[2].command);
     assert!(commands[0].to_string().starts_with("refused: release: it is not adopted"), "{}", commands[0]);
     assert_eq!(serde_json::to_value(&commands[2].kind).unwrap(), json!("adopt"));
+    // The answer says `you`; the log names who it was.
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    console.run(&mut fake);
+    let drive = |known: &&RolloutEvent| {
+        matches!(known.kind, RolloutEventKind::Command(Command::Drive(_))) && known.outcome == EventOutcome::Done
+    };
+    assert_eq!(console.happened.iter().find(drive).unwrap().to_string(), "drives it now");
 }
 
 #[test]
