@@ -33,21 +33,23 @@ const REVISION_HASH: &str = "controller-revision-hash";
 impl Engine {
     /// What is sent before the first pod may be replaced: the trial, or nothing while it is not answered. `None` if nothing has to be tried.
     pub(super) fn try_a_pod(&mut self, intent: &Intent) -> Option<Vec<(EffectId, Effect)>> {
-        let target = intent.target.as_ref().filter(|_| intent.direction() == Direction::Forward)?;
-        match self.deletions.trial.of(target) {
-            Some(true) => return None,
-            Some(false) => return Some(Vec::new()),
-            None => {}
-        }
-        let may = self.view.permission(Right::CreatePods) != Permission::Denied;
-        if !may || self.assessment.rows().any(|row| row.at_target) {
-            return None;
+        let target = intent.target.as_ref().filter(|_| self.has_to_try_a_pod(intent))?;
+        if self.deletions.trial.of(target) == Some(false) {
+            return Some(Vec::new());
         }
         let template = self.view.revision(target)?.template.json();
         let pod = Arc::new(pod_of(template, &self.config().name, target));
         self.deletions.trial.asked(target);
         let id = self.effects.send(Sent::TryPod { revision: target.clone() });
         Some(vec![(id, Effect::TryPod { pod })])
+    }
+
+    /// Whether a trial has to be answered before the first pod may be replaced under `intent`.
+    pub(crate) fn has_to_try_a_pod(&self, intent: &Intent) -> bool {
+        let target = intent.target.as_ref().filter(|_| intent.direction() == Direction::Forward);
+        let is_answered = |target: &Str| self.deletions.trial.of(target) == Some(true);
+        let may = || self.view.permission(Right::CreatePods) != Permission::Denied;
+        target.is_some_and(|target| !is_answered(target)) && may() && !self.assessment.rows().any(|row| row.at_target)
     }
 
     /// Takes in the answer to a trial: the rollout pauses if a pod of its target would not be admitted.

@@ -54,6 +54,10 @@ impl Engine {
             calls.extend(self.prewarming_calls(asked, &resolved.edits, limits, now));
         }
         if !nodes.is_empty() {
+            let goes_back = matches!(command.inner(), Command::Undo { .. });
+            if !goes_back && self.has_to_try_a_pod(&self.intent()) {
+                calls.push("POST pods, dry run: whether a pod of the new template would be admitted".to_owned());
+            }
             calls.push(format!("DELETE pods, one by one, uid-guarded{}", self.who_deletes(command, resolved, now)));
         }
         calls

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::retry::{LOST_ANSWER, Retry};
-use super::trial::Trial;
+use super::trial::PodTrial;
 use crate::engine::model::Str;
 use crate::engine::model::effect::EffectError;
 use crate::engine::model::node::NodeIx;
@@ -38,7 +38,7 @@ pub(crate) struct Deletions {
     /// Nodes on which a deletion failed, and until when no other is tried there.
     held_nodes: BTreeMap<NodeIx, Timestamp>,
     /// What has to be answered before the first one.
-    pub(crate) trial: Trial,
+    pub(crate) trial: PodTrial,
 }
 
 impl Deletions {

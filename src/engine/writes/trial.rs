@@ -4,13 +4,13 @@ use crate::engine::model::Str;
 
 /// The last trial of this process.
 #[derive(Debug, Default)]
-pub(crate) struct Trial {
+pub(crate) struct PodTrial {
     /// The revision whose pod was tried, by its hash.
     of: Option<Str>,
     is_answered: bool,
 }
 
-impl Trial {
+impl PodTrial {
     /// Notes that a pod of this revision is tried now.
     pub(crate) fn asked(&mut self, revision: &Str) {
         (self.of, self.is_answered) = (Some(revision.clone()), false);
