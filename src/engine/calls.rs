@@ -376,6 +376,7 @@ fn progress_changes_at(progress: &Progress) -> impl Iterator<Item = Timestamp> {
         in_progress: _,
         refused: _,
         refused_write: _,
+        tried: _,
         idle_since: _,
         halt: _,
         acknowledged_failures: _,

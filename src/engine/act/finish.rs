@@ -49,6 +49,7 @@ impl Engine {
             in_progress: _,
             refused: _,
             refused_write: _,
+            tried: _,
             idle_since: _,
             driver: _,
             driver_stopped: _,

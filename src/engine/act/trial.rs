@@ -34,7 +34,7 @@ impl Engine {
     /// What is sent before the first pod may be replaced: the trial, or nothing while it is not answered. `None` if nothing has to be tried.
     pub(super) fn try_a_pod(&mut self, intent: &Intent) -> Option<Vec<(EffectId, Effect)>> {
         let target = intent.target.as_ref().filter(|_| self.has_to_try_a_pod(intent))?;
-        if self.deletions.trial.of(target) == Some(false) {
+        if self.deletions.trial.is_awaited(target) {
             return Some(Vec::new());
         }
         let template = self.view.revision(target)?.template.json();
@@ -47,21 +47,21 @@ impl Engine {
     /// Whether a trial has to be answered before the first pod may be replaced under `intent`.
     pub(crate) fn has_to_try_a_pod(&self, intent: &Intent) -> bool {
         let target = intent.target.as_ref().filter(|_| intent.direction() == Direction::Forward);
-        let is_answered = |target: &Str| self.deletions.trial.of(target) == Some(true);
+        let is_answered = |target: &Str| self.progress.tried.as_ref() == Some(target);
         let may = || self.view.permission(Right::CreatePods) != Permission::Denied;
         target.is_some_and(|target| !is_answered(target)) && may() && !self.assessment.rows().any(|row| row.at_target)
     }
 
     /// Takes in the answer to a trial: the rollout pauses if a pod of its target would not be admitted.
     pub(super) fn trial_outcome(&mut self, revision: &Str, outcome: &Outcome, now: Timestamp) {
-        let is_last = self.deletions.trial.answered(revision);
+        self.deletions.trial.answered(revision);
         let intent = self.intent();
-        let Some(said) = refused(outcome).filter(|_| is_last && intent.target.as_ref() == Some(revision)) else {
-            return;
-        };
-        if !self.lock.may_act(now) || intent.paused.is_some() || intent.releasing.is_some() {
+        if !self.lock.may_act(now) || intent.target.as_ref() != Some(revision) {
             return;
         }
+        self.progress.tried = Some(revision.clone());
+        let refused = refused(outcome).filter(|_| intent.paused.is_none() && intent.releasing.is_none());
+        let Some(said) = refused else { return };
         let said = said.strip_prefix(&format!("{}: ", words_of_trial(&self.config().name))).unwrap_or(said);
         let why = clipped(&self.without_values(&format!(
             "a pod of revision {}{NOT_ADMITTED}, so that its node would stay without one: {said}",
@@ -106,8 +106,10 @@ fn refused(outcome: &Outcome) -> Option<&str> {
 mod tests {
     use super::*;
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-    use crate::engine::model::command::{Command, Takeover};
+    use crate::engine::model::command::{Command, Step, Takeover};
+    use crate::engine::model::config::Role;
     use crate::engine::model::effect::{EffectError, EffectErrorKind};
+    use crate::engine::model::quantity::IntOrPercent;
     use crate::engine::report::remedies::Remedy;
     use crate::engine::report::snapshot::Phase;
 
@@ -141,10 +143,19 @@ mod tests {
         assert!(matches!(offered.as_slice(), [undo, Remedy::Resume] if undo.is_undo()), "{offered:?}");
         let told: Vec<_> = seen.timeline.iter().filter(|event| event.reason() == "RolloutPodNotAdmitted").collect();
         assert_eq!(told.len(), 1, "{:?}", seen.timeline);
-        // Who drives may be treated otherwise than the controller is: the operator decides.
-        console.ask(&mut fake, Command::Resume).unwrap();
-        console.run_for(&mut fake, 120);
-        assert_eq!((console.snapshot(&fake).counts.updated, tried(&fake)), (6, 1));
+        // Who drives may be treated otherwise than the controller is: the operator decides, and whoever drives next goes by that.
+        console.ask(&mut fake, Command::StopDriving).unwrap();
+        console.run_for(&mut fake, 5);
+        FakeConsole::open_as(&fake, "eve", Role::OneShot).ask(&mut fake, Command::Resume).unwrap();
+        let mut next = FakeConsole::open(&fake, "next");
+        next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+        next.run_for(&mut fake, 120);
+        assert_eq!((next.snapshot(&fake).counts.updated, tried(&fake)), (6, 1));
+        // Another revision is tried again.
+        next.set_image(&mut fake, "agent:v3");
+        next.partition(&mut fake, 0);
+        next.run_for(&mut fake, 20);
+        assert_eq!((fake.deleted.len(), tried(&fake)), (6, 2));
     }
 
     #[test]
@@ -154,11 +165,17 @@ mod tests {
         console.set_image(&mut fake, "agent:v2");
         console.run_for(&mut fake, 60);
         assert_eq!(tried(&fake), 0, "no step has let a node go");
+        let calls = |console: &mut FakeConsole, fake: &FakeCluster| {
+            console.engine.preview(&Command::Step(Step::Partition(IntOrPercent::Int(4))), fake.now).unwrap().calls
+        };
+        let is_trial = |call: &String| call.starts_with("POST pods, dry run");
+        assert!(calls(&mut console, &fake).iter().any(is_trial));
         console.partition(&mut fake, 5);
         console.run_for(&mut fake, 60);
         let first = |what: &str| fake.sent.iter().position(|sent| *sent == what);
         assert!(first("POST pods, dry run").unwrap() < first("DELETE pods").unwrap(), "{:?}", fake.sent);
         assert_eq!((fake.deleted.len(), tried(&fake)), (1, 1));
+        assert!(!calls(&mut console, &fake).iter().any(is_trial), "it was tried");
         console.ask(&mut fake, Command::StopDriving).unwrap();
         console.run_for(&mut fake, 5);
         drop(console);

@@ -135,6 +135,7 @@ impl Inputs {
             drifts: _,
             refused: _,
             refused_write: _,
+            tried: _,
             idle_since: _,
             driver: _,
             driver_stopped: _,

@@ -54,6 +54,7 @@ impl Engine {
             drifted: _,
             drifts: _,
             refused_write: _,
+            tried: _,
             idle_since: _,
             driver: _,
             driver_stopped: _,

@@ -77,7 +77,8 @@ impl Engine {
         }
         // Somebody else may have changed the template meanwhile: the updated nodes are those at the rollout's own target.
         let (updated, left) = (self.count_rows(|row| row.committed), self.count_rows(|row| !row.committed));
-        let down = match self.budget.charged {
+        // A pod that soaks serves, although the budget counts its node.
+        let down = match self.count_rows(|row| !row.available) {
             0 => String::new(),
             1 => "; 1 of all of them is down".to_owned(),
             down => format!("; {down} of all of them are down"),

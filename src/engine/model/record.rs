@@ -431,6 +431,10 @@ pub struct Progress {
     /// that whoever looks next learns why the rollout stands still.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused_write: Option<RefusedWrite>,
+    /// The revision, by its hash, of which a pod was tried before the first one was replaced, whatever the API server said. It is not tried again: an operator may have
+    /// resumed past that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<Str>,
     /// Since when the DaemonSet's controller has had work and has done none, by the driver's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_since: Option<Timestamp>,

@@ -123,6 +123,7 @@ fn state_if(daemonset: &Brief, record: Option<&Record>, driven: bool) -> FleetSt
         left_out_since: _,
         refused: _,
         refused_write: _,
+        tried: _,
         idle_since: _,
         acknowledged_failures,
         suspects: _,

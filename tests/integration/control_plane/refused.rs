@@ -92,11 +92,25 @@ fn pods_denied_by_a_policy_halt_the_rollout_and_no_other_pod_is_deleted() {
     let policy = Policy::set(fixture.sandbox.admin(), fixture.sandbox.namespace(), "CREATE", "true");
     policy.until_it_denies_new_pods(fixture.sandbox.namespace());
 
+    // A pod is tried first: no node is taken down for one that would not be made.
+    let began = Instant::now();
+    let mut drive = operator.drive(DS, &["--to", "1"]);
+    assert_eq!(drive.end().code(), Some(4), "{}", drive.seen());
+    let says = "a pod of revision 2 would not be admitted, so that its node would stay without one: ";
+    assert!(drive.seen().contains(says) && drive.seen().contains("not today"), "{}", drive.seen());
+    assert_eq!(fixture.witness.deletes_since(began).len(), 0, "no serving pod is replaced");
+    let status = operator.ok_or_not(&["status", DS]);
+    println!("{status}");
+    assert!(status.contains("paused by rolldeck") && status.contains("(rolls back to revision 1)"), "{status}");
+    // Policies may treat the controller otherwise than who drives: the operator may go on all the same.
+    operator.ok(&["resume", DS, "--yes"]);
+
     let began = Instant::now();
     let mut drive = operator.drive(DS, &["--to", "1"]);
     let end = drive.end();
     println!("{}", drive.seen());
-    assert_eq!(end.code(), Some(4), "a halt ends it");
+    assert_eq!(end.code(), Some(4), "it pauses or halts");
+
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     for said in
         ["creating: admission refused (", "ValidatingAdmissionPolicy", "not today", "admission refused on 1 node"]

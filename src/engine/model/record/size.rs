@@ -81,6 +81,7 @@ impl Progress {
             left_out_since: self.left_out_since,
             in_progress: self.in_progress.clone(),
             refused_write: self.refused_write.clone(),
+            tried: self.tried.clone(),
             idle_since: self.idle_since,
             suspects: self.suspects.clone(),
             others_down: self.others_down.clone(),
@@ -114,6 +115,7 @@ impl Progress {
             drifts: _,
             left_out_since: _,
             refused_write: _,
+            tried: _,
             idle_since: _,
             marks: _,
             driver: _,
@@ -164,6 +166,7 @@ impl Progress {
             drifted: _,
             drifts: _,
             refused_write: _,
+            tried: _,
             idle_since: _,
             marks: _,
             driver: _,
@@ -248,6 +251,7 @@ mod tests {
             // It is set only where names of nodes that were down before are left out.
             left_out_since: None,
             refused: names("r", EXCEPTIONS_LIMIT, len).map(|name| (name.clone(), refused(name))).collect(),
+            tried: Some(Str::from("h".repeat(63))),
             refused_write: Some(RefusedWrite { since: NOW, why: clipped(&"w".repeat(2_000)) }),
             idle_since: Some(NOW),
             suspects: names("s", SUSPECTS_LIMIT, len)
