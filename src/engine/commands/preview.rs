@@ -82,7 +82,7 @@ impl Engine {
         let pending = pending.filter(|_| !matches!(command, Command::Release(_)));
         effects.extend(pending.map(|by| self.pending_release_in_words(by, now)).unwrap_or_default());
         let goes_back = matches!(command, Command::Undo { .. }) && !resolved.leads_later();
-        if let Some(hash) = intent.target.as_ref().filter(|_| goes_back) {
+        if goes_back {
             if let Some(later) = self.goes_back_later(&intent, &nodes) {
                 // If no node goes at once, the first line says that every node is there: `later` replaces it.
                 let at = usize::from(!nodes.is_empty());
@@ -92,6 +92,8 @@ impl Engine {
                 effects.insert(effects.len().min(1), which);
             }
             effects.extend(self.unproven_back_in_words(&intent, &nodes));
+        }
+        if let (Command::Undo { .. }, Some(hash)) = (command, goal(&intent)) {
             let images = |revision: &RevisionFact| images_of_revision(&self.view, &self.assessment, revision);
             effects.extend(self.view.revision(hash).map(|revision| format!("{}.", images(revision))));
         }
@@ -187,7 +189,7 @@ impl Engine {
                     match to {
                         None => "Roll back".into(),
                         Some(to) if resolved.leads_later() => {
-                            format!("Roll out revision {} (made after the present one)", to.number)
+                            format!("Roll out revision {}, by steps", to.number)
                         }
                         Some(to) => format!("Roll back to revision {}", to.number),
                     }

@@ -8,7 +8,8 @@
 //!       └─ rolled back from the newest ─▶ refused: name one
 //! ```
 //!
-//! To a revision that was made after the present one nothing goes back: a rollout to it begins, with steps and gates.
+//! To a revision that was made after the present one, or after the one that the rollout came from, nothing goes back: a rollout to it begins, with steps and
+//! gates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,12 +63,15 @@ impl Engine {
         Ok(self.resolve_change(change, says, now))
     }
 
-    /// Whether the revision was made after the present one, so that nothing goes back to it. Where the rollout came from is an earlier revision, also if it
-    /// was deleted and made anew.
-    pub(super) fn is_made_later(&self, to: &RevisionFact) -> bool {
-        let now = self.view.current.as_ref().and_then(|hash| self.view.revision(hash));
+    /// Whether the revision was made after the present one, or after the one that the rollout came from, which most nodes may still run: for those it is no
+    /// way back. Where the rollout came from is an earlier revision, also if it was deleted and made anew.
+    fn is_made_later(&self, to: &RevisionFact) -> bool {
         let came_from = self.came_from(&self.intent());
-        came_from.as_ref() != Some(&to.hash) && now.is_some_and(|now| now.created_at < to.created_at)
+        if came_from.as_ref() == Some(&to.hash) {
+            return false;
+        }
+        let before = self.view.current.iter().chain(&came_from).filter_map(|hash| self.view.revision(hash));
+        before.into_iter().any(|before| before.created_at < to.created_at)
     }
 
     /// Whether this is an `undo` that leads to a revision which was made after the present one: it begins a rollout there, and rolls nothing back.
@@ -258,7 +262,7 @@ impl Engine {
         let serving = back.rows().filter(|row| row.ready && goes.contains(&self.name(row))).count();
         (!proven && serving > most as usize).then(|| {
             let pods = if most == 1 { "1 pod that serves is".to_owned() } else { format!("{most} pods that serve are") };
-            format!("No node shows that this revision works: {pods} replaced at first, the others once one of those has stayed up.")
+            format!("No node shows now that this revision works: {pods} replaced at first, the others once one of those has stayed up.")
         })
     }
 

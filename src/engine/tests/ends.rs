@@ -192,7 +192,7 @@ fn to_a_revision_that_was_made_later_a_rollout_begins() {
     console.ask(&mut fake, Command::Undo { to: None }).unwrap();
     console.run_for(&mut fake, 60);
     let later = preview(&mut console, &fake, 2);
-    assert_eq!((later.title.as_str(), later.leads_later), ("Roll out revision 2 (made after the present one)", true));
+    assert_eq!((later.title.as_str(), later.leads_later), ("Roll out revision 2, by steps", true));
     assert!(later.nodes.is_empty(), "no step has let a node go");
     assert_eq!(
         later.effects[0],
@@ -240,4 +240,29 @@ fn a_roll_back_that_is_taken_back_is_a_rollout_by_steps() {
     console.run_for(&mut fake, 120);
     let seen = console.snapshot(&fake);
     assert_eq!((seen.direction, seen.counts.updated), (Direction::Forward, 2), "those that had not gone back");
+}
+
+/// Found by a newcomer: most nodes run revision 1, some 2, and the rollout halted at 3. For most nodes, 2 is no way back.
+#[test]
+fn to_a_revision_between_where_the_rollout_came_from_and_its_target_a_rollout_begins() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    fake.broken = vec!["agent:bad".into()];
+    let mut console = FakeConsole::open(&fake, "ops");
+    for image in ["agent:v2", "agent:bad"] {
+        fake.wait(60);
+        console.run(&mut fake);
+        console.set_image(&mut fake, image);
+        console.partition(&mut fake, 4);
+        console.run_for(&mut fake, 120);
+    }
+    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+    let titled = |console: &mut FakeConsole, fake: &FakeCluster, to: i64| {
+        console.engine.preview(&Command::Undo { to: Some(to) }, fake.now).unwrap().title
+    };
+    assert_eq!(titled(&mut console, &fake, 1), "Roll back to revision 1");
+    assert_eq!(titled(&mut console, &fake, 2), "Roll out revision 2, by steps");
+    console.ask(&mut fake, Command::Undo { to: Some(2) }).unwrap();
+    console.run_for(&mut fake, 120);
+    let seen = console.snapshot(&fake);
+    assert_eq!((seen.direction, seen.counts.next), (Direction::Forward, 0), "no step has let a node go");
 }

@@ -36,8 +36,8 @@ pub(super) fn adopted(model: &Model) -> Result<(), String> {
 
 pub(super) fn recorded(model: &Model) -> Result<(), String> {
     let says = match has_other_revision(model) {
-        Ok(()) => "no rollout yet: I sets a new image, U rolls back",
-        Err(_) => "no rollout yet: I sets a new image",
+        Ok(()) => "no rollout is recorded: I sets a new image, U rolls back",
+        Err(_) => "no rollout is recorded: I sets a new image",
     };
     rollout_says(model, |snapshot| (snapshot.started_at.is_none() && !snapshot.adopted).then_some(says))
         .map_err(|why| why + arm_first(model))
@@ -47,7 +47,7 @@ pub(super) fn recorded(model: &Model) -> Result<(), String> {
 pub(super) fn has_limits(model: &Model) -> Result<(), String> {
     rollout_says(model, |snapshot| {
         let none = snapshot.started_at.is_none() && !snapshot.adopted;
-        none.then_some("no rollout yet: I sets a new image, which moves no pod; then L, before the first step")
+        none.then_some("no rollout is recorded: I sets a new image, which moves no pod; then L, before the first step")
     })
     .map_err(|why| why + arm_first(model))
 }

@@ -63,7 +63,7 @@ fn going_to_a_later_revision_is_not_called_a_roll_back() {
     let console = || TestConsole::on(with_a_later_one(), 80, 24).typed("AU<end>");
     let screen = console().screen();
     assert!(screen.contains("┌ Roll out ─") && screen.contains(" Roll out ]"), "{screen}");
-    let title = "Roll out revision 12 (made after the present one)";
+    let title = "Roll out revision 12, by steps";
     let answered = console().answered(Preview { title: title.into(), leads_later: true, ..preview(Danger::Serious) });
     let screen = answered.screen();
     assert!(screen.contains(&format!("┌ {title} ─")) && screen.contains(" Roll out ]"), "{screen}");

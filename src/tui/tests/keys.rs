@@ -168,7 +168,7 @@ fn limits_change_what_was_changed_and_nothing_else() {
         status(&on_running().typed("A:tune speed=9<enter>")).contains("there is no `speed` to tune; there are max-")
     );
     let idle = TestConsole::on(fixtures::idle(), 80, 24).typed("AL");
-    assert!(status(&idle).contains("no rollout yet"), "{}", status(&idle));
+    assert!(status(&idle).contains("no rollout is recorded"), "{}", status(&idle));
 }
 
 #[test]

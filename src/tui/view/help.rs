@@ -5,7 +5,7 @@
 //! │ Change the rollout (capital letters; read-only until armed)                 │
 //! │  P B       :pause why         start no update from now on …                 │
 //! │  S         :step …            let more nodes be updated …                   │
-//! │              not now: no rollout yet: I sets a new image, U rolls back      │
+//! │              not now: no rollout is recorded: I sets a new image, U rolls back      │
 //! ```
 
 use ratatui::buffer::Buffer;
