@@ -72,7 +72,9 @@ pub(super) fn between_changes(told: &[StoryLine]) -> Vec<StoryLine> {
                 facts: EventFacts::default(),
             });
         }
-        highest = Some((at, highest.map_or(0, |(_, known)| known).max(from).max(to)));
+        // A template that comes back gets the next number, whatever number its revision is told with.
+        let now = if to <= from { from.saturating_add(1) } else { to };
+        highest = Some((at, highest.map_or(0, |(_, known)| known).max(from).max(now)));
     }
     lines
 }

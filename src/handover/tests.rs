@@ -142,6 +142,8 @@ fn a_template_that_only_the_next_change_tells_of_is_told() {
     let found: Vec<&str> = found.iter().map(|line| &*line.text).collect();
     let words = "the template had become that of revision 7 since 00:03:00: not by a rolldeck that is known of, by whom is not known";
     assert_eq!(found, [words]);
+    // A roll back names the number that its revision had, and the change after it the one that it got.
+    assert!(others::between_changes(&[line(60, 2, 3), line(120, 3, 2), line(180, 4, 5)]).is_empty());
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::engine::model::record::Intent;
 use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::saved_strategy::own_max_unavailable;
+use crate::engine::view::restarts::has_ended;
 
 impl Engine {
     /// Whether an event since the rollout began says that somebody else took away the pod that this node had before.
@@ -42,7 +43,11 @@ impl Engine {
         // The driver names a node in the record before it deletes the node's pod, until the node is available again. A pod that fell by itself after
         // that has been ready before. Where the controller replaces pods as well, nobody can tell who took a pod down.
         let only_rolldeck = self.strategy() == StrategyKind::OnDelete && self.is_recorded();
-        let never_fell = !(node.lost_readiness || node.restarted.is_some() || node.serves);
+        let row = self.view.node(&node.name).and_then(|ix| self.assessment.row(ix));
+        let pod = row.and_then(|row| row.pod).and_then(|pod| self.view.pod(pod));
+        // A container that has just crashed counts as restarted only once it is started again.
+        let ended = pod.is_some_and(|pod| has_ended(&pod.fact));
+        let never_fell = !(node.lost_readiness || node.restarted.is_some() || node.serves || ended);
         let by_others =
             only_rolldeck && node.committed && !is_named() && (never_fell || self.was_taken_away(&node.name));
         by_others.then_some(DownBy::Others)

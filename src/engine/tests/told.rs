@@ -101,6 +101,23 @@ fn pods_that_somebody_deletes_by_hand_are_not_called_ours() {
     assert_eq!(budget(&mut console, &fake), "down 6 of 2: 2 ours, 4 by others");
 }
 
+/// Found by a newcomer: without a soak time, the pod of an updated node crashes for the first time. It is not started again yet, which counts no restart.
+#[test]
+fn the_first_crash_of_a_pod_that_the_rollout_made_is_not_the_doing_of_others() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.ask(&mut fake, Command::Tune(Tuning { soak_secs: Some(Secs(0)), ..Tuning::default() })).unwrap();
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 20);
+    assert_eq!(fake.deleted.len(), 1);
+    let node = fake.deleted[0].clone();
+    fake.crash(&node);
+    console.run(&mut fake);
+    let mut late = FakeConsole::open(&fake, "late");
+    assert_eq!([budget(&mut console, &fake), budget(&mut late, &fake)], ["down 1 of 2: 1 ours"; 2]);
+}
+
 /// Whoever set the limit is not told by anybody else that the DaemonSet's owner has lowered theirs since.
 #[test]
 fn a_limit_above_the_daemonsets_own_is_said_with_both() {

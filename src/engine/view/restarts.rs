@@ -94,7 +94,7 @@ pub(crate) fn kubelet_says_ready(fact: &PodFact) -> bool {
 }
 
 /// Whether a main container has ended: it is counted as a restart only once it is started again.
-fn has_ended(fact: &PodFact) -> bool {
+pub(crate) fn has_ended(fact: &PodFact) -> bool {
     let ended = |state: &ContainerState| matches!(state, ContainerState::Terminated { .. });
     let mut main = fact.containers.iter().filter(|container| container.role == ContainerRole::Main);
     main.any(|container| container.last_end.is_some() || ended(&container.state))
