@@ -115,7 +115,11 @@ impl Observer {
 
     /// Notes a command for a roll back.
     pub(super) fn note_undo(&mut self, command: &Command, now: Timestamp) {
-        if let Command::Undo { to } = command.inner() {
+        let Command::Undo { to } = command.inner() else { return };
+        // A roll back to a named revision may still be written after one without a name was asked for, and overtakes that.
+        let is_recent =
+            |(asked_at, revision): (Timestamp, Option<i64>)| revision.is_some() && asked_at + COMMAND_TAKES >= now;
+        if to.is_some() || !self.undo_requested.is_some_and(is_recent) {
             self.undo_requested = Some((now, *to));
         }
     }
