@@ -41,6 +41,7 @@ mod prewarm_slots;
 mod prewarm_statefulset;
 mod prewarm_step;
 mod pull_policy;
+mod pull_slots_kept;
 mod pulls;
 mod put_back;
 mod quarantine;

@@ -41,9 +41,10 @@ impl Engine {
         effects.extend(self.write_daemonset(now));
         self.note_waits(now);
         self.tell_taken_away();
-        let replaced = self.replace_pods(now);
-        // The assessment does not show yet the pull slots that an update has just taken: pre-warming would take the same slots.
-        let warmed = if replaced.is_empty() { self.prewarm(now) } else { Vec::new() };
+        let (replaced, goes_on) = self.replace_pods(now);
+        // The assessment does not show yet the pull slots that an update has just taken, or takes once the record names its node: pre-warming would take the
+        // same slots.
+        let warmed = if replaced.is_empty() && !goes_on { self.prewarm(now) } else { Vec::new() };
         effects.extend(replaced.into_iter().chain(warmed));
         self.settle(now);
         effects

@@ -327,6 +327,7 @@ impl Plan {
             max_unavailable: limits.max_unavailable,
             pulling: budget.pulling,
             next_pulls: 0,
+            lack_images: lack_images(assessment),
             max_pulling: limits.max_pulling,
             sites: PullsBySite::of(assessment, limits, nodes),
             require_image: limits.require_image,
@@ -371,6 +372,12 @@ impl Plan {
     }
 }
 
+/// How many nodes were let go and lack an image of the target.
+fn lack_images(assessment: &Assessment) -> u32 {
+    let lacks = |row: &&Row| row.in_fleet && row.committed && row.image != ImageState::Present;
+    u32::try_from(assessment.rows().filter(lacks).count()).unwrap_or(u32::MAX)
+}
+
 /// What is still free (partition, budget, pull slots, room in the record) while candidates are admitted one by one.
 struct Capacity {
     room: u32,
@@ -382,6 +389,8 @@ struct Capacity {
     pulling: u32,
     /// Of `pulling`: nodes that are next, and do not pull yet.
     next_pulls: u32,
+    /// The nodes that were let go, or are next, and lack an image of the target.
+    lack_images: u32,
     max_pulling: u32,
     sites: PullsBySite,
     require_image: bool,
@@ -519,10 +528,12 @@ impl Capacity {
         if self.require_image && row.lacks_required_images() {
             return Hold::ImageAbsent(ImageWait::Coming);
         }
-        // A node that already pulls in vain keeps its slot for the new image.
+        // A node that already pulls in vain keeps its slot for the new image. Where more pull in vain than may pull, as after a lower limit, only so many go.
         let pulls_already = row.pulls || (row.warms_target && !nodes.warm_pods_go);
-        let pulls = row.image != ImageState::Present && !pulls_already;
-        if pulls && self.pulling >= self.max_pulling {
+        let lacks_images = row.image != ImageState::Present;
+        let pulls = lacks_images && !pulls_already;
+        let too_many_keep_slots = lacks_images && row.pulls && self.lack_images >= self.max_pulling;
+        if pulls && self.pulling >= self.max_pulling || too_many_keep_slots {
             let (used, next) = (self.pulling - self.next_pulls, self.next_pulls);
             return Hold::PullLimit { used, next, limit: self.max_pulling };
         }
@@ -541,6 +552,7 @@ impl Capacity {
         self.next += cost;
         self.pulling += u32::from(pulls);
         self.next_pulls += u32::from(pulls);
+        self.lack_images += u32::from(lacks_images);
         if pulls {
             self.sites.take(row, nodes);
         }
