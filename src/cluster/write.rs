@@ -152,7 +152,10 @@ impl Writer {
         }
         let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
         let path = with_query(&path, &[("dryRun", "All")]);
-        let answer = self.send(Method::POST, (&path, "application/json"), &object, None).await;
+        let path = with_query(&path, &[("fieldManager", FIELD_MANAGER)]);
+        let body = object.to_string().into_bytes();
+        let call = Call { method: Method::POST, body, ..Call::get(&path, TRIAL_TIMEOUT) };
+        let answer = self.http.call(call).await;
         Executed::only(answer.map(|_admitted| Done::PodAdmitted).map_err(|failure| error(&what, &failure)))
     }
 
@@ -399,6 +402,10 @@ impl Writer {
         self.http.call(Call { method, content_type, body, leave_by, ..Call::get(path, WRITE_TIMEOUT) }).await
     }
 }
+
+/// How long a trial waits for its answer. It changes nothing, so that the lease does not limit it; an API server waits 10 s for a webhook by default, and then
+/// says so.
+const TRIAL_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The differing images, or a description of another difference.
 fn differences(from: &Template, to: &Template) -> String {

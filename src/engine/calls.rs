@@ -287,7 +287,7 @@ impl Engine {
 
     /// Whether the process may end without waiting: it holds no Lease, and no write is unanswered.
     pub fn is_at_rest(&self) -> bool {
-        self.effects.is_empty() && !self.lock.holds()
+        !self.effects.has_write() && !self.lock.holds()
     }
 
     /// The instant at which [`Engine::decide`] or [`Engine::snapshot`] would answer otherwise although nothing was observed. Estimates are

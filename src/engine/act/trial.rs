@@ -92,8 +92,15 @@ fn pod_of(template: &Value, name: &str, revision: &str) -> Value {
 /// What the API server says where it would not admit the pod. A right that the driver lacks says nothing of the controller; a quota may have room once a pod
 /// is gone; and a webhook that supports no dry run has judged nothing.
 fn refused(outcome: &Outcome) -> Option<&str> {
-    let error = outcome.as_ref().err().filter(|error| error.kind.is_refusal())?;
+    let error = outcome.as_ref().err()?;
     let said = error.message.to_lowercase();
+    // A webhook that has to be asked and does not answer keeps the controller from creating pods as well.
+    if said.contains("failed calling webhook") {
+        return Some(&error.message);
+    }
+    if !error.kind.is_refusal() {
+        return None;
+    }
     let says_nothing = ["cannot create resource", "dry run", "dryrun"].iter().any(|words| said.contains(words));
     let refuses = match recognise(TextSource::CreationMessage, "", &error.message)? {
         CauseKind::AdmissionRefused | CauseKind::CreationForbidden | CauseKind::PodInvalid => !says_nothing,
@@ -206,6 +213,8 @@ mod tests {
         assert_eq!(refused(&forbidden(POD_SECURITY)), Some(POD_SECURITY));
         let policy = "pods \"agent-\" is forbidden: ValidatingAdmissionPolicy 'tags' with binding 'tags' denied request: no latest";
         assert_eq!(refused(&outcome(EffectErrorKind::Invalid, policy)), Some(policy));
+        let webhook = "Internal error occurred: failed calling webhook \"pods.example.com\": failed to call webhook: Post \"https://w.edge.svc:443/\": context deadline exceeded";
+        assert_eq!(refused(&outcome(EffectErrorKind::Unknown, webhook)), Some(webhook));
         for said in [
             "403 Forbidden: pods is forbidden: User \"ada\" cannot create resource \"pods\" in API group \"\" in the namespace \"edge\"",
             "pods \"agent-\" is forbidden: exceeded quota: few, requested: pods=1, used: pods=6, limited: pods=6",

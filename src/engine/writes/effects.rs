@@ -58,6 +58,11 @@ impl EffectsInFlight {
         self.sent.is_empty()
     }
 
+    /// Whether anything but a trial, which changes nothing, is not answered yet.
+    pub(crate) fn has_write(&self) -> bool {
+        self.sent.values().any(|sent| !matches!(sent, Sent::TryPod { .. }))
+    }
+
     /// Whether the creation or deletion of a pod for pre-warming is not answered yet.
     pub(crate) fn has_warm(&self) -> bool {
         self.sent.values().any(|sent| matches!(sent, Sent::CreateWarm { .. } | Sent::DeleteWarm { .. }))

@@ -67,6 +67,13 @@ fn allowance(text: &str, (width, height): (u16, u16)) -> usize {
 
 #[test]
 fn floods_are_drawn_with_work_that_grows_as_they_do() {
+    // Invisible characters: no part of a screen is full, however many there are.
+    for times in [50, 100, 600] {
+        let (text, size) = ("\u{202e}".repeat(times), (80, 24));
+        let (work, allowed) = (draw_all(&text, size), allowance(&text, size));
+        println!("{times}: {work} read, {allowed} allowed");
+        assert!(work <= allowed, "{times}: {work} read, {allowed} allowed");
+    }
     for piece in ["word ", "e\u{301}", "\u{200b}", "\n"] {
         let text = piece.repeat(20_000 / piece.len());
         let size = (120, 30);

@@ -97,12 +97,18 @@ pub(super) fn identity(
         };
         // The distance of the API server gives way before the context does.
         let layouts = [(CONTEXTS[0], true)].into_iter().chain(CONTEXTS.map(|context| (context, false)));
-        // A name that is wider than the screen is whole in none of them.
-        let may_be_whole = holder_of(&shown.snapshot.driver).is_none_or(|holder| !is_wider(person_of(holder), cells));
-        let layouts: Vec<_> = layouts.filter(|_| may_be_whole).map(driver).collect();
-        let told = layouts.iter().position(is_told).or_else(|| layouts.iter().position(|(who, _)| is_whole(who)));
-        let told = told.and_then(|at| layouts.into_iter().nth(at));
-        let (who, has_api) = told.unwrap_or_else(|| driver((CONTEXTS[3], false)));
+        // A name that is wider than the screen is whole in none of them. Nor is one of more than two bytes for each cell: most of it is invisible.
+        let fits = |person: &str| person.len() <= 2 * cells && !is_wider(person, cells);
+        let may_be_whole = holder_of(&shown.snapshot.driver).is_none_or(|holder| fits(person_of(holder)));
+        let mut whole = None;
+        let told = layouts.filter(|_| may_be_whole).map(driver).find(|layout| {
+            let is_told = is_told(layout);
+            if !is_told && whole.is_none() && is_whole(&layout.0) {
+                whole = Some(layout.clone());
+            }
+            is_told
+        });
+        let (who, has_api) = told.or(whole).unwrap_or_else(|| driver((CONTEXTS[3], false)));
         // Behind the warnings and how fresh the view is; each of them has a dot behind it.
         if let Some(round_trip) = round_trip.filter(|_| has_api) {
             let place = 2 * ctx.model.warnings.len() + 1;
