@@ -28,7 +28,7 @@ impl Resolved {
         Self { edits, needs, brake: false, drive: true, says, danger, change: None }
     }
 
-    /// Whether it asks for the template of a revision that was made after the present one.
+    /// Whether it begins a rollout to a later revision.
     pub(crate) fn leads_later(&self) -> bool {
         let leads_later = |edit: &Edit| matches!(edit, Edit::Change { change: Change::LaterRevision(_), .. });
         self.edits.iter().any(leads_later)

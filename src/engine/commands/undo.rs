@@ -74,7 +74,7 @@ impl Engine {
         before.into_iter().any(|before| before.created_at < to.created_at)
     }
 
-    /// Whether this is an `undo` that leads to a revision which was made after the present one: it begins a rollout there, and rolls nothing back.
+    /// Whether this is an `undo` that leads to a later revision: it begins a rollout there, and rolls nothing back.
     pub(super) fn leads_later(&self, command: &Command) -> bool {
         let Command::Undo { to } = command.inner() else { return false };
         let chosen = match to {

@@ -227,7 +227,7 @@ pub struct Preview {
     pub calls: Vec<String>,
     /// How much it can break.
     pub danger: Danger,
-    /// Whether it is an `undo` that begins a rollout to a revision which was made after the present one, and rolls nothing back.
+    /// Whether it is an `undo` that begins a rollout to a later revision, and rolls nothing back.
     pub leads_later: bool,
     /// The warning, also among [`Self::warnings`], that the rollout halted at the revision to which the command leads.
     pub halted_before: Option<String>,

@@ -7,6 +7,7 @@
 //! An older rolldeck that writes the record keeps the fields that a newer one added ([`unknown`]).
 
 mod begun_anew;
+mod change;
 mod gate_marks;
 mod halt;
 mod paused;
@@ -20,7 +21,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::Str;
-use super::image::ImageRef;
 use super::labels::Selector;
 use super::quantity::{IntOrPercent, Rounding};
 use super::settings::{Finish, NodeOrder, Policies, PrewarmAhead, Settings, Steps, Tuning};
@@ -29,6 +29,7 @@ use super::time::Timestamp;
 use super::settings::{Budgets, Gates, OnDrift};
 
 pub use self::begun_anew::BegunAnew;
+pub use self::change::Change;
 pub use self::gate_marks::GateMarks;
 pub use self::halt::Halt;
 pub(crate) use self::paused::NOT_ADMITTED;
@@ -317,37 +318,6 @@ impl Intent {
         match (&self.back_to, &self.target) {
             (Some(back_to), Some(target)) if back_to == target => Direction::Back,
             _ => Direction::Forward,
-        }
-    }
-}
-
-/// A change of the template.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Change {
-    /// New images, by container name (`*`: all main containers).
-    Images(BTreeMap<String, ImageRef>),
-    /// The template of the ControllerRevision with this hash: the rollout goes back to it, on every node.
-    Revision(Str),
-    /// The template of the ControllerRevision with this hash, which was made after the one that the template had: a rollout to it begins, with steps
-    /// and gates.
-    LaterRevision(Str),
-}
-
-impl Change {
-    /// The revision that it leads to, if it names one.
-    pub fn revision(&self) -> Option<&Str> {
-        match self {
-            Self::Images(_) => None,
-            Self::Revision(hash) | Self::LaterRevision(hash) => Some(hash),
-        }
-    }
-
-    /// Whether nodes are updated only as steps let them go, from the first one on.
-    pub fn begins_steps(&self) -> bool {
-        match self {
-            Self::Images(_) | Self::LaterRevision(_) => true,
-            Self::Revision(_) => false,
         }
     }
 }

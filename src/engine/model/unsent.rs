@@ -38,7 +38,7 @@ pub enum UnsentKind {
     RollBack,
     /// New images.
     Image,
-    /// A revision that was made after the present one.
+    /// A rollout to a later revision.
     LaterRevision,
     /// Another partition.
     Step,

@@ -9,7 +9,7 @@ use super::{RolloutEvent, RolloutEventKind};
 /// The beginning of the words about a roll back, before the number that its revision had.
 pub(crate) const ROLLED_BACK: &str = "roll back: template is that of revision ";
 
-/// The same about going to a revision that was made after the present one.
+/// The same about a rollout to a later revision, which rolls nothing back.
 pub(crate) const WENT_TO: &str = "go to a later revision: template is that of revision ";
 
 /// What is known of a revision's numbers without events.
