@@ -1,7 +1,8 @@
 //! One writer thread for each stream. It writes what it is sent, in order; senders do not wait for it unless they ask to.
 //!
 //! The sender bounds the queue: the console sends a frame only when the one before it is written in full, the command line waits
-//! for [`StreamWriter::room`] before it prints more. A stream that took not a byte for [`STUCK_AFTER`] is stuck.
+//! for [`StreamWriter::room`] before it prints more. A stream that took not a byte for [`STUCK_AFTER`] is stuck. The time in
+//! which this process itself stood still (`SIGSTOP`, a suspended machine) does not count: its reader may have waited for it.
 //!
 //! This is the only file that writes to standard output or standard error, and it writes [`Printable`] only.
 
@@ -15,12 +16,14 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use tokio::sync::Notify;
-use tokio::time::sleep_until;
+use tokio::time::sleep;
 
 use super::printable::Printable;
 
 /// A stream that has bytes to write and takes none for this long is stuck; a driver that prints to it then stops driving.
 pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(10);
+/// A waiting stream is looked at this often. From one look to the next the process is taken to have run for at most twice as long.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The most bytes per `write`: each piece that is taken shows that the stream is not stuck.
 const PIECE: usize = 4096;
 /// [`StreamWriter::room`] waits while more bytes than this are not written yet.
@@ -51,13 +54,34 @@ struct OutputState {
     queue: VecDeque<Vec<u8>>,
     /// Bytes that are not written yet.
     waiting: usize,
-    /// Since when the stream took nothing, while something waits.
-    idle_since: Option<Instant>,
+    /// Present while something waits.
+    idle: Option<Idle>,
     /// How long the last bytes waited, from when they were sent to an empty queue.
     took: Duration,
     begun_at: Option<Instant>,
     failed: Option<io::ErrorKind>,
     closed: bool,
+}
+
+/// How long a stream took nothing although something waited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Idle {
+    since: Instant,
+    /// For how long this process has run meanwhile, up to the last look.
+    ran: Duration,
+    looked_at: Instant,
+}
+
+impl Idle {
+    fn from(now: Instant) -> Self {
+        Self { since: now, ran: Duration::ZERO, looked_at: now }
+    }
+
+    /// The same, looked at `now`.
+    fn looked_at(self, now: Instant) -> Self {
+        let ran = now.saturating_duration_since(self.looked_at).min(2 * LOOK_EVERY);
+        Self { ran: self.ran + ran, looked_at: now, ..self }
+    }
 }
 
 /// Tells the thread that nobody will send any more.
@@ -125,8 +149,8 @@ impl StreamWriter {
             return Ok(());
         }
         if state.waiting == 0 {
-            let now = Some(Instant::now());
-            (state.idle_since, state.begun_at) = (now, now);
+            let now = Instant::now();
+            (state.idle, state.begun_at) = (Some(Idle::from(now)), Some(now));
         }
         state.waiting += bytes.len();
         state.queue.push_back(bytes);
@@ -151,9 +175,16 @@ impl StreamWriter {
         self.shared.lock().took
     }
 
-    /// Since when the stream takes nothing although something waits.
-    pub(crate) fn idle_since(&self) -> Option<Instant> {
-        self.shared.lock().idle_since
+    /// For how long the stream has taken nothing although something waits. Zero if nothing waits. The time in which this process
+    /// stood still does not count.
+    pub(crate) fn idle_for(&self) -> Duration {
+        self.look(Instant::now()).map_or(Duration::ZERO, |idle| idle.ran)
+    }
+
+    fn look(&self, now: Instant) -> Option<Idle> {
+        let mut state = self.shared.lock();
+        state.idle = state.idle.map(|idle| idle.looked_at(now));
+        state.idle
     }
 
     /// Waits until all is written, or the stream has failed.
@@ -177,15 +208,10 @@ impl StreamWriter {
             let changed = self.shared.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            let since = self.idle_since();
-            if let Some(since) = since
-                && since.elapsed() >= STUCK_AFTER
-            {
-                return since;
-            }
-            match since {
+            match self.look(Instant::now()) {
+                Some(idle) if idle.ran >= STUCK_AFTER => return idle.since,
                 // Only time makes it stuck; bytes written meanwhile are seen after the wait.
-                Some(since) => sleep_until((since + STUCK_AFTER).into()).await,
+                Some(idle) => sleep((STUCK_AFTER - idle.ran).min(LOOK_EVERY)).await,
                 None => changed.await,
             }
         }
@@ -262,9 +288,9 @@ impl OutputShared {
         let now = Instant::now();
         if state.waiting == 0 {
             state.took = state.begun_at.take().map(|begun| now - begun).unwrap_or_default();
-            state.idle_since = None;
+            state.idle = None;
         } else {
-            state.idle_since = Some(now);
+            state.idle = Some(Idle::from(now));
         }
         drop(state);
         self.written.notify_all();
@@ -275,7 +301,7 @@ impl OutputShared {
         let mut state = self.lock();
         state.failed = Some(error.kind());
         state.queue.clear();
-        (state.waiting, state.idle_since, state.begun_at) = (0, None, None);
+        (state.waiting, state.idle, state.begun_at) = (0, None, None);
         drop(state);
         self.written.notify_all();
         self.changed.notify_waiters();
@@ -320,14 +346,14 @@ mod tests {
         let (mut reader, writer) = pipe();
         let text: Vec<u8> = (0..200_000_u32).flat_map(|nth| nth.to_string().into_bytes()).collect();
         text.chunks(1_000).for_each(|piece| writer.send(Printable::control_sequences(piece.to_vec())).unwrap());
-        assert!(!writer.is_idle() && writer.idle_since().is_some(), "nobody reads");
+        assert!(!writer.is_idle() && !writer.idle_for().is_zero(), "nobody reads");
         let read = std::thread::spawn(move || {
             let mut read = Vec::new();
             reader.read_to_end(&mut read).unwrap();
             read
         });
         writer.drained().await;
-        assert!(writer.is_idle() && writer.idle_since().is_none());
+        assert!(writer.is_idle() && writer.idle_for().is_zero());
         drop(writer);
         assert!(read.join().unwrap() == text);
     }
@@ -362,7 +388,8 @@ mod tests {
     async fn a_stream_is_stuck_when_it_takes_nothing_not_when_it_is_slow() {
         let (mut reader, writer) = pipe();
         writer.send(Printable::control_sequences(vec![b'.'; 3 * 4096])).unwrap();
-        let filled = writer.idle_since().unwrap();
+        let since = |writer: &StreamWriter| writer.look(Instant::now()).unwrap().since;
+        let filled = since(&writer);
         let slowly = std::thread::spawn(move || {
             let mut page = [0; 4096];
             std::thread::sleep(Duration::from_millis(50));
@@ -371,11 +398,26 @@ mod tests {
         });
         let _reader = slowly.join().unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);
-        while writer.idle_since().unwrap() <= filled + Duration::from_millis(50) {
+        while since(&writer) <= filled + Duration::from_millis(50) {
             assert!(Instant::now() < deadline, "what was read made room");
             std::thread::sleep(Duration::from_millis(5));
         }
         let stuck = tokio::time::timeout(Duration::from_millis(50), writer.stuck()).await;
         assert!(stuck.is_err(), "it took something a moment ago");
+    }
+
+    #[test]
+    fn the_time_in_which_the_process_stood_still_does_not_make_a_stream_stuck() {
+        let begun = Instant::now();
+        let idle = (1..=8).fold(Idle::from(begun), |idle, second| idle.looked_at(begun + second * LOOK_EVERY));
+        assert_eq!(idle.ran, Duration::from_secs(8));
+        let stopped = idle.looked_at(begun + Duration::from_secs(60));
+        assert_eq!(
+            (stopped.ran, stopped.since),
+            (Duration::from_secs(10), begun),
+            "at most two seconds from one look to the next"
+        );
+        let early = Idle::from(begun).looked_at(begun + Duration::from_secs(34));
+        assert!(early.ran < STUCK_AFTER, "what was sent in the moment in which it stopped gets its time: {early:?}");
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct Stuck {
 impl ConsoleLoop {
     /// Whether nobody can have read the last frame.
     pub(super) fn is_blind(&self) -> bool {
-        self.output.idle_since().is_some_and(|since| since.elapsed() >= BLIND_AFTER)
+        self.output.idle_for() >= BLIND_AFTER
     }
 
     /// The terminal takes no bytes, so nobody sees the rollouts that are driven from here: stops driving them.
