@@ -210,5 +210,5 @@ fn trouble_that_has_not_failed_yet_has_one_age_everywhere() {
     let row = screen.lines().find(|line| line.contains("◐ ipc-018") || line.contains("↻ ipc-018")).unwrap_or_default();
     assert!(screen.contains("(ipc-018, 1m)") && row.contains(" 1m ") && !screen.contains(" 7s"), "{screen}");
     let page = TestConsole::on(snapshot, 80, 24).typed("<enter>").screen();
-    assert!(page.contains("for 1m") && !page.contains("for 7s"), "{page}");
+    assert!(page.contains("crash loop, 1m") && !page.contains("7s"), "{page}");
 }

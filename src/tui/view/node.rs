@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! │ ipc-017
-//! │ ✗ failed: image not found, for 3m
+//! │ ✗ failed: image not found, 3m
 //! │ manifest for agent:v1.9.0 not found
 //! │
 //! │ Down       by the rollout: charged to the budget
@@ -101,12 +101,13 @@ pub(super) fn about(
     (cells, most): (usize, usize),
 ) -> (Vec<Line<'static>>, usize) {
     let (glyph, role) = sign(node);
-    let since = node.shown_since().map(|since| format!(" for {}", ctx.age(shown, since))).unwrap_or_default();
-    let state = match &node.cause {
+    let since = node.shown_since().map(|since| ctx.age(shown, since));
+    let state = match (&node.cause, since) {
         // The comma tells that the time is that of the state, not of its cause.
-        Some(cause) if since.is_empty() => format!("{}: {cause}", node.state_words()),
-        Some(cause) => format!("{}: {cause},{since}", node.state_words()),
-        None => format!("{}{since}", node.state_words()),
+        (Some(cause), Some(since)) => format!("{}: {cause}, {since}", node.state_words()),
+        (Some(cause), None) => format!("{}: {cause}", node.state_words()),
+        (None, Some(since)) => format!("{} for {since}", node.state_words()),
+        (None, None) => node.state_words(),
     };
     let mut lines = vec![Line::from(ctx.span(fit(&node.name, cells), ThemeRole::Title))];
     let paragraph = |lines: &mut Vec<Line<'static>>, text: &str, role: ThemeRole| {

@@ -6,6 +6,7 @@ use super::{Assessor, restarts};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::{ContainerFact, says_more_than_the_code};
+use crate::engine::model::quantity::counted;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
 use crate::engine::view::{NodeEntry, PodEntry};
@@ -33,7 +34,7 @@ impl Assessor<'_> {
         let ready_for = pod.ready_observed.map(|observed| self.ready_for(pod, observed, true, clock));
         if restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
             let ended = last_end(pod).map(|ended| format!("; {ended}")).unwrap_or_default();
-            let words = format!("{} restarts, more than {}{ended}", restarts(pod), gates.max_restarts);
+            let words = format!("{} (max {}){ended}", counted(restarts(pod) as usize, "restart"), gates.max_restarts);
             let known =
                 pod.trouble.as_ref().map(|trouble| &trouble.cause).filter(|known| known.kind.says_why_it_restarts());
             let kind = known.map_or(CauseKind::CrashLoop, |known| known.kind);
