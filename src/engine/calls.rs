@@ -166,13 +166,14 @@ impl Engine {
             self.daemonset.set_brake(self.sees_daemonset());
         }
         match &command {
-            Command::Drive(Takeover::Ask) => (self.lock.want, self.lock.has_driven) = (Want::Ask, false),
-            Command::StopDriving => self.lock.want = Want::No,
+            Command::Drive(Takeover::Ask) => self.lock.ask_to_drive(Want::Ask),
+            Command::StopDriving => self.lock.want_no_more(),
             Command::EndDriving { why } => {
-                (self.lock.want, self.lock.leaves_because) = (Want::No, Some(clipped(why)));
+                self.lock.want_no_more();
+                self.lock.leave_because(clipped(why));
             }
             Command::GiveUpDriving { why } => {
-                self.lock.leaves_because = Some(clipped(why));
+                self.lock.leave_because(clipped(why));
                 self.stop_driving(why, now);
             }
             Command::Adopt
@@ -190,7 +191,7 @@ impl Engine {
                 // A one-shot command takes the Lease if the driver goes away before it has carried the change out.
                 let free = self.lock.living_other(now).is_none() || self.config.role == Role::OneShot;
                 if free && self.takes_lease(resolved.drive, resolved.needs) {
-                    (self.lock.want, self.lock.has_driven) = (Want::IfFree, false);
+                    self.lock.ask_to_drive(Want::IfFree);
                 }
             }
         }

@@ -35,7 +35,6 @@ use std::sync::Arc;
 use self::snapshot::{Counts, ImageChange, NodeViews, Phase, PlanView, RevisionView, Snapshot};
 use super::assess::plan::{Limits, RolloutHold};
 use super::assess::rows::Row;
-use super::lease::lock::KnownLease;
 use super::machine::Engine;
 use super::model::Str;
 use super::model::clocks::NodeClocks;
@@ -136,7 +135,7 @@ impl Engine {
     fn driver_view(&self, now: Timestamp) -> DriverView {
         let ends = self.view.presence == Presence::Absent || self.is_being_deleted();
         match self.lock.view(now) {
-            _ if self.lock.known == KnownLease::Nothing => DriverView::Unknown,
+            _ if self.lock.is_unseen() => DriverView::Unknown,
             // The Lease is deleted with the DaemonSet or with its namespace, and nobody takes it again.
             DriverView::Waiting { holder: None } if ends => DriverView::Nobody,
             view => view,

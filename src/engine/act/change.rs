@@ -198,7 +198,7 @@ impl Engine {
 
     /// The reason why a recorded request is not carried out any more.
     pub(super) fn called_off(&self) -> &'static str {
-        match self.lock.known {
+        match self.lock.known() {
             _ if self.view.presence == Presence::Absent => "called off: the DaemonSet was deleted meanwhile",
             _ if self.is_being_deleted() => "called off: the DaemonSet is being deleted",
             KnownLease::Absent => "called off: the Lease was deleted meanwhile, and the record of the rollout with it",

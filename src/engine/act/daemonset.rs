@@ -1,6 +1,5 @@
 //! Writes the DaemonSet: adopts it, changes its template, hands it back. One patch at a time.
 
-use crate::engine::lease::lock::{KnownLease, Want};
 use crate::engine::machine::Engine;
 use crate::engine::model::effect::{DaemonSetPatch, Effect, EffectId};
 use crate::engine::model::event::{WatchHealth, Watched};
@@ -41,7 +40,7 @@ impl Engine {
     fn holders_patch(&self) -> Option<(PatchPurpose, DaemonSetPatch)> {
         let daemonset = self.view.daemonset.as_ref()?;
         let intent = self.lock.record()?.intent.clone();
-        if intent.handover.is_some() || self.lock.want == Want::No {
+        if intent.handover.is_some() || !self.lock.wants_to_drive() {
             return None;
         }
         if let Some(by) = &intent.releasing {
@@ -113,7 +112,7 @@ impl Engine {
     fn adoption(&self) -> DaemonSetPatch {
         let daemonset = self.view.daemonset.as_ref();
         let began = |progress: &Progress| progress.adopted || progress.drifted;
-        let recorded = self.lock.known == KnownLease::Nothing
+        let recorded = self.lock.is_unseen()
             || self.lock.has_unreadable_record()
             || self.lock.record().is_some_and(|it| began(&it.progress));
         let unseen = self.health(Watched::Lease) != WatchHealth::Live;

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 
 use crate::engine::lease::edit::Edit;
-use crate::engine::lease::lock::Want;
 use crate::engine::lease::put_back::OLDER_COPY;
 use crate::engine::machine::Engine;
 use crate::engine::model::command::{Command, Refusal, Unsettled};
@@ -76,7 +75,7 @@ impl Engine {
     /// Gives up commands if somebody else has changed the record since they were asked for. While a write of ours is on its way, no command
     /// is given up, because that write may have made the change.
     fn refuse_overtaken(&mut self) {
-        if self.edits.is_empty() || self.lock.in_flight.is_some() {
+        if self.edits.is_empty() || self.lock.in_flight().is_some() {
             return;
         }
         for (command, what) in self.edits.overtaken(self.lock.record().map(|record| &record.intent)) {
@@ -91,7 +90,7 @@ impl Engine {
     /// Gives up the commands that cannot be carried out because the record has become unreadable since they were asked for, or is another one than
     /// the unreadable one that their operators agreed to lose. While a write of ours is on its way, no command is given up.
     fn give_up_for_an_unreadable_record(&mut self, now: Timestamp) {
-        if self.lock.in_flight.is_some() {
+        if self.lock.in_flight().is_some() {
             return;
         }
         let error = self.lock.record_error().cloned();
@@ -127,16 +126,16 @@ impl Engine {
     /// Brings the record up to date with what was observed. Only the holder of the Lease does so.
     fn steer(&mut self, now: Timestamp) {
         if self.config().role == Role::OneShot && self.pending.is_empty() {
-            self.lock.want = Want::No;
+            self.lock.want_no_more();
         }
-        if self.lock.want == Want::Ask {
+        if self.lock.wants_a_handover() {
             self.ask_for_the_lease(now);
         }
         if !self.lock.may_act(now) || self.view.presence != Presence::Present {
             return;
         }
         if self.handover().is_some_and(|handover| handover.by != self.config().identity) {
-            self.lock.want = Want::No;
+            self.lock.want_no_more();
         }
         if self.lock.take_put_back() && self.is_recorded() {
             self.happened(RolloutEventKind::RecordPutBack, Visibility::Cluster);
@@ -154,7 +153,7 @@ impl Engine {
             self.progress = Progress::default();
             // Pods for pre-warming are cleaned up before the Lease is given back.
             if self.recorded_prewarm().is_none() {
-                self.lock.want = Want::No;
+                self.lock.want_no_more();
             }
             return;
         }

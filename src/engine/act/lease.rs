@@ -1,6 +1,6 @@
 //! Writes the Lease: one write at a time, which carries the lock, all edits and the progress.
 
-use crate::engine::lease::lock::{InFlight, LeaseContents, Want};
+use crate::engine::lease::lock::{InFlight, LeaseContents};
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::config::Role;
@@ -15,11 +15,11 @@ impl Engine {
         }
         let write = if self.lock.record_error().is_some_and(|why| !self.may_replace_unreadable(why, now)) {
             // What cannot be read may be of a newer version: it stays as it is, and whoever decides on it needs the lease.
-            let leaves = self.lock.holds() && self.lock.want == Want::No && self.takes_no_place();
+            let leaves = self.lock.holds() && !self.lock.wants_to_drive() && self.takes_no_place();
             leaves.then(|| self.lock.give_back(LeaseContents::default()))?
         } else if self.lock.holds() {
             self.holders_write(now)?
-        } else if self.lock.want != Want::No && self.lock.is_free(now) && self.has_work() {
+        } else if self.lock.wants_to_drive() && self.lock.is_free(now) && self.has_work() {
             let mut kept = self.kept();
             if let Some(record) = &mut kept.record {
                 record.intent.handover = None;
@@ -38,14 +38,13 @@ impl Engine {
             self.lock.keep_holder(self.kept())
         };
         self.sending.proof_is_on_its_way();
-        let mark = self.write_id();
+        let write_id = self.write_id();
         let id = self.send_lease();
         let resource_version = self.lock.resource_version();
         let against = resource_version.clone();
         let edits_before = self.edits.next_serial();
         let good_for = self.sending.distance.proof_age();
-        self.lock.in_flight =
-            Some(InFlight { id, sent_at: now, write: write.clone(), against, edits_before, write_id: mark, good_for });
+        self.lock.sent(InFlight { id, sent_at: now, write: write.clone(), against, edits_before, write_id, good_for });
         Some((id, Effect::WriteLease { resource_version, lease: Box::new(write) }))
     }
 
@@ -64,7 +63,7 @@ impl Engine {
         let intent = self.recorded_intent();
         let prewarm = self.recorded_prewarm();
         let over = intent.is_none() && prewarm.is_none();
-        if (self.lock.want == Want::No || over) && self.takes_no_place() {
+        if (!self.lock.wants_to_drive() || over) && self.takes_no_place() {
             return Some(self.lock.give_back(self.kept_with_foreign()));
         }
         let news = match (self.lock.record(), intent) {

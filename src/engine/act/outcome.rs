@@ -281,7 +281,7 @@ impl Engine {
             Some(_) => {
                 "; the rollout is recorded, and its controller still replaces pods: `adopt` tries again, `release` drops the record"
             }
-            None if self.lock.in_flight.is_some() => {
+            None if self.lock.in_flight().is_some() => {
                 "; what was asked for may be recorded all the same, and does not stop its controller: `status` says so, `release --early` drops the record"
             }
             None if rolls => "; nothing is recorded, and its controller still replaces pods",
@@ -333,7 +333,7 @@ impl Engine {
     }
 
     fn lease_outcome(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) {
-        let Some(in_flight) = self.lock.in_flight.take_if(|in_flight| in_flight.id == id) else { return };
+        let Some(in_flight) = self.lock.answered(id) else { return };
         self.measure_distance(&in_flight, &outcome, now);
         match outcome {
             Ok(done) => {
@@ -360,20 +360,20 @@ impl Engine {
                     EffectErrorKind::Unauthorized => Duration::from_secs(3),
                     _ => Duration::from_millis(500),
                 };
-                self.lock.retry_at = now + wait;
+                self.lock.write_again_at(now + wait);
                 match error.kind {
                     // There is no Lease. Its watch may have shown that before a late answer made us believe in it again, and will
                     // not show it a second time.
                     EffectErrorKind::NotFound if self.lock.resource_version() == in_flight.against => {
                         self.lock.observe_absent(now);
-                        self.lock.retry_at = now;
+                        self.lock.write_again_at(now);
                     }
                     EffectErrorKind::Conflict | EffectErrorKind::NotFound => {
                         // The newer version that the write conflicted with may have been seen already, before this answer.
                         if self.lock.resource_version() == in_flight.against {
                             self.lock.is_outdated(now);
                         }
-                        self.lock.retry_at = now;
+                        self.lock.write_again_at(now);
                     }
                     EffectErrorKind::Forbidden | EffectErrorKind::Invalid | EffectErrorKind::Unauthorized => {
                         self.refuse_pending(&error);

@@ -2,7 +2,6 @@
 
 use super::begin::Leads;
 use crate::engine::assess::plan::RolloutHold;
-use crate::engine::lease::lock::Want;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::config::Role;
@@ -46,7 +45,7 @@ impl Engine {
     fn may_start(&self, intent: &Intent, now: Timestamp) -> bool {
         self.config().role == Role::Driver
             && self.lock.may_act(now)
-            && self.lock.want != Want::No
+            && self.lock.wants_to_drive()
             && self.edits.is_empty()
             && intent.handover.is_none()
             && now >= self.deletions.retry.at

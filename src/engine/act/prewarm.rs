@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::lease::edit::{Edit, PrewarmEdit};
-use crate::engine::lease::lock::Want;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
@@ -64,7 +63,7 @@ impl Engine {
         if saved && live && idle && self.view.warm.is_empty() && self.has_no_sets(&asked) {
             self.edit(None, Edit::Prewarm(PrewarmEdit::End));
             if !self.is_recorded() {
-                self.lock.want = Want::No;
+                self.lock.want_no_more();
             }
         }
     }
@@ -158,7 +157,7 @@ impl Engine {
     fn may_prewarm(&self, now: Timestamp) -> bool {
         self.config().role == Role::Driver
             && self.lock.may_act(now)
-            && self.lock.want != Want::No
+            && self.lock.wants_to_drive()
             && self.handover().is_none()
             && !self.is_being_deleted()
             && !self.catches_up()

@@ -8,7 +8,7 @@
 //! No process drives by such a record. None deletes it by itself either, because it may simply not have seen the new
 //! DaemonSet yet. A new rollout replaces the record, and a release drops it.
 
-use crate::engine::lease::lock::{LeaseContents, Want};
+use crate::engine::lease::lock::LeaseContents;
 use crate::engine::machine::Engine;
 use crate::engine::writes::pending::Needs;
 
@@ -17,12 +17,11 @@ impl Engine {
     /// dropped. Deletions that are on their way stay: the new DaemonSet may have taken over their pods.
     pub(crate) fn follow_daemonset(&mut self) {
         let Some(uid) = self.view.daemonset.as_ref().map(|daemonset| daemonset.uid.clone()) else { return };
-        let before = self.lock.daemonset.replace(uid.clone());
-        if before.is_none_or(|before| before == uid) {
+        if !self.lock.is_of_another(&uid) {
             return;
         }
         self.progress = self.lock.record().map(|record| record.progress.clone()).unwrap_or_default();
-        self.lock.want = Want::No;
+        self.lock.want_no_more();
         self.fail_pending(
             |pending| !pending.command.outlives_daemonset(),
             "the DaemonSet was deleted and made anew meanwhile: nothing was asked of this one",

@@ -1,14 +1,13 @@
 //! The write for which the rollout waits because the API server refuses it: of the DaemonSet, or deletions in general. The record names it, so that whoever looks
 //! once its driver has ended learns why the rollout stands still.
 
-use crate::engine::lease::lock::Want;
 use crate::engine::machine::Engine;
 use crate::engine::writes::failures::AskedOfDaemonSet;
 
 impl Engine {
     /// Records the refused write. What is asked for instead of it is written at once, and not when that one would have been tried again. A driver that leaves has nothing more to write, and leaves what it has recorded.
     pub(super) fn note_refused_write(&mut self) {
-        if self.lock.want == Want::No {
+        if !self.lock.wants_to_drive() {
             return;
         }
         let asked = self.recorded_intent().map(|intent| AskedOfDaemonSet::by(&intent));

@@ -90,7 +90,7 @@ impl Engine {
             Needs::Adopted | Needs::Braked | Needs::Released => elsewhere(),
             Needs::Driving(_) if self.lock.holds() => Some(DoneBy::Us),
             Needs::Driving(Takeover::IfFree | Takeover::Ask) => None,
-            Needs::DriverStopped => (!self.lock.holds() && self.lock.in_flight.is_none()).then_some(DoneBy::Us),
+            Needs::DriverStopped => (!self.lock.holds() && self.lock.in_flight().is_none()).then_some(DoneBy::Us),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! A driver whose process cannot go on stops by itself and writes the reason into the record, where other consoles show it.
 
-use crate::engine::lease::lock::Want;
 use crate::engine::machine::Engine;
 use crate::engine::model::config::Role;
 use crate::engine::model::record::DriverStopped;
@@ -13,7 +12,7 @@ impl Engine {
     /// somebody else holds the lease, no reason is recorded: they go on driving. Nor is one of a one-shot command, which holds the lease
     /// for its own write only.
     pub(crate) fn stop_driving(&mut self, why: &str, now: Timestamp) {
-        self.lock.want = Want::No;
+        self.lock.want_no_more();
         if self.lock.holds() && self.config().role == Role::Driver {
             self.progress.driver_stopped = Some(DriverStopped { by: self.actor(), at: now, why: clipped(why) });
         }
@@ -24,7 +23,7 @@ impl Engine {
     /// new rollout.
     pub(super) fn stop_where_the_record_is_lost(&mut self) {
         if self.config().role == Role::Driver && self.pending.is_empty() && self.has_lost_its_record() {
-            self.lock.want = Want::No;
+            self.lock.want_no_more();
         }
     }
 
@@ -32,32 +31,31 @@ impl Engine {
     /// may have stopped for a reason, and nobody expects then that nodes go down again, nor that this process drives what has begun since. Whoever
     /// wants it to drive asks for it. A one-shot command that held the Lease meanwhile has not driven: the record still names this process.
     pub(super) fn stop_where_another_drove(&mut self, now: Timestamp) {
-        let driver = self.config().role == Role::Driver && self.lock.want != Want::No;
-        self.lock.has_driven |= driver && self.lock.may_act(now);
-        if !driver || !self.lock.has_driven || self.lock.holds() {
+        if self.config().role != Role::Driver || !self.lock.has_driven(now) || self.lock.holds() {
             return;
         }
         if let Some(record) = self.lock.record() {
             let by = record.progress.driver.clone();
             if by.as_ref() != Some(&self.config().identity) {
-                self.lock.want = Want::No;
+                self.lock.want_no_more();
                 // What this process decided as the driver was about the record as it was before.
                 self.edits.drop_the_drivers_own();
                 self.happened(RolloutEventKind::DroveMeanwhile { by }, Visibility::Timeline);
             }
         } else if self.lock.shows_no_record() && self.lock.prewarm().is_none() {
-            self.lock.want = Want::No;
+            self.lock.want_no_more();
         }
     }
 
     /// Names this process in the record, and removes the reason why the last driver stopped, once this process drives. A one-shot command that holds
     /// the lease for its own write does not drive.
     pub(super) fn note_who_drives(&mut self, now: Timestamp) {
-        if self.config().role == Role::Driver && self.lock.want != Want::No {
+        if self.config().role == Role::Driver && self.lock.wants_to_drive() {
             if self.progress.driver.as_ref() != Some(&self.config().identity) {
                 self.tell_gates_of_the_driver(now);
             }
-            (self.progress.driver_stopped, self.lock.leaves_because) = (None, None);
+            self.progress.driver_stopped = None;
+            self.lock.stays();
             self.progress.driver = Some(self.config().identity.clone());
         }
     }

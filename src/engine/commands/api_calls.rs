@@ -2,7 +2,6 @@
 
 use super::resolved::Resolved;
 use crate::engine::assess::plan::Limits;
-use crate::engine::lease::lock::KnownLease;
 use crate::engine::machine::Engine;
 use crate::engine::model::command::Command;
 use crate::engine::model::config::Role;
@@ -75,7 +74,7 @@ impl Engine {
         }
         match self.lock.living_other(now) {
             Some(holder) => format!(" (sent by {}, who holds the lease)", person_of(holder)),
-            None if self.lock.known == KnownLease::Nothing => " (sent by whoever drives)".to_owned(),
+            None if self.lock.is_unseen() => " (sent by whoever drives)".to_owned(),
             None => " (sent by whoever drives next: nobody does now)".to_owned(),
         }
     }

@@ -27,14 +27,25 @@ use crate::engine::rules::holder::{HolderLiveness, SeenHolder};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Whether we want to drive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Want {
     /// We do not want to drive; a Lease that we hold is given back.
+    #[default]
     No,
     /// We want to drive if nobody else does.
     IfFree,
     /// We want to drive; the present driver is asked to hand over.
     Ask,
+}
+
+/// What this process wants, and what became of it.
+#[derive(Debug, Default)]
+struct Wanted {
+    want: Want,
+    /// Whether this process has driven since it was last asked to.
+    has_driven: bool,
+    /// Why this process has stopped to want the Lease, if it said so; until it drives again.
+    leaves_because: Option<Str>,
 }
 
 /// The knowledge about the Lease object.
@@ -86,19 +97,15 @@ impl InFlight {
 /// The lock of one rollout.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    pub(crate) identity: Str,
-    pub(crate) timing: Timing,
-    pub(crate) want: Want,
-    /// Whether this process has driven since it was last asked to.
-    pub(crate) has_driven: bool,
-    /// Why this process has stopped to want the lease, if it said so; until it drives again.
-    pub(crate) leaves_because: Option<Str>,
-    pub(crate) known: KnownLease,
+    identity: Str,
+    timing: Timing,
+    wanted: Wanted,
+    pub(super) known: KnownLease,
     /// `metadata.uid` of the DaemonSet that was seen last, even if it is gone. A record that names another uid is not used.
-    pub(crate) daemonset: Option<Str>,
+    pub(super) daemonset: Option<Str>,
     /// The uid of the last Lease that was seen to be gone.
     gone: Option<Str>,
-    pub(crate) in_flight: Option<InFlight>,
+    in_flight: Option<InFlight>,
     /// Writes whose answer was lost, oldest first. The record may show that they arrived all the same.
     lost: Vec<InFlight>,
     /// When the holder was last known to be alive.
@@ -110,7 +117,7 @@ pub(crate) struct Lock {
     /// The last proof of the record, if we hold the lease.
     proof: Option<Proof>,
     /// Nothing is written before this instant.
-    pub(crate) retry_at: Timestamp,
+    retry_at: Timestamp,
     /// The resource version at which a write met a conflict, and until when the next write waits for a newer one.
     outdated: Option<(Option<Str>, Timestamp)>,
     /// The resource version at which a Lease was last seen to be deleted.
@@ -128,9 +135,7 @@ impl Lock {
         Self {
             identity,
             timing,
-            want: Want::No,
-            has_driven: false,
-            leaves_because: None,
+            wanted: Wanted::default(),
             known: KnownLease::Nothing,
             daemonset: None,
             gone: None,
@@ -147,6 +152,67 @@ impl Lock {
             put_back: false,
             last_intent: None,
         }
+    }
+
+    /// Whether this process wants to drive, with or without asking the present driver to hand over.
+    pub(crate) fn wants_to_drive(&self) -> bool {
+        self.wanted.want != Want::No
+    }
+
+    /// Whether this process wants the present driver to hand over.
+    pub(crate) fn wants_a_handover(&self) -> bool {
+        self.wanted.want == Want::Ask
+    }
+
+    /// An operator asks this process to drive.
+    pub(crate) fn ask_to_drive(&mut self, want: Want) {
+        (self.wanted.want, self.wanted.has_driven) = (want, false);
+    }
+
+    /// This process wants to drive no more. It gives the Lease back if it holds it.
+    pub(crate) fn want_no_more(&mut self) {
+        self.wanted.want = Want::No;
+    }
+
+    /// The reason that this process gives for that.
+    pub(crate) fn leave_because(&mut self, why: Str) {
+        self.wanted.leaves_because = Some(why);
+    }
+
+    /// Why this process wants to drive no more, if it said so.
+    pub(crate) fn leaves_because(&self) -> Option<&Str> {
+        self.wanted.leaves_because.as_ref()
+    }
+
+    /// Forgets why this process wanted to drive no more: it drives.
+    pub(crate) fn stays(&mut self) {
+        self.wanted.leaves_because = None;
+    }
+
+    /// Whether this process wants to drive and has driven since it was asked to.
+    pub(crate) fn has_driven(&mut self, now: Timestamp) -> bool {
+        self.wanted.has_driven |= self.wants_to_drive() && self.may_act(now);
+        self.wants_to_drive() && self.wanted.has_driven
+    }
+
+    /// What is known about the Lease object.
+    pub(crate) fn known(&self) -> &KnownLease {
+        &self.known
+    }
+
+    /// Whether nothing is known yet about the Lease object.
+    pub(crate) fn is_unseen(&self) -> bool {
+        self.known == KnownLease::Nothing
+    }
+
+    /// `metadata.uid` of the DaemonSet that was seen last, even if it is gone.
+    pub(crate) fn daemonset(&self) -> Option<&Str> {
+        self.daemonset.as_ref()
+    }
+
+    /// Takes in which DaemonSet is there. Whether it is another one than before.
+    pub(crate) fn is_of_another(&mut self, uid: &Str) -> bool {
+        self.daemonset.replace(uid.clone()).is_some_and(|before| before != *uid)
     }
 
     /// Takes in an earlier observation of the Lease, by the same clock. It counts until the Lease is seen here.
@@ -198,6 +264,26 @@ impl Lock {
         if !gone && !old {
             self.observe(fact, now);
         }
+    }
+
+    /// The write that was sent and is not answered yet.
+    pub(crate) fn in_flight(&self) -> Option<&InFlight> {
+        self.in_flight.as_ref()
+    }
+
+    /// Notes a write that is sent.
+    pub(crate) fn sent(&mut self, write: InFlight) {
+        self.in_flight = Some(write);
+    }
+
+    /// The write that this answer is about, which is not in flight any more.
+    pub(crate) fn answered(&mut self, id: EffectId) -> Option<InFlight> {
+        self.in_flight.take_if(|write| write.id == id)
+    }
+
+    /// Nothing is written before this instant.
+    pub(crate) fn write_again_at(&mut self, at: Timestamp) {
+        self.retry_at = at;
     }
 
     /// Notes a write whose answer was lost.
@@ -472,7 +558,7 @@ impl Lock {
 
     /// Who drives, in words for a front end.
     pub(crate) fn view(&self, now: Timestamp) -> DriverView {
-        let waiting = self.want != Want::No;
+        let waiting = self.wants_to_drive();
         // A holder that has not renewed for a whole lease duration hands nothing over.
         let living = || self.living_other(now).cloned();
         match (&self.known, self.holder()) {
@@ -481,7 +567,7 @@ impl Lock {
                 let renewed_at = self.renewed_at().unwrap_or(self.holder_liveness.changed_at);
                 DriverView::You { renewed_at, lapsed: now.since(renewed_at) >= self.timing.lease }
             }
-            _ if self.want == Want::Ask => DriverView::Waiting { holder: living() },
+            _ if self.wants_a_handover() => DriverView::Waiting { holder: living() },
             (_, Some(holder)) if now < self.runs_out_at() && self.holder_liveness.alive => {
                 DriverView::Other { holder: holder.clone(), renewal_observed_at: self.holder_liveness.changed_at }
             }

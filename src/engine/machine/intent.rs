@@ -17,7 +17,7 @@ impl Engine {
         let mut write_ids = saved.write_ids.clone();
         write_ids.extend(self.write_id());
         write_ids.drain(..write_ids.len().saturating_sub(Record::WRITE_IDS));
-        let daemonset_uid = self.lock.daemonset.clone().or_else(|| saved.daemonset_uid.clone());
+        let daemonset_uid = self.lock.daemonset().cloned().or_else(|| saved.daemonset_uid.clone());
         let progress = self.progress.clone();
         Some(Record { version: Record::VERSION, daemonset_uid, intent, progress, write_ids, ..saved })
     }

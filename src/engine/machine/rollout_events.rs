@@ -12,7 +12,7 @@ mod values;
 use self::values::Values;
 use super::Engine;
 use super::lost_record::IT_HAD;
-use crate::engine::lease::lock::{KnownLease, Want};
+use crate::engine::lease::lock::KnownLease;
 use crate::engine::model::command::{Command, CommandId, Unsettled};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
@@ -398,7 +398,7 @@ impl Engine {
                     Some(from) if self.reported_driver.held_by_other => {
                         RolloutEventKind::LeaseTakenOver { from, succession: Succession::Expired }
                     }
-                    Some(from) if self.lock.want == Want::Ask => {
+                    Some(from) if self.lock.wants_a_handover() => {
                         RolloutEventKind::LeaseTakenOver { from, succession: Succession::HandedOver }
                     }
                     _ => RolloutEventKind::LeaseAcquired,
@@ -459,7 +459,7 @@ impl Engine {
         if self.view.presence != Presence::Present || self.is_being_deleted() {
             return None;
         }
-        match (&self.lock.known, self.lock.record_error()) {
+        match (self.lock.known(), self.lock.record_error()) {
             (KnownLease::Absent, _) => Some(RolloutEventKind::RecordDeleted),
             (_, Some(why)) => Some(RolloutEventKind::RecordUnreadable { why: why.clone() }),
             (_, None) => {

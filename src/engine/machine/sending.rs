@@ -17,7 +17,7 @@ impl Engine {
 
     /// When the Lease write in flight, for which edits wait, has taken so long that it is shown.
     pub(crate) fn lease_write_is_shown_at(&self) -> Option<Timestamp> {
-        let write = self.lock.in_flight.as_ref().filter(|_| !self.edits.is_empty())?;
+        let write = self.lock.in_flight().filter(|_| !self.edits.is_empty())?;
         Some(write.sent_at + WORTH_A_WORD)
     }
 }

@@ -8,7 +8,6 @@ use super::snapshot::Alarm;
 use super::snapshot::alarm::AtOnce;
 use crate::engine::assess::plan::Limits;
 use crate::engine::assess::rows::Row;
-use crate::engine::lease::lock::Want;
 use crate::engine::machine::Engine;
 use crate::engine::machine::old_pods::{counted, where_and_why};
 use crate::engine::model::Str;
@@ -28,7 +27,7 @@ use crate::engine::rules::saved_strategy::{changed_limit, controllers_max_unavai
 impl Engine {
     pub(crate) fn alarms(&self, recorded: bool, intent: &Intent, now: Timestamp) -> Vec<Alarm> {
         let mut alarms = Vec::new();
-        let restored = self.config().restored_at.filter(|_| self.lock.want == Want::No);
+        let restored = self.config().restored_at.filter(|_| !self.lock.wants_to_drive());
         alarms.extend(restored.map(|at| Alarm::StateRestored { at }));
         let daemonset = self.view.daemonset.as_ref();
         let down = self.budget.rollout + self.budget.suspect + self.budget.node + self.budget.pre_existing;

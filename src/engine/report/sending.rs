@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::engine::lease::lock::Want;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::config::Role;
@@ -43,7 +42,7 @@ impl Engine {
         }
         let patch = self.daemonset.patching().and_then(|patching| since(patching.sent_at));
         let patch = patch.map(|since| Wait::Answer { to: "a change of the DaemonSet".into(), since });
-        let record = self.lock.in_flight.as_ref().filter(|_| !self.edits.is_empty());
+        let record = self.lock.in_flight().filter(|_| !self.edits.is_empty());
         let record = record.and_then(|write| since(write.sent_at)).map(|since| Wait::Record { since });
         let oldest = self.sending.unseen().filter(|(uid, _)| self.deletions.is_unanswered(uid)).map(|(_, at)| at).min();
         let deletion = oldest.and_then(since).map(|since| Wait::Answer { to: "a deletion".into(), since });
@@ -51,12 +50,12 @@ impl Engine {
     }
 
     fn why_nothing_leaves(&self, since: Timestamp, now: Timestamp) -> Wait {
-        let asked_at = self.lock.in_flight.as_ref().map(|write| write.sent_at);
+        let asked_at = self.lock.in_flight().map(|write| write.sent_at);
         let handed_to = self.handover().map(|handover| handover.by);
         let retried = self.plan.next.iter().map(|node| self.deletions.node_held_until(*node)).min().flatten();
         let retried = retried.max(Some(self.deletions.retry.at)).filter(|at| *at > now);
         match (handed_to, retried) {
-            _ if self.lock.want == Want::No => Wait::Handover { to: None },
+            _ if !self.lock.wants_to_drive() => Wait::Handover { to: None },
             (Some(to), _) => Wait::Handover { to: Some(to) },
             _ if !self.lock.may_act(now) => Wait::Lease { since },
             (_, Some(until)) => Wait::Retry { until },

@@ -75,7 +75,7 @@ fn past_the_halt_of_any_gate_whoever_drives_next_goes_on_as_well() {
         next.mute(Watched::Pods);
         let refused = next.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap_err();
         assert!(refused.contains("still loading"), "{refused}");
-        next.engine.lock.want = Want::Ask;
+        next.engine.lock.ask_to_drive(Want::Ask);
         next.run_for(&mut fake, 40);
         assert!(next.engine.lock.holds(), "{gate:?}");
         assert_eq!(

@@ -16,7 +16,7 @@ impl Engine {
         if let Some(stopped) = stopped {
             return Some(stopped.why.to_string());
         }
-        let given = self.lock.leaves_because.as_ref().map(ToString::to_string);
+        let given = self.lock.leaves_because().map(ToString::to_string);
         if !self.is_recorded() {
             let warms = self.recorded_prewarm().is_some_and(|asked| asked.cancelled.is_none());
             return self.how_it_was_over().or(given).or_else(|| warms.then(|| STOPPED.to_owned()));
