@@ -1,5 +1,5 @@
 //! `rolldeck simulate factory --compare`: every method rolls out the image of 400 MB in the factory. The tests check relations that must hold; the
-//! figures themselves are in README.md. `cargo test --profile attack --no-default-features --test attack -- --nocapture compare` prints them.
+//! figures themselves are in docs/compared.md. `cargo test --profile attack --no-default-features --test attack -- --nocapture compare` prints them.
 
 use rolldeck::sim::compare::method::Method;
 use rolldeck::sim::compare::trial::Trial;

@@ -1,12 +1,13 @@
-//! Every file that the documents and the comments of the code name exists, and every name of the code in `ARCHITECTURE.md`.
+//! Every file that the documents and the comments of the code name exists, every link of a document leads somewhere, and every name of the code in
+//! `ARCHITECTURE.md` is in the code.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::root;
 
-/// The documents that name files.
-const DOCUMENTS: &[&str] = &["ARCHITECTURE.md", "README.md", "docs/kubernetes.md", "tests/attack/README.md"];
+/// The documents: those at these places, and all of `docs`.
+const DOCUMENTS: &[&str] = &["ARCHITECTURE.md", "README.md", "tests/attack/README.md"];
 /// The folders of the files that the documents name.
 const FOLDERS: &[&str] = &["src", "tests", "benches", "docs", "deploy", ".ci", ".cargo"];
 
@@ -17,17 +18,41 @@ fn files_that_documents_name_are_there() {
         let name = Path::new(name.trim_end_matches('/'));
         !files.iter().any(|file| file.ends_with(name) || file.parent().is_some_and(|folder| folder.ends_with(name)))
     };
-    for document in DOCUMENTS {
-        let text = std::fs::read_to_string(root().join(document)).unwrap();
-        let named: Vec<&str> = in_backticks(&text).filter(|name| is_path(name)).collect();
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        let named: Vec<&str> =
+            in_backticks(&text).filter(|name| is_path(name) && !NOT_OF_HERE.contains(name)).collect();
+        let document = document.display();
         assert!(
-            named.len() > usize::from(*document == "ARCHITECTURE.md") * 100,
-            "{document} names {} files",
+            named.len() > 100 || !document.to_string().ends_with("ARCHITECTURE.md"),
+            "it names {} files",
             named.len()
         );
         let gone: Vec<&str> = named.into_iter().filter(|name| missing(name)).collect();
         assert!(gone.is_empty(), "{document} names files that are not there: {gone:?}");
     }
+}
+
+#[test]
+fn links_of_documents_lead_somewhere() {
+    let mut seen = 0;
+    let mut dead = Vec::new();
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        for target in links(&text).filter(|target| !target.starts_with("http")) {
+            seen += 1;
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { document.clone() } else { document.parent().unwrap().join(file) };
+            let leads = file.exists()
+                && (heading.is_empty()
+                    || headings(&std::fs::read_to_string(&file).unwrap()).any(|slug| slug == heading));
+            if !leads {
+                dead.push(format!("{}: {target}", document.display()));
+            }
+        }
+    }
+    assert!(seen > 50, "{seen} links only");
+    assert!(dead.is_empty(), "links that lead nowhere: {dead:#?}");
 }
 
 /// Paths in comments that are no files of this repository: of a user's machine, or an example.
@@ -75,6 +100,29 @@ fn names_of_the_code_in_the_architecture_are_in_the_code() {
     assert!(named.len() > 100, "only {} names: {named:?}", named.len());
     let gone: Vec<&&str> = named.iter().filter(|name| !words.contains(**name)).collect();
     assert!(gone.is_empty(), "ARCHITECTURE.md names what the code does not have: {gone:?}");
+}
+
+fn documents() -> Vec<PathBuf> {
+    let of_docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let all: Vec<PathBuf> = DOCUMENTS.iter().map(|name| root().join(name)).chain(of_docs).collect();
+    assert!(all.len() > DOCUMENTS.len() + 5, "{all:?}");
+    all
+}
+
+/// The targets of the links of a document; blocks of code are left out.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let prose = text.split("```").step_by(2);
+    prose.flat_map(|text| text.split("](").skip(1)).filter_map(|rest| Some(rest.split_once(')')?.0))
+}
+
+/// The headings of a document, as links name them: in lower case, without punctuation, with `-` for each blank.
+fn headings(text: &str) -> impl Iterator<Item = String> {
+    let lines = text.split("```").step_by(2).flat_map(str::lines);
+    lines.filter(|line| line.starts_with('#')).map(|line| {
+        let words = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = words.chars().filter(|c| c.is_alphanumeric() || "-_ ".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    })
 }
 
 /// All files of these folders, and the files at the root.

@@ -73,13 +73,13 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_has_every_flag_with_its_default() {
-        let readme = include_str!("../../../README.md");
+    fn the_documents_have_every_flag_with_its_default() {
+        let document = include_str!("../../../docs/settings.md");
         for setting in Setting::ALL {
-            let row = readme.lines().find(|line| line.starts_with(&format!("| `--{}", setting.name())));
+            let row = document.lines().find(|line| line.starts_with(&format!("| `--{}", setting.name())));
             let cells: Vec<_> = row.unwrap_or_else(|| panic!("no row for --{}", setting.name())).split(" | ").collect();
             let value = setting.value(&Settings::default());
-            // What the word `default` stands for: in the words of the setting, or in others of README, but no number.
+            // What the word `default` stands for: in the words of the setting, or in others of the document, but no number.
             let is_in_words = value == Limit::Default.to_string() && !cells[1].contains(|c: char| c.is_ascii_digit());
             assert!(is_in_words || cells[1] == value, "{cells:?}: the default is {value}");
         }

@@ -504,9 +504,9 @@ mod tests {
         assert_eq!(shown(&[Name, State, Why, Site]), [8, 11, 40, 14]);
     }
 
-    /// The README draws the table as a terminal of 80 columns shows it, and lists the filter's names for the columns of both tables.
+    /// The README draws the table as a terminal of 80 columns shows it, and `docs/console.md` lists the filter's names for the columns of both tables.
     #[test]
-    fn the_readme_shows_the_columns() {
+    fn the_documents_show_the_columns() {
         let table = NodeTable { name_width: 8, ..NodeTable::default() };
         let widths = widths(NODE_COLUMNS, &table, 80);
         let shown = NODE_COLUMNS.iter().zip(widths).filter(|(_, cells)| *cells > 0);
@@ -520,7 +520,7 @@ mod tests {
         for headings in [nodes, fleet] {
             let names: Vec<String> = headings.into_iter().map(by_heading).collect();
             let list = format!("`{}`", names.join(" "));
-            assert!(readme.contains(&list), "the README lists no {list}");
+            assert!(include_str!("../../../docs/console.md").contains(&list), "docs/console.md lists no {list}");
         }
     }
 }
