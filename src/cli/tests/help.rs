@@ -49,6 +49,7 @@ fn the_documents_name_every_flag() {
         include_str!("../../../docs/command-line.md"),
         include_str!("../../../docs/operations.md"),
         include_str!("../../../docs/prewarming.md"),
+        include_str!("../../../docs/reading.md"),
         include_str!("../../../docs/safety.md"),
         include_str!("../../../docs/settings.md"),
     );
