@@ -145,6 +145,9 @@ impl Engine {
             effects.push("Nobody drives: no pod is replaced before somebody does.".to_owned());
         }
         if let Some(holder) = self.lock.living_other(now).filter(|_| resolved.drive && !takes_over) {
+        if !drives_itself && self.lock.living_other(now).is_none() {
+            effects.extend(self.undriven_drift_in_words(&tuning));
+        }
             effects.push(match self.lock.view(now) {
                 _ if self.lock.record_error().is_some() => format!(
                     "{holder} drove last: its lease has to run out first. If it renews that, it may be able to read the record, and this is not done."

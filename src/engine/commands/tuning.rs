@@ -158,17 +158,35 @@ impl Engine {
             lines.push(format!("More than half of the nodes may be down at once: {most} of {desired}."));
         }
         lines.extend(self.gates_from_now_on(tuning, &intent));
-        match tuning.on_drift {
-            Some(OnDrift::EnforceOnDelete) => lines.push(format!(
-                "If the update strategy is changed back, OnDelete is set again at once, {ROUNDS} times in {} at most.",
-                ShortDuration(FIGHT)
-            )),
-            Some(OnDrift::Report) => {
-                lines.push("If the update strategy is changed back, the rollout pauses and says who it was.".into());
-            }
-            None => {}
-        }
+        lines.extend(tuning.on_drift.map(|on_drift| self.drift_in_words(on_drift, &intent)));
         lines
+    }
+
+    /// What becomes of a strategy that somebody sets back, or has set back already. A driver does that: a one-shot command only records it.
+    fn drift_in_words(&self, on_drift: OnDrift, intent: &Intent) -> String {
+        let rounds = format!("{ROUNDS} times in {} at most", ShortDuration(FIGHT));
+        match on_drift {
+            OnDrift::EnforceOnDelete if self.has_drifted(intent) => {
+                format!(
+                    "The update strategy is changed back already: whoever drives sets OnDelete again at once, {rounds}."
+                )
+            }
+            OnDrift::EnforceOnDelete => {
+                format!("If the update strategy is changed back, whoever drives sets OnDelete again at once, {rounds}.")
+            }
+            OnDrift::Report => {
+                "If the update strategy is changed back, whoever drives pauses the rollout and says who it was."
+                    .to_owned()
+            }
+        }
+    }
+
+    /// That nothing is done about a strategy that is set back, because nobody drives.
+    pub(super) fn undriven_drift_in_words(&self, tuning: &Tuning) -> Option<String> {
+        Some(match tuning.on_drift? {
+            OnDrift::EnforceOnDelete => "Nobody drives: OnDelete is not set again before somebody does.".to_owned(),
+            OnDrift::Report => "Nobody drives: nothing is paused before somebody does.".to_owned(),
+        })
     }
 
     /// The values that a change of settings leaves as they are, and confirms: those of a record that was begun anew, because one named

@@ -1,7 +1,7 @@
 //! What a change of the limits lets go at once: who raises a budget is told what a step would tell.
 
 use super::*;
-use crate::engine::model::settings::{Limit, Secs};
+use crate::engine::model::settings::{Limit, OnDrift, Secs};
 use crate::engine::model::time::UtcTime;
 
 /// Ten nodes, of which the first two get the new revision.
