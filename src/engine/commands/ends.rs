@@ -2,7 +2,9 @@
 
 use crate::engine::machine::Engine;
 use crate::engine::model::command::Command;
+use crate::engine::model::node::NodeState;
 use crate::engine::model::record::{Change, Direction, Intent, Paused};
+use crate::engine::model::settings::Finish;
 use crate::engine::model::time::ShortDuration;
 
 impl Engine {
@@ -67,6 +69,33 @@ impl Engine {
             Command::Undo { .. } | Command::Release(_) if paused.by == self.actor() && !paused.others => None,
             _ => Some(paused),
         }
+    }
+
+    /// What is left of a rollout under `intent` whose nodes all have the new pod; `None` where one has not. A pod may be new and not count as updated
+    /// yet: it soaks, or it is in trouble.
+    pub(super) fn all_at_target_in_words(&self, intent: &Intent) -> Option<String> {
+        let fleet = self.retargeted(intent);
+        let rows = || fleet.rows().filter(|row| row.in_fleet);
+        if rows().any(|row| !row.at_target) {
+            return None;
+        }
+        let (all, left) = (rows().count(), rows().filter(|row| !row.available).count());
+        let soak = rows().filter(|row| row.state == NodeState::Soaking).count();
+        Some(match left {
+            0 if intent.finish == Finish::Release && self.progress.started_at.is_some() => {
+                "Every node is updated: nothing is left to update, and whoever drives hands the DaemonSet back."
+                    .to_owned()
+            }
+            0 => "Every node is updated: nothing is left to do, and the DaemonSet stays adopted until it is released."
+                .to_owned(),
+            left => {
+                let soak = if soak == 0 { String::new() } else { format!(" ({soak} soaking)") };
+                format!(
+                    "Every node has the new pod, so none is replaced; {left} of {all} do not count as updated yet{soak}, and the \
+                     rollout is not complete before they do."
+                )
+            }
+        })
     }
 
     /// A rollout that another template ends before every node is updated.

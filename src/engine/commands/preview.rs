@@ -450,13 +450,11 @@ impl Engine {
     /// What moves once the rollout is resumed, or is driven; `nodes` are in line then.
     pub(super) fn what_moves_then(&self, nodes: &[Str], limits: &Limits, intent: &Intent) -> String {
         let count = nodes.len();
-        let all_updated = || !self.retargeted(intent).rows().any(|row| row.in_fleet && !row.at_target);
         match count {
-            0 if all_updated() => {
-                "Every node is updated: nothing is left to do, and the DaemonSet stays adopted until it is released."
-                    .to_owned()
+            0 => {
+                let nothing = || "No node is in line: what moves next is up to a step.".to_owned();
+                self.all_at_target_in_words(intent).unwrap_or_else(nothing)
             }
-            0 => "No node is in line: what moves next is up to a step.".to_owned(),
             _ => format!("{} in line, {}.", counted_are(count), self.pace_in_words(limits, nodes)),
         }
     }
