@@ -19,7 +19,7 @@ use super::error::{CliError, Exit};
 use super::json;
 use super::load;
 use super::output::Output;
-use super::status::{standing, with_all_watches};
+use super::status::standing;
 use super::suggested_commands::{CommandPlace, command_of, suggested_commands};
 use crate::driver::Session;
 use crate::engine::model::Str;
@@ -44,7 +44,7 @@ pub(crate) async fn run(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let (rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
-    let snapshot = with_all_watches(&rollout, snapshot).await;
+    let snapshot = load::with_all_watches(&rollout, snapshot).await;
     let mut diagnosis = Diagnosis::of(&snapshot);
     let lacking: Vec<(Str, Str)> =
         diagnosis.lacking(&snapshot).map(|(node, pod)| (node.clone(), pod.clone())).collect();

@@ -19,6 +19,9 @@ use crate::engine::report::snapshot::{Phase, Snapshot, WatchView};
 /// How long to retry a server that does not answer. A single lost packet must not fail a script.
 const UNREACHABLE_AFTER: Duration = Duration::from_secs(3);
 
+/// How long optional watches may take to load, once the others are loaded.
+const OPTIONAL_WITHIN: Duration = Duration::from_secs(1);
+
 /// The cluster and the namespace of the view, for the texts of errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoadPlace<'a> {
@@ -73,6 +76,24 @@ pub(crate) async fn rollout(
                 });
             }
         }
+    }
+}
+
+/// The snapshot once all watches, also optional ones, are loaded; the present one if that takes too long.
+pub(crate) async fn with_all_watches(rollout: &Rollout, snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
+    let loaded = |snapshot: &Arc<Snapshot>| snapshot.watches.iter().all(|watch| watch.health != WatchHealth::Loading);
+    let mut snapshots = rollout.snapshots.clone();
+    match tokio::time::timeout(OPTIONAL_WITHIN, snapshots.wait_for(loaded)).await {
+        Ok(Ok(complete)) => complete.clone(),
+        _ => snapshot,
+    }
+}
+
+/// The snapshot in which the revision that is named by `number` is known, as far as that can be: Events tell the numbers that revisions had before.
+pub(crate) async fn with_revision(rollout: &Rollout, snapshot: Arc<Snapshot>, number: Option<i64>) -> Arc<Snapshot> {
+    match number.is_some_and(|number| snapshot.revision_numbered(number).is_none()) {
+        true => with_all_watches(rollout, snapshot).await,
+        false => snapshot,
     }
 }
 

@@ -122,6 +122,7 @@ async fn carry_out(
     let before = load::rollout(rollout, place, how.timeout).await?;
     let preview = match how.dry_run {
         true => rollout.preview_once_seen(&command, SEEN_WITHIN).await.map_err(CliError::from),
+    let before = load::with_revision(rollout, before, command.names_revision()).await;
         false => preview(rollout, &command).await,
     };
     let preview = preview.map_err(|error| match command.inner() {

@@ -23,6 +23,7 @@ use super::args::{How, PrewarmArgs, by_container};
 use super::change_feed::ChangeTopic;
 use super::error::{CliError, CliErrorKind, Exit};
 use super::foreground::{self, Foreground, Task, TaskArgs};
+use super::load;
 use super::one_shot::{self, Consent, SEEN_WITHIN};
 use super::output::Output;
 use super::status::{deleted, some_of};
@@ -83,6 +84,7 @@ impl Task for PrewarmTask<'_> {
 
     async fn whole(&mut self, foreground: &mut Foreground<'_>) -> Result<Exit, CliError> {
         let (rollout, snapshot) = foreground.open(Role::Driver).await?;
+        let snapshot = load::with_revision(&rollout, snapshot, self.args.revision).await;
         let command = self.command(&snapshot)?;
         // A refusal comes before any other output.
         let previewed = Command::Prewarm(command.clone());
@@ -90,6 +92,9 @@ impl Task for PrewarmTask<'_> {
             true => rollout.preview_once_seen(&previewed, SEEN_WITHIN).await?,
             false => one_shot::preview(&rollout, &previewed).await?,
         };
+        if let Some(which) = self.args.revision.and_then(|number| snapshot.called_ambiguously(&number.to_string())) {
+            foreground.say(ChangeTopic::Advice, which)?;
+        }
         if command == PrewarmCommand::Cancel && !preview.nodes.is_empty() {
             drop(rollout);
             return self.cancel_without_driving(foreground, preview.nodes.len()).await;
@@ -191,7 +196,7 @@ impl PrewarmTask<'_> {
         }
         let source = match revision {
             Some(number) => {
-                let named = snapshot.revisions.iter().find(|revision| revision.number == Some(*number));
+                let named = snapshot.revision_numbered(*number);
                 let hash = named.map(|revision| revision.hash.clone()).ok_or_else(|| {
                     let why = format!("no revision {number}; {}", snapshot.known_revisions());
                     CliError::new(CliErrorKind::NotFound, why)

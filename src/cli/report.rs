@@ -8,7 +8,6 @@ use super::args::{Global, LogTo, OutputFormat, ReportArgs};
 use super::error::{CliError, Exit};
 use super::load;
 use super::output::Output;
-use super::status::with_all_watches;
 use crate::audit::{self, AuditLog, LogFilter, LogLine, LogRead, LoggedCluster};
 use crate::driver::{Session, private_file};
 use crate::engine::model::Str;
@@ -29,7 +28,7 @@ pub(crate) async fn run(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let (rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
-    let snapshot = with_all_watches(&rollout, snapshot).await;
+    let snapshot = load::with_all_watches(&rollout, snapshot).await;
     let read = audit_log(global, session, &snapshot)?;
     for doubt in &read.doubts {
         output.streams().complain(&format!("Warning: {doubt}"));

@@ -19,7 +19,7 @@ use super::error::{CliError, CliErrorKind, Exit};
 use super::json;
 use super::load;
 use super::output::Output;
-use super::status::{add_columns, age, with_all_watches};
+use super::status::{add_columns, age};
 use super::suggested_commands::{CommandPlace, CommandTarget};
 use crate::driver::{Rollout, Session};
 use crate::engine::model::Str;
@@ -39,7 +39,7 @@ pub(crate) async fn history(
 ) -> Result<Exit, CliError> {
     let (rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
     // Events report earlier numbers of revisions; Events and pre-warming pods also report images.
-    let snapshot = with_all_watches(&rollout, snapshot).await;
+    let snapshot = load::with_all_watches(&rollout, snapshot).await;
     match &args.revision {
         Some(called) => whole(&CommandPlace::of(session), &snapshot, called, output)?,
         None => list(&rollout, snapshot, output).await?,
@@ -145,7 +145,7 @@ pub(crate) async fn diff(
 ) -> Result<Exit, CliError> {
     let (rollout, snapshot) = load::one_look(session, namespace, &args.name.0, args.timeout).await?;
     // Events report earlier numbers of revisions.
-    let snapshot = with_all_watches(&rollout, snapshot).await;
+    let snapshot = load::with_all_watches(&rollout, snapshot).await;
     let place = CommandPlace::of(session);
     if let (None, Some(only)) = (&args.from, snapshot.only_revision()) {
         return nothing_to_compare(session.context(), &snapshot, only, output);

@@ -18,7 +18,6 @@ mod nodes;
 mod recent;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use self::estimate::estimate;
@@ -38,7 +37,6 @@ use super::suggested_commands::{CommandPlace, CommandTarget, SuggestedCommand, s
 use crate::driver::{DrivenBy, Fleet, FleetRow, Rollout, Session};
 use crate::engine::model::config::Role;
 use crate::engine::model::estimate::whole_secs;
-use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::{DaemonSetCounters, StrategyKind};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::pace::PacedSite;
@@ -57,8 +55,6 @@ use crate::engine::report::trouble::starts_in_time;
 
 /// The default time limit of a look.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long optional watches may take to load, once the others are loaded.
-const OPTIONAL_WITHIN: Duration = Duration::from_secs(1);
 /// How many nodes with the same trouble are listed by name.
 const NAMED: usize = 5;
 
@@ -83,7 +79,7 @@ pub(crate) async fn rollout(
             },
         };
     }
-    let snapshot = with_all_watches(&rollout, snapshot).await;
+    let snapshot = load::with_all_watches(&rollout, snapshot).await;
     // A template that names the nodes asks for them: without them it would print nothing.
     let nodes =
         if args.nodes || args.images || output.asks_for("nodes") { NodeListing::Listed } else { NodeListing::Counted };
@@ -117,16 +113,6 @@ pub(crate) async fn rollout(
         }
     }
     Ok(standing(&snapshot))
-}
-
-/// The snapshot once all watches, also optional ones, are loaded; the present one if that takes too long.
-pub(crate) async fn with_all_watches(rollout: &Rollout, snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
-    let loaded = |snapshot: &Arc<Snapshot>| snapshot.watches.iter().all(|watch| watch.health != WatchHealth::Loading);
-    let mut snapshots = rollout.snapshots.clone();
-    match tokio::time::timeout(OPTIONAL_WITHIN, snapshots.wait_for(loaded)).await {
-        Ok(Ok(complete)) => complete.clone(),
-        _ => snapshot,
-    }
 }
 
 /// The error for a rollout that was not over in time. For a paused rollout it also names the command that lifts the pause.

@@ -20,6 +20,7 @@ pub(crate) mod pace;
 pub(super) mod pulls;
 pub mod rate;
 pub(crate) mod recognise;
+pub(super) mod revision_numbers;
 pub(super) mod saved_strategy;
 pub(super) mod shared_link;
 pub mod site;

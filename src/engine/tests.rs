@@ -233,7 +233,7 @@ fn rolling_back_keeps_the_pods_that_never_left() {
     assert_eq!(fake.daemonset.strategy.raw["type"], "RollingUpdate", "and it is handed back");
     assert!(fake.worst_down <= 2);
     let refused = console.ask(&mut fake, Command::Undo { to: Some(1) }).unwrap_err();
-    assert_eq!(refused, "no revision 1; there are 3 (the template of 1), 2");
+    assert_eq!(refused, "the template already is that of revision 3");
 }
 
 #[test]

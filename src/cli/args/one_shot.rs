@@ -241,8 +241,8 @@ pub(crate) struct UndoArgs {
     /// The DaemonSet: `ds/NAME`, or just NAME
     #[arg(value_name = "ds/NAME")]
     pub(crate) name: DaemonSetName,
-    /// The revision to go back to, by its number in `history` [default: the one before]; to one that was made after the
-    /// present one a rollout begins, with steps and gates
+    /// The revision to go back to, by its number in `history`, or one that it had before [default: the one before];
+    /// to one that was made after the present one a rollout begins, with steps and gates
     #[arg(long, value_name = "N", value_parser = revision)]
     pub(crate) to_revision: Option<i64>,
     #[command(flatten)]

@@ -23,7 +23,7 @@ pub(crate) struct PrewarmArgs {
     /// This image instead of the template's, which stays as it is; may be repeated; `*=IMAGE` means all main containers
     #[arg(long = "image", value_name = "CONTAINER=IMAGE", group = "which", conflicts_with = "revision")]
     pub(crate) images: Vec<ContainerImage>,
-    /// The images of a revision, by its number in `history`: those that `undo --to-revision N` would need
+    /// The images of a revision, by its number in `history`, or one that it had before: those that `undo --to-revision N` would need
     #[arg(long, value_name = "N", value_parser = revision, group = "which")]
     pub(crate) revision: Option<i64>,
     /// Only on nodes with these labels, as `kubectl get nodes -l` has it

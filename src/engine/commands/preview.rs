@@ -93,6 +93,7 @@ impl Engine {
             }
             effects.extend(self.unproven_back_in_words(&intent, &nodes));
         }
+        effects.extend(self.former_number_in_words(command));
         if let (Command::Undo { .. }, Some(hash)) = (command, goal(&intent)) {
             let images = |revision: &RevisionFact| images_of_revision(&self.view, &self.assessment, revision);
             effects.extend(self.view.revision(hash).map(|revision| format!("{}.", images(revision))));
@@ -144,10 +145,10 @@ impl Engine {
         if !nodes.is_empty() && !drives_itself && self.lock.living_other(now).is_none() {
             effects.push("Nobody drives: no pod is replaced before somebody does.".to_owned());
         }
-        if let Some(holder) = self.lock.living_other(now).filter(|_| resolved.drive && !takes_over) {
         if !drives_itself && self.lock.living_other(now).is_none() {
             effects.extend(self.undriven_drift_in_words(&tuning));
         }
+        if let Some(holder) = self.lock.living_other(now).filter(|_| resolved.drive && !takes_over) {
             effects.push(match self.lock.view(now) {
                 _ if self.lock.record_error().is_some() => format!(
                     "{holder} drove last: its lease has to run out first. If it renews that, it may be able to read the record, and this is not done."

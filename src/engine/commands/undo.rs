@@ -25,6 +25,7 @@ use crate::engine::model::record::{Change, Direction, Intent};
 use crate::engine::model::roll_back::NoRollBack;
 use crate::engine::model::rollout_event::{ROLLED_BACK, RevisionHalt, WENT_TO, last_rolled_back_to, with_earlier};
 use crate::engine::model::time::{Timestamp, UtcTime};
+use crate::engine::rules::revision_numbers::present_number;
 
 impl Engine {
     pub(super) fn resolve_undo(&self, to: Option<i64>, now: Timestamp) -> Result<Resolved, Refusal> {
@@ -98,9 +99,18 @@ impl Engine {
         }
     }
 
+    /// What an operator is told who names the revision to go back to by a number that it had before.
+    pub(super) fn former_number_in_words(&self, command: &Command) -> Option<String> {
+        let Command::Undo { to: Some(number) } = command.inner() else { return None };
+        let meant = self.numbered(*number).ok().filter(|meant| meant.number != *number)?;
+        let now = with_earlier(meant.number, &self.earlier_numbers());
+        Some(format!("There is no revision {number} any more: it is revision {now}."))
+    }
+
     fn numbered(&self, number: i64) -> Result<&RevisionFact, Refusal> {
-        self.view.own_revisions().find(|revision| revision.number == number).ok_or_else(|| {
-            let earlier = self.earlier_numbers();
+        let earlier = self.earlier_numbers();
+        let now = present_number(number, self.view.own_revisions().map(|revision| revision.number), &earlier);
+        self.view.own_revisions().find(|revision| Some(revision.number) == now).ok_or_else(|| {
             let known: Vec<String> =
                 self.newest_first().iter().map(|revision| with_earlier(revision.number, &earlier)).collect();
             Refusal::NotThere(format!("no revision {number}; there are {}", known.join(", ")))

@@ -103,6 +103,11 @@ impl Command {
         }
     }
 
+    /// The number by which the command names the revision to go to.
+    pub fn names_revision(&self) -> Option<i64> {
+        if let Self::Undo { to } = self.inner() { *to } else { None }
+    }
+
     /// The command without the settings under which it is carried out.
     pub fn inner(&self) -> &Self {
         match self {

@@ -197,3 +197,22 @@ fn a_revision_stays_marked_though_its_template_was_set_again_and_given_up() {
     let mut eve = that_reads_events(&fake, &mut console);
     assert_eq!(halts(&eve.snapshot(&fake)), [4]);
 }
+
+/// Whoever remembers the number that a revision had before means that revision, also for a roll back, and is told its present number.
+#[test]
+fn a_roll_back_may_name_a_revision_by_a_number_that_it_had_before() {
+    let (mut fake, mut console) = went_back();
+    by_kubectl(&mut fake, "agent:v3");
+    console.run_for(&mut fake, 5);
+    let preview = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap();
+    assert_eq!(preview.title, "Roll back to revision 3");
+    let says = "There is no revision 1 any more: it is revision 3 (the template of 1).";
+    assert!(preview.effects.iter().any(|line| line == says), "{:?}", preview.effects);
+    let by_its_own = console.engine.preview(&Command::Undo { to: Some(3) }, fake.now).unwrap();
+    assert!(!by_its_own.effects.iter().any(|line| line == says), "{:?}", by_its_own.effects);
+    let refused = console.engine.preview(&Command::Undo { to: Some(9) }, fake.now).unwrap_err().to_string();
+    assert!(refused.contains("no revision 9; there are 4, 3 (the template of 1), 2"), "{refused}");
+    console.ask(&mut fake, Command::Undo { to: Some(1) }).unwrap();
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.current().template, template("agent:v1"));
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{RevisionView, Snapshot};
 use crate::engine::model::rollout_event::{NumberedRevision, earlier_numbers, template_of, with_earlier};
 use crate::engine::model::template::diff::changes;
+use crate::engine::rules::revision_numbers::present_number;
 
 /// This many characters of a hash are enough, if no other revision's hash begins with them.
 const ENOUGH: usize = 2;
@@ -85,7 +86,7 @@ impl Snapshot {
     /// # Errors
     /// If no revision fits, the text names those that exist. If the hashes of several begin with `text`, the text says so.
     pub fn revision_called(&self, text: &str) -> Result<&RevisionView, String> {
-        if let Some(revision) = text.parse().ok().and_then(|number| self.numbered(number)) {
+        if let Some(revision) = text.parse().ok().and_then(|number| self.revision_numbered(number)) {
             return Ok(revision);
         }
         let hash = text.strip_prefix(&*self.name).and_then(|rest| rest.strip_prefix('-')).unwrap_or(text);
@@ -101,10 +102,10 @@ impl Snapshot {
     }
 
     /// The revision with this number, now or earlier.
-    fn numbered(&self, number: i64) -> Option<&RevisionView> {
-        let all = || self.revisions.iter();
-        let now = all().find(|one| one.number == Some(number));
-        now.or_else(|| all().find(|one| self.earlier_numbers(one).contains(&number)))
+    pub(crate) fn revision_numbered(&self, number: i64) -> Option<&RevisionView> {
+        let numbers = self.revisions.iter().filter_map(|one| one.number);
+        let now = present_number(number, numbers, &self.all_earlier_numbers())?;
+        self.revisions.iter().find(|one| one.number == Some(now))
     }
 
     /// The revision that is meant by digits that could mean another one as well, or that are no number of any.
@@ -112,15 +113,15 @@ impl Snapshot {
         let number: i64 = text.parse().ok()?;
         let begins = |one: &&RevisionView| text.len() >= ENOUGH && one.hash.starts_with(text);
         let by_hash = self.revisions.iter().find(begins);
-        match (self.numbered(number), by_hash) {
+        match (self.revision_numbered(number), by_hash) {
             (Some(meant), Some(other)) if meant.hash != other.hash => Some(format!(
                 "`{text}` is taken for the number of a revision; the hash of {}, {}, begins with it, too",
                 other.called(),
                 other.hash
             )),
             (Some(meant), _) if meant.number != Some(number) => {
-                let template = self.renumbered_in_words(meant).map(|words| format!(" ({words})")).unwrap_or_default();
-                Some(format!("there is no revision {number} any more: it is {}{template}", meant.called()))
+                let now = with_earlier(meant.number?, &self.all_earlier_numbers());
+                Some(format!("there is no revision {number} any more: it is revision {now}"))
             }
             (None, Some(meant)) => Some(format!(
                 "there is no revision {number}: `{text}` begins the hash of {}, {}",
