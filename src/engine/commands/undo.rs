@@ -3,7 +3,7 @@
 //! ```text
 //! undo --to-revision 3 ─▶ that one
 //! undo ─┬─ goes back     ─▶ refused: name one; but where it goes back to, if somebody else has changed the template meanwhile
-//!       ├─ recorded      ─▶ where the rollout came from; refused if the cluster does not keep that: name one
+//!       ├─ recorded      ─▶ where the rollout came from, or its target if all nodes run that under somebody else's template; refused if the cluster does not keep that: name one
 //!       ├─ not recorded  ─▶ the newest other one that has run and has not halted a rollout; else the newest other one
 //!       └─ rolled back from the newest ─▶ refused: name one
 //! ```
@@ -160,6 +160,9 @@ impl Engine {
                 }
             };
         }
+        if let Some(target) = self.target_that_all_run(&intent) {
+            return Ok(target);
+        }
         if let Some(target) = intent.target.as_ref().filter(|target| self.progress.origin.as_ref() == Some(target))
             && !self.is_over()
             && !self.is_template_of_others(&intent)
@@ -176,6 +179,17 @@ impl Engine {
         let well = || others.iter().filter(|revision| !halted(revision));
         let usual = well().find(has_run).or_else(|| well().next());
         usual.copied().ok_or(NoRollBack::OnlyHalted { number: newest.number })
+    }
+
+    /// The recorded target, if somebody else has changed the template since and every node runs the target still: the way back from that template, which
+    /// has run nowhere, is what the nodes run.
+    fn target_that_all_run(&self, intent: &Intent) -> Option<&RevisionFact> {
+        let target = intent.target.as_ref().filter(|_| self.is_recorded() && self.is_template_of_others(intent))?;
+        let all_run_it = self.assessment.rows().filter(|row| row.in_fleet).all(|row| {
+            let pod = row.pod.and_then(|pod| self.view.pod(pod));
+            pod.is_some_and(|pod| pod.fact.revision.as_ref() == Some(target))
+        });
+        self.view.revision(target).filter(|_| all_run_it)
     }
 
     /// The revision that the recorded rollout came from.

@@ -1,6 +1,7 @@
 //! A DaemonSet that is adopted while nothing is rolled out.
 
 use super::*;
+use crate::engine::fake_cluster::template;
 use crate::engine::model::settings::Secs;
 
 /// The soak time is a rollout's. A pod that somebody deletes while none goes on is available again once its controller says so.
@@ -31,4 +32,24 @@ fn nothing_soaks_while_nothing_is_rolled_out() {
     fake.set_ready("n2", true);
     console.run_for(&mut fake, 1);
     assert_eq!(console.state(&fake, "n2").0, NodeState::Soaking);
+}
+
+/// As `kubectl rollout restart` does, twice: what the nodes run is the way back, and not the template in between, which ran nowhere.
+#[test]
+fn back_from_templates_of_others_that_ran_nowhere_is_what_the_nodes_run() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open_as(&fake, "ada", Role::OneShot);
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    console.run_for(&mut fake, 5);
+    for image in ["agent:v2", "agent:v3"] {
+        fake.set_template(template(image));
+        fake.reconcile();
+        console.run_for(&mut fake, 5);
+    }
+    let preview = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap();
+    assert_eq!(preview.title, "Roll back to revision 1");
+    assert!(preview.nodes.is_empty(), "{preview:?}");
+    let snapshot = console.snapshot(&fake);
+    let roles: Vec<_> = snapshot.revisions.iter().map(|one| (one.number, snapshot.role_of(one))).collect();
+    assert_eq!(roles, [(Some(3), Some("current")), (Some(2), None), (Some(1), Some("target of the rollout"))]);
 }

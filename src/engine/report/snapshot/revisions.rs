@@ -74,8 +74,9 @@ impl Snapshot {
         let is_target = self.to.as_ref().is_some_and(|to| to.hash == revision.hash);
         match &self.template_revision {
             Some(current) if *current == revision.hash => Some("current"),
-            Some(_) | None if is_target && self.started_at.is_some() => Some("target of the rollout"),
-            Some(_) => None,
+            // Another revision than that of the template is the target of a record only, whether its rollout began or not.
+            Some(_) => is_target.then_some("target of the rollout"),
+            None if is_target && self.started_at.is_some() => Some("target of the rollout"),
             None => is_target.then_some("current"),
         }
     }
