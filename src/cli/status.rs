@@ -365,7 +365,7 @@ fn driver_line(place: &CommandPlace, snapshot: &Snapshot) -> String {
 
 /// Nodes in trouble by state and cause, one line each.
 fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
-    let mut groups: BTreeMap<(NodeState, String), Vec<&NodeView>> = BTreeMap::new();
+    let mut groups: BTreeMap<(NodeState, String, bool), Vec<&NodeView>> = BTreeMap::new();
     for node in snapshot.nodes.iter() {
         let why = match (node.state, &node.cause, snapshot.budget.called_of(node)) {
             (NodeState::NodeDown, _, Some(blame)) => blame.to_owned(),
@@ -376,11 +376,12 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
             _ if node.suspect.is_some_and(SuspectView::has_failed) => "went down after its update".to_owned(),
             _ => continue,
         };
-        groups.entry((node.state.without_retries(), why)).or_default().push(node);
+        groups.entry((node.state.without_retries(), why, node.accepted)).or_default().push(node);
     }
     groups
         .into_iter()
-        .map(|((state, why), nodes)| {
+        .map(|((state, why, accepted), nodes)| {
+            let accepted = if accepted { ", accepted" } else { "" };
             let label = match state {
                 NodeState::Failed => "failed",
                 NodeState::NodeDown => "down",
@@ -395,7 +396,7 @@ fn trouble(snapshot: &Snapshot) -> Vec<(&'static str, String)> {
                 | NodeState::Unknown
                 | NodeState::Ineligible => "trouble",
             };
-            (label, format!("{} {why}: {}", nodes.len(), some_of(&nodes)))
+            (label, format!("{} {why}{accepted}: {}", nodes.len(), some_of(&nodes)))
         })
         .collect()
 }

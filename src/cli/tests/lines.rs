@@ -139,3 +139,15 @@ async fn nodes_that_need_a_look_are_on_top() {
         assert_eq!(names, [&pinned[..], &["begins", "waits", "updated"]].concat(), "{text}");
     }
 }
+
+/// No alarm names a failure past which an operator resumed: the line that counts it says so.
+#[tokio::test]
+async fn a_failure_that_was_accepted_has_a_line_of_its_own() {
+    let failed = |name: &str, accepted| NodeView { accepted, ..cause(node(name, NodeState::Failed)) };
+    let nodes = [failed("ipc-001", true), failed("ipc-002", false)].into();
+    let text = Script::of(Snapshot { nodes, ..rollout() }).run("status ds/agent").await.text;
+    let lines: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("failed ")).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines.iter().any(|line| line.ends_with(", accepted: ipc-001")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.ends_with(": ipc-002") && !line.contains("accepted")), "{lines:?}");
+}

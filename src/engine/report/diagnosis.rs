@@ -36,6 +36,7 @@ use crate::engine::model::node::{Blame, DownBy, NodeState};
 use crate::engine::model::occupancy::{NodeOccupancy, lacking_resources};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::pull::{ImagePull, PullState};
+use crate::engine::model::quantity::counted;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::pulls::times_slower;
 
@@ -373,10 +374,10 @@ fn tell_the_halt_by_its_causes(findings: &mut [Finding], snapshot: &Snapshot) {
     if halt.failed().is_empty() || !halt.failed().iter().all(|node| failed.contains(node)) {
         return;
     }
-    let title = match failed.len() {
-        1 => "halted: 1 node failed".to_owned(),
-        nodes => format!("halted: {nodes} nodes failed"),
-    };
+    // Those past which an operator resumed did not halt it again.
+    let accepted = snapshot.nodes.iter().filter(|node| failed.contains(&node.name) && node.accepted).count();
+    let before = if accepted == 0 { String::new() } else { format!(" ({accepted} accepted before)") };
+    let title = format!("halted: {} failed{before}", counted(failed.len() - accepted, "node"));
     // The findings begin with those of the alarms.
     if let Some(finding) = findings.get_mut(at) {
         finding.title = title;

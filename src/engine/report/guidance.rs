@@ -377,7 +377,7 @@ impl Snapshot {
             None => "held".to_owned(),
         };
         if self.counts.failed > 0 {
-            waits.push_str(&format!(", {} failed", self.counts.failed));
+            waits.push_str(&format!(", {}", self.failed_in_words()));
             remedies.extend((!used_up).then_some(self.away()));
         }
         if drive.is_some() {
@@ -386,6 +386,17 @@ impl Snapshot {
         }
         remedies.extend(drive);
         Guidance { waits, remedies }
+    }
+
+    /// `2 failed, 1 of them accepted`: an operator resumed past those, so no alarm names them any more.
+    fn failed_in_words(&self) -> String {
+        let failed = self.counts.failed;
+        let accepted = self.nodes.iter().filter(|node| node.counts_as_failed() && node.accepted).count();
+        match u32::try_from(accepted).unwrap_or(u32::MAX) {
+            0 => format!("{failed} failed"),
+            accepted if accepted >= failed => format!("{failed} failed, accepted"),
+            accepted => format!("{failed} failed, {accepted} of them accepted"),
+        }
     }
 
     /// `another step moves nothing while 2 are down and 2 may be (n1, n2)`: nodes that do not come back by themselves use up the budget, and no node

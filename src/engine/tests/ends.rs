@@ -4,10 +4,12 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::Command;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::prewarm::PrewarmNodes;
+use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Direction;
 use crate::engine::model::rollout_event::Visibility;
-use crate::engine::model::settings::Setting;
-use crate::engine::report::snapshot::Phase;
+use crate::engine::model::settings::{Limit, Setting, Tuning};
+use crate::engine::report::diagnosis::Diagnosis;
+use crate::engine::report::snapshot::{Alarm, Phase};
 
 fn image(image: &str) -> Command {
     Command::SetImage([("agent".to_owned(), image.parse().unwrap())].into())
@@ -265,4 +267,25 @@ fn to_a_revision_between_where_the_rollout_came_from_and_its_target_a_rollout_be
     console.run_for(&mut fake, 120);
     let seen = console.snapshot(&fake);
     assert_eq!((seen.direction, seen.counts.next), (Direction::Forward, 0), "no step has let a node go");
+}
+
+/// Once an operator has resumed past a failure, no alarm names it: what counts it says that it was accepted.
+#[test]
+fn an_accepted_failure_is_told_as_such() {
+    let (mut fake, mut console) = halted();
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 5);
+    let snapshot = console.snapshot(&fake);
+    assert!(!snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::Halted { .. })), "{:?}", snapshot.alarms);
+    let waits = snapshot.guidance().unwrap().waits;
+    assert!(waits.ends_with(", 1 failed, accepted"), "{waits}");
+    let two = Some(Limit::At(IntOrPercent::Int(2)));
+    console.ask(&mut fake, Command::Tune(Tuning { max_unavailable: two, ..Tuning::default() })).unwrap();
+    console.partition(&mut fake, 4);
+    console.run_for(&mut fake, 120);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.phase, Phase::Halted);
+    let findings = Diagnosis::of(&snapshot).findings;
+    assert_eq!(findings[0].title, "halted: 1 node failed (1 accepted before)");
 }
