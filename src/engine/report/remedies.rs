@@ -254,7 +254,10 @@ impl Snapshot {
     pub fn remedies(&self) -> Vec<Remedy> {
         let about_alarms = self.alarms.iter().flat_map(|alarm| self.remedies_of(alarm));
         let about_waits = self.guidance().into_iter().flat_map(|guidance| guidance.remedies);
-        about_alarms.chain(about_waits).collect()
+        let mut remedies: Vec<Remedy> = about_alarms.chain(about_waits).collect();
+        // It is no way on: it only changes what the next drift does.
+        remedies.sort_by_key(|remedy| *remedy == Remedy::PauseOnDrift);
+        remedies
     }
 
     /// The remedies for one of the alarms, without those that do not apply now. A rollout that goes back is not rolled back, and one that is not

@@ -529,3 +529,20 @@ fn who_changes_the_template_after_a_drift_that_nobody_saw_stops_the_controller_f
         assert_eq!(other.engine.intent().paused, None, "{role:?} {command:?}");
     }
 }
+
+/// What a drift is to do next time is no way on: whatever moves the rollout comes before it.
+#[test]
+fn that_a_drift_may_pause_next_time_is_offered_last() {
+    let (mut fake, mut console) = under_way(OnDrift::EnforceOnDelete);
+    drift(&mut fake);
+    console.run_for(&mut fake, 5);
+    console.run_for(&mut fake, 120);
+    let snapshot = console.snapshot(&fake);
+    assert!(
+        snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::OnDeleteEnforced { .. })),
+        "{:?}",
+        snapshot.alarms
+    );
+    let remedies = snapshot.remedies();
+    assert!(matches!(remedies.as_slice(), [Remedy::Step(_), .., Remedy::PauseOnDrift]), "{remedies:?}");
+}
