@@ -222,3 +222,28 @@ async fn a_drive_that_waited_for_who_holds_the_lease_says_so() {
         "Hint: this process did not drive: ops@bastion-2/7 holds the lease; `--take-over` asks them to hand over";
     assert!(output.error.contains(said), "{}", output.error);
 }
+
+/// What was adopted while nothing is rolled out is handed back next, or gets another image: the answer says so as `status` does.
+#[tokio::test]
+async fn an_adoption_of_what_is_complete_says_what_comes_next() {
+    let mut adopted = Snapshot { phase: Phase::Preparing, adopted: true, started_at: None, ..held_by_nobody() };
+    (adopted.requested_change, adopted.counts.updated) = (None, adopted.counts.nodes);
+    let text = Script::of(adopted).previews(Danger::None).run("adopt ds/agent").await.text;
+    assert!(text.contains("\nnext: rolldeck release --context prod-eu "), "{text}");
+    assert!(!text.contains("rolldeck drive "), "{text}");
+}
+
+/// Where nothing may go before a step, to drive moves nothing: what does is offered first, and the offer to drive says so.
+#[tokio::test]
+async fn to_drive_what_is_held_says_that_a_step_comes_before() {
+    let held = Snapshot { nodes: Vec::new().into(), ..not_begun() };
+    let next = next(&Script::of(held).run("status ds/agent").await.text);
+    let of = |word: &str| next.iter().position(|line| line.starts_with(word));
+    assert!(of("rolldeck step") < of("rolldeck drive"), "{next:?}");
+    let drives = next.iter().find(|line| line.starts_with("rolldeck drive")).unwrap();
+    assert!(drives.ends_with("(drives it, and moves nothing before a step)"), "{drives}");
+    let in_line = NodeView { hold: Some(Hold::NobodyDrives), ..node("ipc-020", NodeState::Outdated) };
+    let held = Snapshot { nodes: [in_line].into(), ..not_begun() };
+    let text = Script::of(held).run("status ds/agent").await.text;
+    assert!(text.contains("(drives it)"), "{text}");
+}

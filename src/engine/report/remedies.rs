@@ -4,11 +4,11 @@
 use std::fmt;
 
 use super::snapshot::alarm::AtOnce;
-use super::snapshot::{Alarm, Phase, Snapshot};
+use super::snapshot::{Alarm, NodeView, Phase, Snapshot};
 use crate::engine::model::Str;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::OnDrift;
-use crate::engine::model::step_ahead::StepAhead;
+use crate::engine::model::step_ahead::{NoStep, StepAhead};
 
 /// Something that an operator can do. The command line writes each as a command, the console as a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -332,8 +332,26 @@ impl Snapshot {
     pub fn effect_of(&self, remedy: Remedy) -> String {
         match remedy {
             Remedy::Undo => self.rolls_back_in_words(),
+            Remedy::Drive => match self.nothing_moves_before() {
+                Some(before) => format!("{remedy}, and moves nothing {before}"),
+                None => remedy.to_string(),
+            },
             remedy => remedy.to_string(),
         }
+    }
+
+    /// What has to come before a driver moves anything in a rollout that is held; `None` where a driver has something to do.
+    fn nothing_moves_before(&self) -> Option<&'static str> {
+        let has_work = |node: &NodeView| node.waits_for_driver() || node.state.is_moving();
+        let halts = self.alarms.iter().any(|alarm| matches!(alarm, Alarm::HaltWaits { .. }));
+        if self.phase != Phase::Held || halts || self.prewarm.is_some() || self.nodes.iter().any(has_work) {
+            return None;
+        }
+        Some(match &self.plan.next {
+            Some(Ok(_)) => "before a step",
+            Some(Err(NoStep::SelectionDone(_))) => "while that selector stands",
+            Some(Err(_)) | None => "as things stand",
+        })
     }
 
     /// `rolls back to revision 14`, the revision to which a roll back leads that names none; without it where it has no number.
