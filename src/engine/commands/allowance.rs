@@ -224,7 +224,8 @@ impl Engine {
                 None if nodes == 1 => "1 node is in line still, and goes: a pause stops that.".to_owned(),
                 None => format!("{} in line still, and go: a pause stops that.", counted_are(nodes)),
             });
-            let lines = [Some(first), goes_on, Some("Reverts no node: undo does.".to_owned())];
+            let reverts = Some("Reverts no node: undo does.".to_owned());
+            let lines = [Some(first), goes_on, reverts, self.step_after_this(step, before.allowed, after)];
             return PreviewWords::of(lines.into_iter().flatten().collect());
         }
         let pace = self.pace_in_words(after, in_line);
@@ -277,6 +278,18 @@ impl Engine {
         }
         lines.push("You can pause at any time. Stepping back reverts no node: undo does.".to_owned());
         PreviewWords { lines, until_resumed }
+    }
+
+    /// Where a step forward goes after a step back, if that is further than where the rollout is now: a step that moves no node is left out, and nodes that
+    /// are updated already make it such a one.
+    fn step_after_this(&self, step: Step, before: u32, after: &Limits) -> Option<String> {
+        let intent = Intent { partition: IntOrPercent::Int(after.keep), updated_in_total: None, ..self.intent() };
+        let ahead = self.step_that_frees(&intent).filter(|ahead| step == Step::Back && ahead.allowed > before)?;
+        Some(format!(
+            "The next step goes to {} in total then, not back to {before}: {} already or on the way.",
+            counted(ahead.allowed as usize, "node"),
+            counted_updated(self.updated_or_on_the_way())
+        ))
     }
 
     /// A warning about the steps of the plan that a step of another number leaves out, with `in_line` nodes that may go at once then. That the next

@@ -48,3 +48,28 @@ fn only_a_step_that_leaves_some_out_is_a_total() {
         assert_eq!(record.intent.updated_in_total, total, "{step:?}");
     }
 }
+
+/// A step that moves no node is left out. Whoever steps back is told that stepping forward again leads further than where the rollout was.
+#[test]
+fn a_step_back_says_where_the_next_step_leads() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 1);
+    let back = |console: &mut FakeConsole, fake: &FakeCluster| {
+        console.engine.preview(&Command::Step(Step::Back), fake.now).unwrap().effects
+    };
+    let leads = |line: &String| line.starts_with("The next step goes to ");
+    let lines = back(&mut console, &fake);
+    assert!(!lines.iter().any(leads), "it leads back to 5: {lines:?}");
+    console.run_for(&mut fake, 120);
+    let lines = back(&mut console, &fake);
+    let says =
+        "The next step goes to 10 nodes in total then, not back to 5: 5 nodes are updated already or on the way.";
+    assert_eq!(lines.last().map(String::as_str), Some(says));
+    console.ask(&mut fake, Command::Step(Step::Back)).unwrap();
+    console.ask(&mut fake, Command::Step(Step::Next)).unwrap();
+    console.run(&mut fake);
+    assert_eq!(console.snapshot(&fake).plan.allowed, 10);
+}
