@@ -249,7 +249,7 @@ impl Drive<'_> {
         let mut snapshots = rollout.snapshots.clone();
         let mut course = DriveEnd::new(self.args.until);
         let mut asked_images = AskedImages::default();
-        let (mut was_held, mut released_by) = (false, None);
+        let (mut was_held, mut was_paused, mut released_by) = (false, false, None);
         loop {
             foreground.room().await;
             let snapshot = snapshots.borrow_and_update().clone();
@@ -277,6 +277,16 @@ impl Drive<'_> {
                 }
             }
             was_held = is_held;
+            // A pause by a person does not end the drive, so it would wait without a word.
+            let is_paused = end.is_none() && course.drove && matches!(snapshot.phase, Phase::Paused(_));
+            if is_paused && !was_paused {
+                foreground
+                    .say(ChangeTopic::Advice, "waits until somebody resumes it: nothing is started before".into())?;
+                for next in suggested_commands(foreground.place(), &snapshot) {
+                    foreground.say(ChangeTopic::Advice, format!("next: {}", next.line()))?;
+                }
+            }
+            was_paused = is_paused;
             match end {
                 Some(Ok(exit)) => {
                     let why = why_it_ends(foreground.place(), &snapshot, exit, released_by.as_deref());

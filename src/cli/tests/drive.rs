@@ -189,6 +189,8 @@ async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_d
     assert_snapshot!(last.join("\n"), @r#"
     2026-11-18T11:16:50Z running, 38 of 120 updated
     2026-11-18T11:16:50Z paused by ops@a 10m ago: "link down", 38 of 120 updated
+    2026-11-18T11:16:50Z waits until somebody resumes it: nothing is started before
+    2026-11-18T11:16:50Z next: rolldeck resume --context prod-eu -n edge ds/agent   (resumes)
     2026-11-18T11:16:50Z paused by rolldeck 10m ago: rolling back to revision 14 was refused: admission webhook denied the request, 38 of 120 updated
     "#);
     let why = "Error: driving ends: paused by rolldeck 10m ago: rolling back to revision 14 was refused";
@@ -196,6 +198,18 @@ async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_d
     assert!(output.error.contains("\nHint: rolldeck resume "), "{}", output.error);
     let output = begun().then(paused_by("ops@a", "link down")).then(idle).run("drive ds/agent").await;
     assert_eq!(output.code, 0, "{}", output.error);
+}
+
+/// A drive waits for whoever paused: it says so, and how it goes on.
+#[tokio::test]
+async fn a_drive_of_what_is_paused_says_what_it_waits_for() {
+    let mut paused = script::driving();
+    paused.phase = Phase::Paused(Paused::new("ops@a".into(), at(0), Some("link down".into())));
+    let script = Script::of(script::held_by_nobody()).then(paused.clone()).then(paused).then(script::step_done());
+    let output = script.run("drive ds/agent --until held").await;
+    let waits = output.text.lines().filter(|line| line.contains("waits until somebody resumes it"));
+    assert_eq!(waits.count(), 1, "{}", output.text);
+    assert!(output.text.contains("next: rolldeck resume --context prod-eu "), "{}", output.text);
 }
 
 /// How many nodes are down is told where that is more than may be, and when it is not any more; to programs whenever it changes.
