@@ -229,6 +229,13 @@ impl Engine {
         let roles: Vec<SettingRole> = tuning.changed(&intent.settings()).map(|setting| setting.about().role).collect();
         let judges = roles.iter().any(|role| matches!(role, SettingRole::FailsANode | SettingRole::Delays));
         let mut lines = Vec::new();
+        let soaks = tuning.changed(&intent.settings()).any(|setting| setting == Setting::Soak);
+        if soaks && intent.direction() == Direction::Back && !self.is_over() {
+            lines.push(
+                "No pod soaks on the way back: it counts from the next rollout on, where the record is kept."
+                    .to_owned(),
+            );
+        }
         if judges && moving > 0 {
             lines.push(format!("{} on their way now, and judged by it as well.", counted_are(moving)));
         }

@@ -128,3 +128,41 @@ fn a_budget_of_more_than_half_of_the_nodes_is_asked_about() {
         assert_eq!(line, says);
     }
 }
+
+/// A one-shot command only records what becomes of a strategy that is set back: it is a driver that does it.
+#[test]
+fn what_becomes_of_a_strategy_that_is_set_back_is_up_to_whoever_drives() {
+    let mut fake = FakeCluster::rolling(3, 1);
+    let mut console = FakeConsole::open(&fake, "ada");
+    console.set_image(&mut fake, "agent:v2");
+    let on_drift = |on_drift| Command::Tune(Tuning { on_drift: Some(on_drift), ..Tuning::default() });
+    let mut bob = FakeConsole::open_as(&fake, "bob", Role::OneShot);
+    let mut lines = |fake: &mut FakeCluster, now| {
+        bob.load(fake);
+        bob.run(fake);
+        bob.engine.preview(&on_drift(now), fake.now).unwrap().effects.split_off(1)
+    };
+    let enforces =
+        "If the update strategy is changed back, whoever drives sets OnDelete again at once, 5 times in 10m at most.";
+    assert_eq!(lines(&mut fake, OnDrift::EnforceOnDelete), [enforces]);
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run(&mut fake);
+    let undriven = "Nobody drives: OnDelete is not set again before somebody does.";
+    assert_eq!(lines(&mut fake, OnDrift::EnforceOnDelete), [enforces, undriven]);
+    fake.set_strategy(json!({"type": "RollingUpdate"}));
+    let already = "The update strategy is changed back already: whoever drives sets OnDelete again at once, 5 times in 10m at most.";
+    assert_eq!(lines(&mut fake, OnDrift::EnforceOnDelete), [already, undriven]);
+}
+
+#[test]
+fn a_soak_time_says_that_nothing_soaks_on_the_way_back() {
+    let (mut fake, mut console) = two_of_ten(true, 0);
+    let soak = Command::Tune(Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() });
+    let says = "No pod soaks on the way back: it counts from the next rollout on, where the record is kept.";
+    let lines = console.engine.preview(&soak, fake.now).unwrap().effects;
+    assert!(!lines.iter().any(|line| line == says), "{lines:?}");
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 2);
+    let lines = console.engine.preview(&soak, fake.now).unwrap().effects;
+    assert!(lines.iter().any(|line| line == says), "{lines:?}");
+}
