@@ -9,6 +9,7 @@ use crate::engine::model::command::{Command, Early, Refusal};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::quantity;
 use crate::engine::model::record::By;
 use crate::engine::model::released_strategy::{ChangedLimit, ReleasedStrategy};
 use crate::engine::model::time::{Timestamp, UtcTime};
@@ -47,7 +48,12 @@ impl Engine {
         }
         let paused = self.intent().paused.filter(|paused| !paused.is_by_rolldeck());
         let lifted = paused.map(|paused| format!("; the {}", self.lifted_in_words(&paused))).unwrap_or_default();
-        let says = format!("{}{lifted}", self.released_strategy());
+        // Who reads of it later is told what it left to the controller, which a release at the end does not.
+        let left_early = match early == Early::Accept && self.release_costs_pods() {
+            true => format!("; early, with {} left to its controller", quantity::counted(left + removed.len(), "pod")),
+            false => String::new(),
+        };
+        let says = format!("{}{left_early}{lifted}", self.released_strategy());
         let danger = if self.release_costs_pods() {
             Danger::ExceedsBudget
         } else if self.lifts_pause(&Command::Release(early), &self.intent()).is_some() {

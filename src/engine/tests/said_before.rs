@@ -108,7 +108,7 @@ fn a_release_beside_a_driver_that_was_killed_is_carried_out_by_the_command() {
     assert!(once.settled.is_empty(), "{:?}", once.settled);
     once.run_for(&mut fake, 15);
     let [(_, Ok(said))] = &once.settled[..] else { panic!("{:?}", once.settled) };
-    assert_eq!(said, "released: the original update strategy is restored");
+    assert_eq!(said, "released: the original update strategy is restored; early, with 8 pods left to its controller");
     assert_eq!(fake.daemonset.strategy.raw, original);
 }
 

@@ -260,7 +260,10 @@ fn a_strategy_that_somebody_has_set_since_stays_and_its_limit_is_said() {
     let keeps = "Keeps the update strategy that somebody has set since, and drops the rollout's record.";
     assert!(effects.iter().any(|effect| effect == keeps), "{effects:?}");
     let said = console.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
-    assert_eq!(said, "released: the update strategy that somebody has set since stays");
+    assert_eq!(
+        said,
+        "released: the update strategy that somebody has set since stays; early, with 8 pods left to its controller"
+    );
     assert_eq!(fake.daemonset.strategy.raw, theirs);
 }
 
@@ -354,4 +357,16 @@ fn a_release_that_is_refused_to_a_command_is_not_asked_for_any_more() {
     next.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
     next.run_for(&mut fake, 30);
     assert!(!is_released(&fake));
+}
+
+/// Who reads the log later is told a release that left pods to the controller from one that left none.
+#[test]
+fn a_release_that_is_early_says_what_it_leaves_to_the_controller() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 7);
+    console.run_for(&mut fake, 60);
+    let said = console.ask(&mut fake, Command::Release(Early::Accept)).unwrap();
+    assert_eq!(said, "released: the original update strategy is restored; early, with 7 pods left to its controller");
 }
