@@ -442,6 +442,11 @@ impl FleetRow {
                 vec![failing, failed, state, last, pulls, prewarm]
             }
             // Nodes that are being updated are unavailable, too.
+            // The record tells a halt as its driver saw it last: what fails since then is only seen to be unavailable.
+            FleetState::Halted(_) if self.undriven().is_some() => {
+                let pulls_failed = self.pulls.map_or(0, |pulls| pulls.failed);
+                vec![state, failing, failed, unavailable.filter(|_| down > pulls_failed), last, pulls, prewarm]
+            }
             FleetState::Rolling | FleetState::RollingBack | FleetState::Halted(_) | FleetState::StrategyDrifted => {
                 vec![state, failing, failed, last, pulls, prewarm]
             }

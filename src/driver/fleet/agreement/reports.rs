@@ -277,3 +277,20 @@ fn the_record_of_an_adoption_that_is_seen_is_missed_only_after_a_while() {
     insert(&mut list, &after, at);
     assert_eq!(state(&list, at), FleetState::RecordMissing);
 }
+
+/// The record tells a halt as its driver saw it last. What fails once nobody drives, the list sees only as pods that are unavailable.
+#[test]
+fn of_a_halt_that_nobody_drives_it_is_told_how_many_pods_are_unavailable() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    fake.broken = vec!["agent:bad".into()];
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 120);
+    let driven = listed_row(&fake).standing();
+    assert!(driven.starts_with("halted: ") && !driven.contains("unavailable"), "{driven}");
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run(&mut fake);
+    fake.set_ready("n9", false);
+    assert_eq!(listed_row(&fake).standing(), format!("{driven}, 3 unavailable"));
+}
