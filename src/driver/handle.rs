@@ -334,7 +334,7 @@ impl fmt::Display for FleetPulls {
 pub enum FleetPrewarm {
     /// The images are brought onto nodes, or are already there.
     Requested,
-    /// Pre-warming is requested, but nobody drives, so no pod is made for it.
+    /// Pre-warming is requested, and nobody drives, so no further pod is made for it. Whether every node has the images by now is not known here.
     NobodyDrives,
     /// Pre-warming is requested. Whether somebody drives, so that pods are made for it, is not known, because Leases cannot be seen now.
     DriverUnknown,
@@ -350,7 +350,7 @@ impl fmt::Display for FleetPrewarm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Requested => "pre-warm",
-            Self::NobodyDrives => "pre-warm, nobody pre-warms",
+            Self::NobodyDrives => "pre-warm, not driven now",
             Self::DriverUnknown => "pre-warm, driver unknown",
             Self::Done => "pre-warmed",
             Self::Paused => "pre-warm paused",
