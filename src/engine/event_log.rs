@@ -21,6 +21,8 @@ pub(crate) struct EventLog {
     ring: VecDeque<RolloutEvent>,
     shown: Arc<[RolloutEvent]>,
     grown: bool,
+    /// How many earlier ones are not kept any more.
+    dropped: usize,
 }
 
 impl EventLog {
@@ -34,6 +36,7 @@ impl EventLog {
         self.ring.insert(self.ring.len() - later, rollout_event);
         if self.ring.len() > KEPT {
             self.ring.pop_front();
+            self.dropped += 1;
         }
         self.grown = true;
     }
@@ -44,6 +47,11 @@ impl EventLog {
             self.shown = self.ring.iter().cloned().collect();
         }
         self.shown.clone()
+    }
+
+    /// How many events there are that are too old to be kept.
+    pub(crate) fn dropped(&self) -> usize {
+        self.dropped
     }
 
     /// The kept events, oldest first.
@@ -97,6 +105,13 @@ mod tests {
             visibility: Visibility::Timeline,
             revision: None,
         }
+    }
+
+    #[test]
+    fn events_for_which_there_is_no_room_are_counted() {
+        let mut log = EventLog::default();
+        (0..KEPT + 44).for_each(|nth| log.keep(reported(&format!("agent.{nth}"))));
+        assert_eq!((log.shown().len(), log.dropped()), (KEPT, 44));
     }
 
     /// After a watch is lost, the new listing may return a later event before an earlier one.

@@ -115,6 +115,7 @@ impl Engine {
             unsent: self.unsent(now),
             driver_stopped: self.progress.driver_stopped.clone().filter(|_| recorded),
             timeline: Arc::default(),
+            earlier_events: self.event_log.dropped(),
             unaudited: Vec::new(),
             waits: self.waits_for(now).filter(|_| self.view.presence == Presence::Present),
             prewarm: self.prewarm_view(),

@@ -113,6 +113,8 @@ pub(crate) struct StatusJson<'a> {
     prewarm: Option<PrewarmJson<'a>>,
     /// The recent events, oldest first: those of this process, and those that other consoles reported.
     timeline: Vec<TimelineEventJson<'a>>,
+    /// How many events there are: more than in `timeline` where that has no room for the oldest ones.
+    timeline_total: usize,
     /// The parts of the audit log or of the Events that are not written, with the reason.
     unaudited: Vec<Str>,
     /// The remedies for the present obstacles.
@@ -198,6 +200,7 @@ impl<'a> StatusJson<'a> {
             waits: snapshot.waits.as_ref().map(WaitJson::new),
             prewarm: snapshot.prewarm.as_ref().map(PrewarmJson::new),
             timeline: snapshot.timeline.iter().map(TimelineEventJson::new).collect(),
+            timeline_total: snapshot.timeline.len() + snapshot.earlier_events,
             unaudited: unwritten(snapshot),
             next: suggested_commands(place, snapshot),
             nodes,

@@ -140,6 +140,8 @@ pub struct Snapshot {
     pub driver_stopped: Option<DriverStopped>,
     /// Recent events, newest last; only those by which people decide.
     pub timeline: Arc<[RolloutEvent]>,
+    /// How many earlier events this process knew that the timeline has no room for.
+    pub earlier_events: usize,
     /// The parts of the audit log or of the Events that are not written, and why; filled in by the driver.
     pub unaudited: Vec<Str>,
     /// The wait of the next node in line, or of a command; `None` if neither waits, or not for long.

@@ -221,6 +221,7 @@ pub(super) fn loading() -> Snapshot {
         halt: None,
         alarms: Vec::new(),
         timeline: Arc::default(),
+        earlier_events: 0,
         unsent: Vec::new(),
         driver_stopped: None,
         unaudited: Vec::new(),

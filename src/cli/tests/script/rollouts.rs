@@ -178,6 +178,7 @@ pub(in crate::cli) fn rollout() -> Snapshot {
         halt: None,
         alarms: Vec::new(),
         timeline: Arc::default(),
+        earlier_events: 0,
         unsent: Vec::new(),
         driver_stopped: None,
         unaudited: Vec::new(),
