@@ -72,7 +72,7 @@ impl Handover {
                     format!("  {at}  {updated:>5} of {nodes} updated, {unavailable:>4} unavailable")
                 }
                 ProgressFigures::ReadOff { ready_at_least } => {
-                    format!("  {at}  {ready_at_least:>5} of {nodes} ready, at least")
+                    format!("  {at}  {ready_at_least:>5} of {nodes} had the new pod ready, or more")
                 }
             });
         }
