@@ -96,22 +96,39 @@ pub(crate) fn with_earlier(number: i64, known: &BTreeMap<i64, Vec<i64>>) -> Stri
     template.map_or_else(|| number.to_string(), |template| format!("{number} ({template})"))
 }
 
-/// A text about the past, whose numbers of revisions are those of that time, with the present number behind one that has another by now:
-/// `revision 2 (now 4)`. A change from one revision to another is left as it was.
+/// A text about the past, whose numbers of revisions are those of that time, with the present number behind each one that has another by now:
+/// `revision 2 (now 4)`, `revision 2 (now 4) → 3 (now 5)`.
 pub fn with_present_numbers(text: &str, known: &BTreeMap<i64, Vec<i64>>) -> String {
     const REVISION: &str = "revision ";
+    const TO: &str = " → ";
     let mut parts = text.split(REVISION);
     let mut said = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let (number, rest) = part.split_at(digits);
-        let had = |earlier: &Vec<i64>| number.parse().is_ok_and(|number| earlier.contains(&number));
-        let now = known.iter().find(|(_, earlier)| had(earlier) && !rest.starts_with(" → "));
-        said.extend([REVISION, number]);
-        said.extend(now.map(|(now, _)| format!(" (now {now})")));
-        said.push_str(rest);
+        said.push_str(REVISION);
+        let (number, rest) = digits_of(part);
+        push_with_present(&mut said, number, known);
+        match rest.strip_prefix(TO).map(digits_of) {
+            Some((to, rest)) if !to.is_empty() => {
+                said.push_str(TO);
+                push_with_present(&mut said, to, known);
+                said.push_str(rest);
+            }
+            Some(_) | None => said.push_str(rest),
+        }
     }
     said
+}
+
+/// The digits at the beginning of a text, and what follows.
+fn digits_of(text: &str) -> (&str, &str) {
+    text.split_at(text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len())
+}
+
+/// Adds a number, with the one that its revision has now where that is another one.
+fn push_with_present(said: &mut String, number: &str, known: &BTreeMap<i64, Vec<i64>>) {
+    said.push_str(number);
+    let had = |earlier: &Vec<i64>| number.parse().is_ok_and(|number| earlier.contains(&number));
+    said.extend(known.iter().find(|(_, earlier)| had(earlier)).map(|(now, _)| format!(" (now {now})")));
 }
 
 #[cfg(test)]
@@ -209,8 +226,9 @@ mod tests {
             ("halted at revision 2: crash", "halted at revision 2 (now 6): crash"),
             (
                 "template changed: revision 5 → that of revision 4, v3",
-                "template changed: revision 5 → that of revision 4 (now 6), v3",
+                "template changed: revision 5 (now 7) → that of revision 4 (now 6), v3",
             ),
+            ("revision 3 → 5, v1 → v2", "revision 3 → 5 (now 7), v1 → v2"),
             ("to revision 3 of revision 55, revision ", "to revision 3 of revision 55, revision "),
         ] {
             assert_eq!(with_present_numbers(said, &known), now);
