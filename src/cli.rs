@@ -321,13 +321,25 @@ async fn run_to<C>(cli: Cli, connect: C, mut output: Output) -> Result<CallerTas
 where
     C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
 {
-    let is_diff = cli.is_diff();
+    let (is_diff, prints_lines) = (cli.is_diff(), prints_lines(&cli));
     let end = run_command(cli, connect, &mut output).await;
     end.map_err(|error| {
         let error = if is_diff { error.of_comparing() } else { error };
-        error_report::print(&error, &mut output);
+        error_report::print(&error, prints_lines, &mut output);
         error
     })
+}
+
+/// Whether the answer is many objects, each in a line of its own, and not one.
+fn prints_lines(cli: &Cli) -> bool {
+    match &cli.command {
+        None => cli.name.is_some(),
+        Some(CliCommand::Log(_) | CliCommand::Demo(_)) => true,
+        Some(CliCommand::OnCluster(OnCluster::Status(status))) => status.watch,
+        Some(CliCommand::OnCluster(OnCluster::Drive(_))) => true,
+        Some(CliCommand::OnCluster(OnCluster::Prewarm(args))) => !args.is_one_shot(),
+        Some(_) => false,
+    }
 }
 
 async fn run_command<C>(cli: Cli, connect: C, output: &mut Output) -> Result<CallerTask, CliError>

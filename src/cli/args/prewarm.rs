@@ -113,6 +113,11 @@ impl PrewarmArgs {
         .find_map(|(given, command)| given.then_some(command))
     }
 
+    /// Whether it only records what others carry out, and ends.
+    pub(crate) fn is_one_shot(&self) -> bool {
+        self.pause || self.resume || self.retry
+    }
+
     /// On which nodes.
     pub(crate) fn nodes(&self) -> PrewarmNodes {
         match (&self.selector, &self.node, self.next_step) {

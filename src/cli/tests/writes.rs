@@ -410,3 +410,14 @@ async fn nobody_goes_back_unasked_to_where_the_rollout_halted() {
     );
     assert_eq!(script().run("undo ds/agent --to-revision 3 --yes").await.code, 0);
 }
+
+/// The one answer of a command is indented, whether it is done or refused. Behind the lines of a command that prints lines, the error is a line.
+#[tokio::test]
+async fn a_refusal_is_printed_as_the_answer_would_be() {
+    let refused = Script::of(rollout()).refuses(Refusal::NotNow("not now".into()));
+    let came = refused.run("step ds/agent --yes -o json").await;
+    assert!(came.text.starts_with("{\n  \"apiVersion\""), "{}", came.text);
+    let came = refused.run("drive ds/agent --to 10% --yes -o json").await;
+    let last = came.text.lines().last().unwrap_or_default();
+    assert!(last.starts_with("{\"apiVersion\"") && last.contains("\"kind\":\"Error\""), "{}", came.text);
+}
