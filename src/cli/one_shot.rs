@@ -6,11 +6,13 @@
 //!
 //! A signal ends it at any point: `unsettled` gives the Lease back, and says what is recorded by then.
 
+mod advice;
 mod unsettled;
 
 use std::io::{self, BufRead, IsTerminal};
 use std::time::Duration;
 
+use self::advice::advice;
 use self::unsettled::{leave, out_of_time};
 use super::args::{How, OutputFormat};
 use super::audit::Warnings;
@@ -120,9 +122,9 @@ async fn carry_out(
     let commands = CommandPlace::of(session);
     let place = LoadPlace { commands: &commands, namespace: Some(namespace) };
     let before = load::rollout(rollout, place, how.timeout).await?;
+    let before = load::with_revision(rollout, before, command.names_revision()).await;
     let preview = match how.dry_run {
         true => rollout.preview_once_seen(&command, SEEN_WITHIN).await.map_err(CliError::from),
-    let before = load::with_revision(rollout, before, command.names_revision()).await;
         false => preview(rollout, &command).await,
     };
     let preview = preview.map_err(|error| match command.inner() {
@@ -306,57 +308,6 @@ pub(crate) fn report(
         }
     }
     Ok(Exit::Done)
-}
-
-/// The state after a command in sentences, and the operator's next commands, as `status` offers them.
-fn advice(place: &CommandPlace, snapshot: &Snapshot) -> (Vec<String>, Vec<SuggestedCommand>) {
-    // A process that carried out the command itself is about to end.
-    let ends = matches!(snapshot.driver, DriverView::You { .. });
-    let left = ends.then(|| Snapshot { driver: DriverView::Nobody, ..snapshot.clone() });
-    let snapshot = left.as_ref().unwrap_or(snapshot);
-    // The command left nothing to do: the DaemonSet is adopted and every node has the template, or it is released except for its record.
-    let is_done = match snapshot.phase {
-        Phase::Preparing => snapshot.requested_change.is_none() && snapshot.counts.updated >= snapshot.counts.nodes,
-        Phase::Releasing(_) => !snapshot.adopted,
-        _ => false,
-    };
-    let mut next = suggested_commands(place, snapshot);
-    next.retain(|command| !is_done || !command.drives());
-    let is_template_changed = |alarm: &&Alarm| matches!(alarm, Alarm::TemplateChanged { .. });
-    let mut lines: Vec<String> =
-        snapshot.alarms.iter().filter(is_template_changed).map(|alarm| format!("{alarm}.")).collect();
-    match (&snapshot.phase, &snapshot.halt) {
-        (Phase::Halted, Some(halt)) => {
-            let places = halted_on(halt, snapshot);
-            lines.extend((!places.is_empty()).then(|| format!("halted: {}.", places.join(", "))));
-        }
-        (Phase::Loading, _) => {}
-        _ if is_done => {}
-        _ => lines.extend(snapshot.guidance().map(|guidance| format!("{}.", guidance.waits))),
-    }
-    let is_under_way = matches!(
-        snapshot.phase,
-        Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing(_) if !is_done
-    );
-    match &snapshot.driver {
-        DriverView::Unconfirmed { .. } if is_under_way => lines.push(format!(
-            "{}: if it is alive it carries it out, if not {} does.",
-            snapshot.driving(),
-            CommandTarget::new(place, snapshot).named("drive")
-        )),
-        DriverView::Other { holder, .. } if is_under_way => lines.push(format!("{holder} drives and carries it out.")),
-        DriverView::Nobody | DriverView::Lost { .. } => {
-            let says_so = lines.iter().any(|line| line.contains("nobody drives") || line.contains("somebody"));
-            if next.iter().any(SuggestedCommand::drives) && !says_so {
-                lines.push("Nobody drives: no pod is replaced before somebody does.".to_owned());
-            }
-            if next.iter().any(SuggestedCommand::prewarms) {
-                lines.push("Nobody drives: no pod is made for it before somebody does.".to_owned());
-            }
-        }
-        _ => {}
-    }
-    (lines, next)
 }
 
 /// The nodes on which a rollout halted, and the remedies; `None` if it is not halted.
