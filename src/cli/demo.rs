@@ -11,7 +11,9 @@ use super::{CallerTask, ConsoleRequest, Exit, Style, carry_out, wants_console};
 use crate::audit::AuditLog;
 use crate::config::ConfigFile;
 
-use crate::driver::practice::{Practice, PracticeCluster, PracticeOptions, scenario_reference, scenario_text};
+use crate::driver::practice::{
+    Practice, PracticeCluster, PracticeOptions, scenario_reference, scenario_text, unknown_scenario,
+};
 use crate::driver::{ClusterSession, Session, private_file};
 use crate::engine::model::shell::{shell_flag, shell_word};
 use crate::process::echo::NoEcho;
@@ -27,6 +29,9 @@ pub(crate) async fn run(
     config: &ConfigFile,
     output: &mut Output,
 ) -> Result<CallerTask, CliError> {
+    if let Some(unknown) = unknown_scenario(&args.scenario).filter(|_| !args.reference && args.nodes.is_none()) {
+        return Err(CliError::usage(unknown));
+    }
     if args.reference || args.print {
         let text = match args.reference {
             true => scenario_reference().to_owned(),

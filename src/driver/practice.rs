@@ -137,6 +137,13 @@ pub fn read_scenario(named: &str) -> Result<Scenario, AccessError> {
     Scenario::parse(named, &scenario_text(named)?).map_err(|error| unreadable(&error))
 }
 
+/// What is wrong with a name that is neither that of a file nor that of a built-in scenario; `None` where it may be read.
+pub fn unknown_scenario(named: &str) -> Option<String> {
+    let file = Path::new(named);
+    let error = scenario::built_in_text(named).err().filter(|_| file.extension().is_none() && !file.exists())?;
+    Some(unreadable(&error).message)
+}
+
 /// The text of the built-in scenario with this name, or of this file.
 ///
 /// # Errors
@@ -183,6 +190,13 @@ fn unreadable(error: &ScenarioError) -> AccessError {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    #[test]
+    fn a_name_that_is_no_scenario_is_told_before_anything_is_read() {
+        let unknown = super::unknown_scenario("nope").unwrap_or_default();
+        assert!(unknown.starts_with("scenario nope: there is no such scenario; there are factory"), "{unknown}");
+        assert_eq!((super::unknown_scenario("small"), super::unknown_scenario("plant.toml")), (None, None));
+    }
 
     use super::*;
     use crate::driver::Session;

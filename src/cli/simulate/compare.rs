@@ -4,7 +4,7 @@ use super::blocking;
 use crate::cli::args::OutputFormat;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::output::Output;
-use crate::driver::practice::read_scenario;
+use crate::driver::practice::{read_scenario, unknown_scenario};
 use crate::sim::compare::figures::Figures;
 use crate::sim::compare::method::Method;
 use crate::sim::compare::trial::{NotComparable, Trial};
@@ -13,6 +13,9 @@ use crate::sim::compare::trial::{NotComparable, Trial};
 const SEED: u64 = 1;
 
 pub(super) async fn run(scenario: &str, seed: Option<u64>, output: &mut Output) -> Result<Exit, CliError> {
+    if let Some(unknown) = unknown_scenario(scenario) {
+        return Err(CliError::usage(unknown));
+    }
     let scenario = read_scenario(scenario)?;
     let seed = seed.unwrap_or(SEED);
     let comparison = blocking(move || {
