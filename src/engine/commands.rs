@@ -17,6 +17,7 @@ mod ready_lately;
 mod release;
 pub(super) mod resolved;
 mod restarts;
+mod roll_back;
 mod same_images;
 mod seen;
 mod surge;

@@ -29,7 +29,9 @@ impl Engine {
             }
             (None, _) => Vec::new(),
         };
-        if moves && intent.direction() == Direction::Forward {
+        if let Some(back) = self.roll_back_in_words(intent, nodes, limits) {
+            lines.extend(back);
+        } else if moves && intent.direction() == Direction::Forward {
             lines.push(self.what_moves_then(nodes, limits, intent));
         } else if !nodes.is_empty() {
             lines.push(format!("{} in line, {}.", counted_are(nodes.len()), self.pace_in_words(limits, nodes)));

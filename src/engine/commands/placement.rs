@@ -13,7 +13,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::quantity::counted;
-use crate::engine::model::record::{Change, Intent};
+use crate::engine::model::record::{Change, Direction, Intent};
 use crate::engine::model::template::Template;
 use crate::engine::rules::eligibility::eligibility;
 
@@ -76,12 +76,17 @@ impl Engine {
         Some(self.view.revision(target)?.template.clone())
     }
 
-    /// The fleet as it would be with the earlier revision as target, on the nodes where that one runs.
-    pub(super) fn going_back(&self, intent: &Intent) -> Assessment {
-        let Some(target) = intent.change.as_ref().and_then(Change::revision) else { return Assessment::default() };
+    /// The fleet as it would be with the earlier revision as target, on the nodes where that one runs. While a roll back is under way, the fleet as it is.
+    pub(super) fn going_back(&self, intent: &Intent) -> Cow<'_, Assessment> {
+        let Some(target) = intent.change.as_ref().and_then(Change::revision) else {
+            return match intent.direction() {
+                Direction::Back => self.retargeted(intent),
+                Direction::Forward => Cow::Owned(Assessment::default()),
+            };
+        };
         let template = self.template_gone_back_to(intent);
         let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
-        self.assessment.with(|row| {
+        Cow::Owned(self.assessment.with(|row| {
             // Nothing soaks on the way back: a pod that serves is available once it has been ready for minReadySeconds.
             let soaks = row.available_at.filter(|_| row.state == NodeState::Soaking && row.restarts == 0);
             if soaks.is_some_and(|soaks| soaks.is_over_with(min_ready, self.now)) {
@@ -99,7 +104,7 @@ impl Engine {
             row.replaceable = may_go && !at_target && live && row.should_run;
             row.at_target = at_target;
             row.committed = row.in_fleet && !row.replaceable;
-        })
+        }))
     }
 
     /// The fleet as it would be with the target of `intent`. A resume after somebody else has changed the template rolls that template

@@ -282,7 +282,7 @@ impl Engine {
     fn would_go(&self, lets_go: LetsGo, intent: &Intent) -> Vec<Str> {
         let assessment = match lets_go {
             LetsGo::None => return Vec::new(),
-            LetsGo::Forward => self.selected(intent, &self.retargeted(intent)),
+            LetsGo::Forward => Cow::Owned(self.selected(intent, &self.retargeted(intent))),
             LetsGo::Back => self.going_back(intent),
         };
         let limits = Limits::of(&self.view, intent, &assessment);

@@ -241,6 +241,16 @@ impl Engine {
     /// `These 8 pods run revision 2; 6 of them serve.`, `Of these pods, 4 run revision 2, 2 run revision 3; 6 of them serve.`
     pub(super) fn revisions_that_go(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
         let back = self.going_back(intent);
+        self.revisions_called(intent, nodes, |hash| self.view.number_of(hash))
+    }
+
+    /// [`Self::revisions_that_go`], with each revision called as `call` says.
+    pub(super) fn revisions_called(
+        &self,
+        intent: &Intent,
+        nodes: &[Str],
+        call: impl Fn(&Str) -> Str,
+    ) -> Option<String> {
         let goes: BTreeSet<&Str> = nodes.iter().collect();
         let mut runs: BTreeMap<(Option<i64>, Str), u32> = BTreeMap::new();
         let mut serving = 0_u32;
@@ -255,7 +265,7 @@ impl Engine {
         let total: u32 = runs.values().sum();
         let named = runs.iter().map(|((_, hash), count)| {
             let verb = if *count == 1 { "runs" } else { "run" };
-            format!("{count} {verb} revision {}", self.view.number_of(hash))
+            format!("{count} {verb} revision {}", call(hash))
         });
         let serve = match serving {
             0 => "none of them serves".to_owned(),
@@ -266,11 +276,11 @@ impl Engine {
             (None, _, _) => None,
             (Some((_, hash)), 1, 1) => {
                 let serves = if serving == 1 { "serves" } else { "does not serve" };
-                Some(format!("Its pod runs revision {} and {serves}.", self.view.number_of(hash)))
+                Some(format!("Its pod runs revision {} and {serves}.", call(hash)))
             }
             (Some((_, hash)), 1, total) => {
                 let serve = if serving == total { "all of them serve".to_owned() } else { serve };
-                Some(format!("These {total} pods run revision {}; {serve}.", self.view.number_of(hash)))
+                Some(format!("These {total} pods run revision {}; {serve}.", call(hash)))
             }
             _ => Some(format!("Of these pods, {}; {serve}.", named.collect::<Vec<_>>().join(", "))),
         }
