@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use self::availability::Soaks;
+pub(crate) use self::availability::{Soaks, proven_after};
 use self::controllers_rollout::ControllersRollout;
 use self::image::SharedImages;
 use self::pods_on_node::OnNode;

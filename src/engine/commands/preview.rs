@@ -108,11 +108,7 @@ impl Engine {
             effects.push(PASSES_DISRUPTION_BUDGETS.to_owned());
         }
         effects.extend(self.tuning_in_words(&tuning, &limits));
-        effects.extend(
-            self.begins_with(&resolved.edits)
-                .filter(|defaults| !defaults.is_empty())
-                .map(|defaults| format!("The rollout begins with the defaults that are set for you: {defaults}.")),
-        );
+        effects.extend(self.begins_with_in_words(&resolved.edits, goes_back));
         if becomes_driver {
             let prewarms = matches!(command, Command::Prewarm(_)) || takes_over && self.recorded_prewarm().is_some();
             effects.push(match command {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::allowance::counted_are;
 use crate::engine::assess::plan::{Limits, RolloutHold, budget};
 use crate::engine::assess::rows::{Assessment, Row};
+use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
@@ -26,6 +27,23 @@ pub(super) const PULLS_FOLLOW: &str = "max pulling is not set: it follows max un
 const NO_HALT_BY_IT: &str = "It is off then: it halts nothing.";
 
 impl Engine {
+    /// The operator's own defaults, if these edits begin a record: those that have an effect on what is begun, and for a roll back those that have none.
+    pub(super) fn begins_with_in_words(&self, edits: &[Edit], goes_back: bool) -> Vec<String> {
+        let Some(defaults) = self.begins_with(edits) else { return Vec::new() };
+        let counts = |setting: Setting| !goes_back || setting.counts_on_the_way_back();
+        let (with, without) = (defaults.typed(counts), defaults.typed(|setting| !counts(setting)));
+        let what = if goes_back { "roll back" } else { "rollout" };
+        let begins =
+            (!with.is_empty()).then(|| format!("The {what} begins with the defaults that are set for you: {with}."));
+        let is = if without.contains(' ') { "are" } else { "is" };
+        let later = (!without.is_empty()).then(|| {
+            format!(
+                "A roll back has no steps, and no gate halts it: {without} {is} recorded for a rollout that follows."
+            )
+        });
+        begins.into_iter().chain(later).collect()
+    }
+
     /// The limits from now on, if a command changes them, and a note that nodes under way beyond a limit go on.
     pub(super) fn limits_from_now_on(&self, command: &Command, limits: &Limits) -> Vec<String> {
         let tuning = command.tuning();

@@ -17,6 +17,7 @@ use super::allowance::counted_are;
 use super::resolved::Resolved;
 use crate::engine::assess::images_on_nodes::{has_images_somewhere, images_of_revision};
 use crate::engine::assess::plan::Limits;
+use crate::engine::assess::rows::proven_after;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, PrewarmCommand, Refusal};
@@ -24,7 +25,7 @@ use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::record::{Change, Direction, Intent};
 use crate::engine::model::roll_back::NoRollBack;
 use crate::engine::model::rollout_event::{ROLLED_BACK, RevisionHalt, WENT_TO, last_rolled_back_to, with_earlier};
-use crate::engine::model::time::{Timestamp, UtcTime};
+use crate::engine::model::time::{ShortDuration, Timestamp, UtcTime};
 use crate::engine::rules::revision_numbers::present_number;
 
 impl Engine {
@@ -240,7 +241,6 @@ impl Engine {
     /// Which revisions the pods on `nodes` run that a roll back replaces, and how many of them serve:
     /// `These 8 pods run revision 2; 6 of them serve.`, `Of these pods, 4 run revision 2, 2 run revision 3; 6 of them serve.`
     pub(super) fn revisions_that_go(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
-        let back = self.going_back(intent);
         self.revisions_called(intent, nodes, |hash| self.view.number_of(hash))
     }
 
@@ -251,6 +251,7 @@ impl Engine {
         nodes: &[Str],
         call: impl Fn(&Str) -> Str,
     ) -> Option<String> {
+        let back = self.going_back(intent);
         let goes: BTreeSet<&Str> = nodes.iter().collect();
         let mut runs: BTreeMap<(Option<i64>, Str), u32> = BTreeMap::new();
         let mut serving = 0_u32;
@@ -296,7 +297,8 @@ impl Engine {
         let serving = back.rows().filter(|row| row.ready && goes.contains(&self.name(row))).count();
         (!proven && serving > most as usize).then(|| {
             let pods = if most == 1 { "1 pod that serves is".to_owned() } else { format!("{most} pods that serve are") };
-            format!("No node shows now that this revision works: {pods} replaced at first, the others once one of those has stayed up.")
+            let stays_up = ShortDuration(proven_after(&intent.gates));
+            format!("No node shows now that this revision works: {pods} replaced at first, the others once one of those has stayed up for {stays_up}.")
         })
     }
 

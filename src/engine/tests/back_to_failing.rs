@@ -84,7 +84,7 @@ fn a_revision_that_crashes_once_ready_gets_no_more_nodes_than_may_be_down() {
 fn a_revision_that_works_gets_all_nodes_after_the_first_have_stayed_up() {
     let (mut fake, mut console) = at_the_second();
     let preview = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap();
-    let says = "No node shows now that this revision works: 2 pods that serve are replaced at first, the others once one of those has stayed up.";
+    let says = "No node shows now that this revision works: 2 pods that serve are replaced at first, the others once one of those has stayed up for 10s.";
     assert!(preview.effects.contains(&says.to_owned()), "{:?}", preview.effects);
     console.ask(&mut fake, Command::Undo { to: Some(1) }).unwrap();
     console.run_for(&mut fake, 8);

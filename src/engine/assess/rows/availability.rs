@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Assessor;
 use crate::engine::model::node::NodeIx;
+use crate::engine::model::settings::Gates;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::{NOTABLE_MILLIS, UNMEASURED, by_server};
 use crate::engine::view::{ObservedAt, PodEntry, PodIx};
@@ -11,6 +12,11 @@ use crate::engine::view::{ObservedAt, PodEntry, PodIx};
 /// A pod that a roll back has put on its node shows that its revision works once it has been ready for this long, or for the soak time if
 /// that is longer. Most pods that crash by themselves do so sooner.
 const PROVES: Duration = Duration::from_secs(10);
+
+/// For how long a pod that a roll back has put on its node has to be ready before it shows that its revision works.
+pub(crate) fn proven_after(gates: &Gates) -> Duration {
+    PROVES.max(Duration::from_secs(gates.soak_secs.0.into()))
+}
 
 /// A ready pod that is not available yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,7 +83,7 @@ impl<'a> Assessor<'a> {
     /// up.
     pub(super) fn proves_on_the_way_back(&mut self, pod: &PodEntry, put_there: bool, clock: Option<i64>) -> bool {
         let Some(observed) = pod.ready_observed else { return false };
-        let needed = PROVES.max(Duration::from_secs(self.question.inputs.gates.soak_secs.0.into()));
+        let needed = proven_after(&self.question.inputs.gates);
         let elapsed = self.as_seen(self.ready_for(pod, observed, true, clock));
         if put_there && self.question.pods_seen_until.is_none() {
             self.wake_after(needed, elapsed);

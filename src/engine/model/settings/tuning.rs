@@ -73,15 +73,46 @@ impl Tuning {
     }
 }
 
+impl Setting {
+    /// Whether it has an effect on a roll back, which has no steps, and which no gate halts or holds up. The time of a soak tells there only how long the
+    /// first pods have to stay up where no node shows that their revision works.
+    pub(crate) fn counts_on_the_way_back(self) -> bool {
+        match self {
+            Self::FailureThreshold
+            | Self::Soak
+            | Self::SuspectGrace
+            | Self::RequireImage
+            | Self::OnFailure
+            | Self::Steps
+            | Self::Prewarm => false,
+            Self::MaxUnavailable
+            | Self::MaxPulling
+            | Self::MaxPullingPerSite
+            | Self::SiteLabel
+            | Self::Pace
+            | Self::Strict
+            | Self::ProgressDeadline
+            | Self::MaxRestarts
+            | Self::OnDrift
+            | Self::Order
+            | Self::Finish => true,
+        }
+    }
+}
+
+impl Tuning {
+    /// What it names of the settings that pass `test`, as it would be typed: `max-unavailable=5 on-drift=enforce`.
+    pub(crate) fn typed(&self, test: impl Fn(Setting) -> bool) -> String {
+        let named = Setting::ALL.iter().copied().filter(|setting| test(*setting));
+        let words = named.filter_map(|setting| Some(format!("{}={}", setting.name(), setting.value_in(self)?)));
+        words.collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// As it would be typed after `:tune`: `max-unavailable=5 on-drift=enforce`.
 impl fmt::Display for Tuning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = Setting::ALL.iter().filter_map(|setting| Some((setting.name(), setting.value_in(self)?)));
-        for (nth, (name, value)) in named.enumerate() {
-            let lead = if nth == 0 { "" } else { " " };
-            write!(f, "{lead}{name}={value}")?;
-        }
-        Ok(())
+        f.write_str(&self.typed(|_| true))
     }
 }
 
