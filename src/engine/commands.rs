@@ -131,7 +131,11 @@ impl Engine {
                 Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::DriverStopped, says, Danger::Bounded) })
             }
             Command::StopDriving => {
-                let says = "no longer driving; whoever drives next carries on".to_owned();
+                let says = match self.drives_no_longer_because(now) {
+                    Some(why) => format!("there was nothing to stop, it was not driven from here: {why}"),
+                    None if self.is_over() => "no longer driving".to_owned(),
+                    None => "no longer driving; whoever drives next carries on".to_owned(),
+                };
                 Ok(Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::DriverStopped, says, Danger::Bounded) })
             }
         }

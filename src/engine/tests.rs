@@ -52,6 +52,7 @@ mod relabelled;
 mod renumbered;
 mod resumed_template;
 mod roll_back_by_itself;
+mod roll_back_previews;
 mod room;
 mod said_before;
 mod sizes;

@@ -41,7 +41,10 @@ impl Engine {
     }
 
     /// What happens to the nodes once this process drives no longer.
-    pub(super) fn stopping_in_words(&self) -> Vec<String> {
+    pub(super) fn stopping_in_words(&self, now: Timestamp) -> Vec<String> {
+        if let Some(why) = self.drives_no_longer_because(now) {
+            return vec![format!("This process does not drive any more: {why}. To confirm this changes nothing.")];
+        }
         let warms = self.recorded_prewarm().is_some_and(|asked| asked.paused.is_none() && asked.cancelled.is_none());
         if self.strategy() == StrategyKind::RollingUpdate && !self.is_recorded() {
             let stops = warms.then(|| "Pre-warming stops until somebody drives again.".to_owned());
@@ -53,10 +56,13 @@ impl Engine {
         lines.extend(self.moving_in_words());
         lines.extend(self.left_in_words());
         if self.is_adopted() {
-            lines.push(
-                "It stays adopted (OnDelete): its controller only makes pods that are missing, with the new template."
-                    .into(),
-            );
+            let template = match self.goal_of_the_roll_back(&self.intent()) {
+                Some(to) => format!("the template of {}", self.called_with_images(to)),
+                None => "the new template".to_owned(),
+            };
+            lines.push(format!(
+                "It stays adopted (OnDelete): its controller only makes pods that are missing, with {template}."
+            ));
         }
         lines
     }
@@ -68,9 +74,11 @@ impl Engine {
         moving.sort_by_key(|row| self.natural_ranks().get(row.node));
         let named = first_names(moving.iter().map(|row| &*self.view.nodes[row.node].name));
         let (are, they) = if moving.len() == 1 { ("is", "It goes") } else { ("are", "They go") };
-        (!moving.is_empty()).then(|| {
-            format!("{named} {are} being updated now. {they} on without a driver, and nothing halts the rollout until somebody drives.")
-        })
+        let (done, halts) = match self.intent().direction() {
+            Direction::Forward => ("updated", ", and nothing halts the rollout until somebody drives"),
+            Direction::Back => ("rolled back", ""),
+        };
+        (!moving.is_empty()).then(|| format!("{named} {are} being {done} now. {they} on without a driver{halts}."))
     }
 
     /// The nodes that keep what they run.

@@ -438,7 +438,7 @@ impl Engine {
                 self.driving_in_words(intent, nodes, limits, moves, now)
             }
             Command::StopDriving | Command::EndDriving { .. } | Command::GiveUpDriving { .. } => {
-                self.stopping_in_words()
+                self.stopping_in_words(now)
             }
         };
         PreviewWords { lines, until_resumed }

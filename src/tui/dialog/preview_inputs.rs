@@ -66,7 +66,7 @@ impl PreviewInputs {
         } else if self.direction != now.direction {
             changed.push(match now.direction {
                 Direction::Back => "it is rolled back by now".to_owned(),
-                Direction::Forward => "it is not rolled back any more".to_owned(),
+                Direction::Forward => "no roll back is under way any more".to_owned(),
             });
         }
         if self.is_paused && !now.is_paused {
