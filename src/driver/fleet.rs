@@ -34,7 +34,7 @@ use crate::engine::model::facts::{LeaseFact, StrategyKind};
 use crate::engine::model::failing_nodes::{FailingNodes, LastFailing};
 use crate::engine::model::fleet_state::FleetState;
 use crate::engine::model::quantity::IntOrPercent;
-use crate::engine::model::record::lease_name;
+use crate::engine::model::record::{Direction, Record, lease_name};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::fleet_state::{Brief, DriverPresence, fleet_state, recorded_since};
 use crate::engine::rules::holder::{HolderLiveness, SeenHolder};
@@ -302,6 +302,7 @@ impl KnownFleet {
             from,
             more_revisions: more,
             template_of_others,
+            goes_back: record.is_some_and(goes_back),
             pulls,
             last_failing: last_failing.filter(|last| last.report.nodes > 0 && unavailable > 0),
             failing: report.map(|report| FailingNodes { at: None, ..report }),
@@ -319,6 +320,13 @@ impl KnownFleet {
             && self.leases.get(key).is_none_or(|lease| matches!(lease.fact.record, Ok(None)));
         is_adopted(daemonset) && !daemonset.deleting && shows_none && !self.half_seen.has(key, now)
     }
+}
+
+/// Whether the rollout that is recorded goes back to an earlier revision, and is neither over nor being handed back.
+fn goes_back(record: &Record) -> bool {
+    let intent = &record.intent;
+    let is_over = record.progress.completed.is_some() || intent.releasing.is_some();
+    intent.direction() == Direction::Back && intent.change.is_none() && !is_over
 }
 
 fn brief(daemonset: &PartialDaemonSet) -> Brief {

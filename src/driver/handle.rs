@@ -276,6 +276,8 @@ pub struct FleetRow {
     /// Whether somebody else changed the template, so that it is not the target of the rollout. The controller then counts
     /// the pods at that template, and not those at `to`.
     pub template_of_others: bool,
+    /// Whether its recorded rollout goes back to an earlier revision, and is neither over nor being handed back.
+    pub goes_back: bool,
     /// The images that its pods and its pre-warming pods wait for; `None`: not known.
     pub pulls: Option<FleetPulls>,
     /// The failing nodes, as the driver writes them to the Lease; `None`: not known, or nobody drives. The time of the report
@@ -365,6 +367,7 @@ const BY_OTHERS: &str = "template changed by others";
 impl FleetRow {
     /// Its state. If nobody drives, or is seen driving, the text says so as the rollout's page does.
     pub fn doing(&self) -> String {
+        let way = self.way();
         match &self.state {
             FleetState::Rolling | FleetState::RollingBack if let Some(undriven) = self.undriven() => {
                 format!("{}, {undriven}", self.state)
@@ -372,12 +375,20 @@ impl FleetRow {
             // As the page of the rollout says it.
             FleetState::Rolling if self.driven_by == DrivenBy::Controller => Phase::Native.to_string(),
             FleetState::Undriven if self.template_of_others => format!("{BY_OTHERS}, {NOBODY_DRIVES}"),
-            FleetState::Undriven if let Some(undriven) = self.undriven() => format!("{}, {undriven}", FleetState::Held),
+            FleetState::Undriven if let Some(undriven) = self.undriven() => {
+                format!("{way}{}, {undriven}", FleetState::Held)
+            }
             // No rollout goes on, whatever the template is.
             FleetState::BeingDeleted => self.state.to_string(),
-            state if self.template_of_others => format!("{state}, {BY_OTHERS}"),
-            state => state.to_string(),
+            state if self.template_of_others => format!("{way}{state}, {BY_OTHERS}"),
+            state => format!("{way}{state}"),
         }
+    }
+
+    /// `roll back `, to be put before the word for a rollout that stands still, as the rollout's page says it; empty where that leads forward.
+    fn way(&self) -> &'static str {
+        let stands = matches!(self.state, FleetState::Paused(_) | FleetState::Held | FleetState::Undriven);
+        if stands && self.goes_back { "roll back " } else { "" }
     }
 
     /// That nobody drives, or that nobody is seen driving, as the rollout's page says it.
@@ -432,7 +443,7 @@ impl FleetRow {
             FleetState::Undriven | FleetState::Paused(_) => {
                 let details = self.word_and_details().filter(|_| failing.is_some() || failed.is_some());
                 let (word, details) = match details {
-                    Some((word, details)) => (Some(word.to_owned()), Some(details)),
+                    Some((word, details)) => (Some(word), Some(details)),
                     None => (state, None),
                 };
                 vec![word, failing, failed, details, unavailable, last, pulls, prewarm]
@@ -457,14 +468,15 @@ impl FleetRow {
     }
 
     /// The word for its state, and what more [`Self::doing`] says of it: `paused`, `by ada`. `None` where it is one expression.
-    fn word_and_details(&self) -> Option<(&'static str, String)> {
-        match &self.state {
-            FleetState::Paused(by) if self.template_of_others => Some(("paused", format!("{by}, {BY_OTHERS}"))),
-            FleetState::Paused(by) => Some(("paused", by.clone())),
-            FleetState::Undriven if self.template_of_others => Some(("held", format!("{BY_OTHERS}, {NOBODY_DRIVES}"))),
-            FleetState::Undriven => Some(("held", self.undriven().unwrap_or(NOBODY_DRIVES).to_owned())),
-            _ => None,
-        }
+    fn word_and_details(&self) -> Option<(String, String)> {
+        let (word, details) = match &self.state {
+            FleetState::Paused(by) if self.template_of_others => ("paused", format!("{by}, {BY_OTHERS}")),
+            FleetState::Paused(by) => ("paused", by.clone()),
+            FleetState::Undriven if self.template_of_others => ("held", format!("{BY_OTHERS}, {NOBODY_DRIVES}")),
+            FleetState::Undriven => ("held", self.undriven().unwrap_or(NOBODY_DRIVES).to_owned()),
+            _ => return None,
+        };
+        Some((format!("{}{word}", self.way()), details))
     }
 }
 

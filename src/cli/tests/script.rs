@@ -428,6 +428,7 @@ impl Session for Script {
             from: None,
             more_revisions: 0,
             template_of_others: false,
+            goes_back: false,
             pulls: None,
             prewarm: (name == "log-shipper").then_some(FleetPrewarm::Paused),
             driven_by,

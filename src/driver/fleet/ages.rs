@@ -69,6 +69,7 @@ mod tests {
             from: None,
             more_revisions: 0,
             template_of_others: false,
+            goes_back: false,
             pulls: None,
             prewarm: None,
             driven_by: DrivenBy::Nobody,

@@ -91,6 +91,17 @@ impl Snapshot {
         }
     }
 
+    /// Whether a roll back is recorded that is not over.
+    pub fn goes_back(&self) -> bool {
+        self.direction == Direction::Back && self.phase != Phase::Complete
+    }
+
+    /// `roll back `, to be put before the word for a rollout that stands still; empty where that leads forward, and where the word itself tells the direction.
+    pub fn way(&self) -> &'static str {
+        let stands = matches!(self.phase, Phase::Paused(_) | Phase::Held);
+        if stands && self.direction == Direction::Back { "roll back " } else { "" }
+    }
+
     /// Whether partition, selector and gates are in force: a rollout is recorded, even if it has not begun, and is not being handed back.
     pub fn has_plan(&self) -> bool {
         match self.phase {

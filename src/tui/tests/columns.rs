@@ -41,6 +41,7 @@ fn known_row(number: u32) -> FleetRow {
         driven_by: DrivenBy::You,
         more_revisions: 0,
         template_of_others: false,
+        goes_back: false,
         ..unknown_row()
     }
 }
@@ -55,6 +56,7 @@ fn unknown_row() -> FleetRow {
         to: FleetRevision::default(),
         from: None,
         template_of_others: true,
+        goes_back: false,
         driven_by: DrivenBy::Unknown,
         ..fleet().rows.remove(0)
     }

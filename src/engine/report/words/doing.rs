@@ -19,6 +19,7 @@ pub struct Doing<'a>(pub(super) &'a Snapshot);
 impl fmt::Display for Doing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(snapshot) = self;
+        f.write_str(snapshot.way())?;
         match &snapshot.phase {
             Phase::Paused(_) => f.write_str(&snapshot.pause_in_words().unwrap_or_default())?,
             Phase::Halted => {

@@ -16,6 +16,7 @@ fn row(namespace: &str, name: &str, desired: u32) -> FleetRow {
         from: None,
         more_revisions: 0,
         template_of_others: false,
+        goes_back: false,
         pulls: None,
         prewarm: None,
         driven_by: DrivenBy::Nobody,

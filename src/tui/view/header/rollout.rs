@@ -254,6 +254,7 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
         },
         _ => snapshot.phase_word(),
     };
+    let words = format!("{}{words}", snapshot.way());
     let since = since.map(|since| ctx.age(shown, since));
     let since = match (&snapshot.phase, since) {
         // The text does not tell how long the rollout has been running: it may have been held or paused in between.
