@@ -67,7 +67,7 @@ impl Engine {
         let to = to_hash.as_ref().and_then(find);
         // Once the last nodes are on their way no pod has the old revision any more, but the record still names it.
         let by_rolldeck = recorded && phase != Phase::Native;
-        let before = || self.revision_before(&intent).filter(|_| by_rolldeck);
+        let before = || self.revision_before(&intent).or_else(|| self.given_up_by(&intent)).filter(|_| by_rolldeck);
         let left = self.majority_revision(to_hash.as_ref()).or_else(before);
         let from = left.as_ref().and_then(find);
         let nodes = self.node_views(last, &phase, now);

@@ -312,6 +312,28 @@ fn nobody_drives_though_nodes_are_in_line() {
     assert_eq!(listed(&fake).to_string(), "held, nobody drives");
 }
 
+/// What a roll back gives up is told until it is over, also once no pod has it any more; and that it is a roll back, also while it stands.
+#[test]
+fn a_roll_back_is_called_one_and_names_both_revisions_until_it_is_over() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 9);
+    console.run_for(&mut fake, 60);
+    fake.slow = true;
+    console.ask(&mut fake, Command::Undo { to: None }).unwrap();
+    console.run_for(&mut fake, 5);
+    let both = |console: &mut FakeConsole, fake: &FakeCluster| (console.snapshot(fake), listed_row(fake));
+    assert_eq!(fake.at("hash2"), 0, "the only pod of it is gone");
+    let (page, row) = both(&mut console, &fake);
+    assert_eq!((page.change().to_string(), row.doing()), ("v2 → v1".to_owned(), "rolling back".to_owned()));
+    assert!(row.from.is_some(), "which it is, is told by the revisions, of which this list has none");
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    let (page, row) = both(&mut console, &fake);
+    assert!(page.doing().to_string().starts_with("roll back paused by ops"), "{}", page.doing());
+    assert!(row.doing().starts_with("roll back paused by ops"), "{}", row.doing());
+}
+
 #[test]
 fn nobody_drives_and_a_halt() {
     let mut fake = FakeCluster::rolling(10, 2);

@@ -1,6 +1,7 @@
 //! The revision that the pods of a listed DaemonSet are brought to, and the one before, by the same rules as on its own page.
 
 use super::super::handle::FleetRevision;
+use super::goes_back;
 use crate::cluster::{PartialDaemonSet, PartialRevision};
 use crate::engine::model::Str;
 use crate::engine::model::record::Record;
@@ -51,7 +52,9 @@ impl ListedChange {
             (Some(_), target) => target.map(fleet_revision).unwrap_or_default(),
         };
         let outdated = daemonset.counters.current.saturating_sub(daemonset.counters.updated);
-        if outdated == 0 && daemonset.observed && other.is_none() {
+        // What a roll back gives up is told until it is over, as on its page.
+        let goes_back = record.is_some_and(goes_back);
+        if outdated == 0 && daemonset.observed && other.is_none() && !goes_back {
             return Self { to, from: None, more: 0, template_of_others: false };
         }
         let earlier = || revisions.iter().filter(|revision| !is_target(revision));
@@ -106,6 +109,16 @@ mod tests {
             (Some(Some(14)), Some(15)),
             "it leads to where it came from"
         );
+        let back = record(|record| {
+            (record.intent.target, record.intent.back_to) = (Some("c".into()), Some("c".into()));
+            record.progress.origin = Some("c".into());
+        });
+        assert_eq!(told(daemonset(20, 20), &all, Some(&back)), (Some(Some(14)), Some(15)), "the last pods go back");
+        let over = record(|record| {
+            record.intent = back.intent.clone();
+            record.progress.completed = Some("c".into());
+        });
+        assert_eq!(told(daemonset(20, 20), &all, Some(&over)), (None, Some(15)), "all are back");
         assert_eq!(told(daemonset(3, 20), &[], None), (Some(None), None), "revisions cannot be seen");
         let unseen = PartialDaemonSet { observed: false, ..daemonset(20, 20) };
         assert_eq!(told(unseen.clone(), &[&old, &older], None), (Some(Some(14)), None), "its revision is not made yet");

@@ -8,7 +8,7 @@ use crate::engine::assess::rows::{Assessment, Row};
 use crate::engine::model::Str;
 use crate::engine::model::budget::BudgetView;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::record::Intent;
+use crate::engine::model::record::{Direction, Intent};
 use crate::engine::model::time::Timestamp;
 
 impl Engine {
@@ -86,6 +86,16 @@ impl Engine {
             }
         }
         counts.into_iter().max_by_key(|(_, count)| *count).map(|(revision, _)| revision.clone())
+    }
+
+    /// The revision that a recorded roll back gives up: the newest other one, because its template was the DaemonSet's until then. No pod may have it any
+    /// more.
+    pub(crate) fn given_up_by(&self, intent: &Intent) -> Option<Str> {
+        if intent.direction() == Direction::Forward || self.is_over() || self.is_template_of_others(intent) {
+            return None;
+        }
+        let others = self.view.own_revisions().filter(|revision| Some(&revision.hash) != intent.target.as_ref());
+        others.max_by_key(|revision| revision.number).map(|revision| revision.hash.clone())
     }
 
     /// The number of nodes of the fleet whose pods are at this revision.

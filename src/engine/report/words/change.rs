@@ -17,7 +17,6 @@ impl fmt::Display for ChangeWords<'_> {
             [] if snapshot.has_unknown_change() => f.write_str("?"),
             [] if snapshot.has_change() => f.write_str("template changed, same images"),
             [] => match &snapshot.to {
-                // Of a roll back, too: what is left behind is on no node any more, or never was on one that is seen.
                 Some(revision) => write!(f, "{}", VersionWords(revision)),
                 None => f.write_str("?"),
             },
