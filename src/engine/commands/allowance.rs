@@ -19,7 +19,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::{IntOrPercent, counted};
 use crate::engine::model::record::{Direction, Intent};
-use crate::engine::model::step_ahead::NoStep;
+use crate::engine::model::step_ahead::{NoStep, SELECTOR_IGNORED};
 use crate::engine::writes::pending::Needs;
 
 /// What a preview says that a step or a selector does, one sentence per line.
@@ -136,9 +136,7 @@ impl Engine {
         }
         let selector = selector.clone().filter(|selector| !selector.is_empty());
         if selector.is_some() && self.intent().direction() == Direction::Back && !self.is_over() {
-            return Err(Refusal::NotNow(
-                "rolling back ignores the selector; it updates every node, and is over when all are back".into(),
-            ));
+            return Err(Refusal::NotNow(SELECTOR_IGNORED.into()));
         }
         if selector.is_none() && self.is_recorded() && self.intent().selector.is_none() {
             let says = "no selector is set: nothing changes".to_owned();

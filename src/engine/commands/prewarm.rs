@@ -19,7 +19,7 @@ use crate::engine::model::labels::Labels;
 use crate::engine::model::node::NodeIx;
 use crate::engine::model::prewarm::{
     PREWARM_LIMIT, PREWARM_SET_NODES, Prewarm, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmState,
-    PrewarmWait, UnrecordedFailures,
+    PrewarmWait, SETS_DO_NOT_PAUSE, UnrecordedFailures,
 };
 use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::quantity::{IntOrPercent, Rounding, counted};
@@ -98,9 +98,7 @@ impl Engine {
                 (PrewarmEdit::Start(Box::new(prewarm)), says, true)
             }
             PrewarmCommand::Pause | PrewarmCommand::Resume if self.warms_by_sets() => {
-                let why = "a StatefulSet goes on by itself and cannot be paused: cancel it, what was pulled stays, or begin \
-                           again with --method pods";
-                return Err(Refusal::NotNow(why.into()));
+                return Err(Refusal::NotNow(SETS_DO_NOT_PAUSE.into()));
             }
             PrewarmCommand::Pause => {
                 let says = match self.paused_already() {

@@ -21,6 +21,10 @@ use super::settings::{Limit, Pace};
 use super::site::SiteLabel;
 use super::time::Timestamp;
 
+/// Why pre-warming by StatefulSets is neither paused nor resumed.
+pub const SETS_DO_NOT_PAUSE: &str = "a StatefulSet goes on by itself and cannot be paused: cancel it, what was pulled stays, or begin again with \
+                                     --method pods";
+
 /// Annotation of the Lease: the [`Prewarm`], as JSON. Also the label of every pod made for it: the uid of the DaemonSet.
 pub const PREWARM: &str = "rolldeck.io/prewarm";
 /// Label of every pod made for pre-warming: which images it brings, see [`crate::engine::rules::warm_pod::images_key`].

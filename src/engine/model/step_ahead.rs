@@ -6,6 +6,10 @@ use super::Str;
 use super::labels::Selector;
 use super::quantity::IntOrPercent;
 
+/// Why no selector can be set while a rollout goes back.
+pub const SELECTOR_IGNORED: &str =
+    "rolling back ignores the selector; it updates every node, and is over when all are back";
+
 /// A step of the plan that can be taken now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StepAhead {

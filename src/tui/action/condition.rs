@@ -4,7 +4,8 @@ use crate::driver::DrivenBy;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::presence::Presence;
-use crate::engine::model::prewarm::PrewarmView;
+use crate::engine::model::prewarm::{PrewarmMethod, PrewarmView, SETS_DO_NOT_PAUSE};
+use crate::engine::model::step_ahead::SELECTOR_IGNORED;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::dialog::form::{NO_OTHER_REVISION, Undo};
 use crate::tui::model::{Model, RolloutScreen};
@@ -35,12 +36,30 @@ pub(super) fn adopted(model: &Model) -> Result<(), String> {
 }
 
 pub(super) fn recorded(model: &Model) -> Result<(), String> {
-    let says = match has_other_revision(model) {
-        Ok(()) => "no rollout is recorded: I sets a new image, U rolls back",
-        Err(_) => "no rollout is recorded: I sets a new image",
-    };
-    rollout_says(model, |snapshot| (snapshot.started_at.is_none() && !snapshot.adopted).then_some(says))
-        .map_err(|why| why + arm_first(model))
+    let Some(snapshot) = model.rollout().and_then(|page| page.snapshot()) else { return Ok(()) };
+    if snapshot.started_at.is_some() || snapshot.adopted {
+        return Ok(());
+    }
+    // `U` is named only where it leads to a revision by itself.
+    let undo =
+        if snapshot.roll_back.is_ok() { format!(", U {}", snapshot.rolls_back_in_words()) } else { String::new() };
+    Err(format!("no rollout is recorded: I sets a new image{undo}{}", arm_first(model)))
+}
+
+/// For the action that selects nodes. While a rollout goes back, only a selector that is set already can be lifted.
+pub(super) fn selects(model: &Model) -> Result<(), String> {
+    recorded(model)?;
+    rollout_says(model, |snapshot| {
+        let ignored = snapshot.goes_back() && snapshot.plan.selector.is_none();
+        ignored.then_some(SELECTOR_IGNORED)
+    })
+}
+
+/// Whether a roll back leads to a revision without that one being named, or to the one that is selected in the list of revisions.
+pub(crate) fn has_way_back(model: &Model) -> bool {
+    let Some(page) = model.rollout() else { return true };
+    let is_selected = page.revisions().is_some_and(|screen| screen.chosen_to_go_back_to().is_some());
+    is_selected || page.snapshot().is_none_or(|snapshot| snapshot.roll_back.is_ok())
 }
 
 /// For actions on budgets and gates, which belong to a rollout.
@@ -58,9 +77,7 @@ pub(super) fn has_work(model: &Model) -> Result<(), String> {
     rollout_says(model, |snapshot| {
         let loading = snapshot.phase == Phase::Loading;
         let is_missing = snapshot.lacks_its_record();
-        let recorded = snapshot.started_at.is_some()
-            || snapshot.adopted && snapshot.phase != Phase::Idle && !is_missing
-            || snapshot.prewarm.is_some();
+        let recorded = snapshot.started_at.is_some() || snapshot.adopted && !is_missing || snapshot.prewarm.is_some();
         let why = match is_missing {
             true => "no record is left of the rollout: L sets its limits, which begins a new one",
             false => "there is nothing to drive yet: I sets a new image",
@@ -214,12 +231,26 @@ pub(super) fn prewarming(model: &Model) -> Result<(), String> {
     prewarm_says(model, |_| None)
 }
 
+/// Whether pre-warming is paused, so that the key of its pause lets it go on.
+pub(crate) fn prewarm_is_paused(model: &Model) -> bool {
+    let snapshot = model.rollout().and_then(|page| page.snapshot());
+    snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()).is_some_and(|view| view.request.paused.is_some())
+}
+
 /// For the pause of pre-warming, and for going on after one.
 pub(super) fn prewarm_pauses(model: &Model) -> Result<(), String> {
-    prewarm_says(model, |view| {
-        let has_nothing_to_pause = view.has_all() && view.request.paused.is_none();
-        has_nothing_to_pause.then_some("every node has the images: there is nothing to pause, x ends it")
-    })
+    prewarm_says(model, |view| match view.request.method {
+        PrewarmMethod::StatefulSet => Some(SETS_DO_NOT_PAUSE),
+        _ if view.has_all() && view.request.paused.is_none() => {
+            Some("every node has the images: there is nothing to pause, x ends it")
+        }
+        _ => None,
+    })?;
+    // To go on makes pods, which a read-only console does not.
+    match prewarm_is_paused(model) && model.armed_for().is_none() {
+        true => Err("read-only: A arms for 10 minutes, then p goes on pre-warming".to_owned()),
+        false => Ok(()),
+    }
 }
 
 pub(super) fn prewarm_failed(model: &Model) -> Result<(), String> {

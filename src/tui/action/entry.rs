@@ -217,7 +217,20 @@ impl Action {
             };
             return Err(format!("read-only: A arms for 10 minutes, then {then}"));
         }
-        let Guard::Write(rights) = self.guard else { return Ok(()) };
+        self.permitted(model)
+    }
+
+    /// Whether the API server permits what the action writes, as far as is known.
+    ///
+    /// # Errors
+    /// Says which right is missing.
+    pub(crate) fn permitted(&self, model: &Model) -> Result<(), String> {
+        let (Guard::Write(rights), false) = (self.guard, self.only_looks(model)) else { return Ok(()) };
+        let Some(snapshot) = model.rollout().and_then(|page| page.snapshot()) else { return Ok(()) };
+        // To stop driving writes no more than who drives does anyway.
+        if self.id == ActionId::Drive && model.rollout().is_some_and(RolloutPage::driven_by_us) {
+            return Ok(());
+        }
         let denied = |right: &&Right| {
             snapshot.rights.iter().any(|(known, permission)| known == *right && *permission == Permission::Denied)
         };

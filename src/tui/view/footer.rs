@@ -20,7 +20,7 @@ use crate::engine::model::record::Direction;
 use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::{NodeView, Phase};
 use crate::engine::report::trouble::TroubleKind;
-use crate::tui::action::condition::is_paused;
+use crate::tui::action::condition::{has_way_back, is_paused, prewarm_is_paused};
 use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, bound, key_of, keys_of};
 use crate::tui::dialog::form::Form;
 use crate::tui::dialog::{Dialog, PreviewState};
@@ -252,6 +252,10 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
             Ok(()) => 0,
             Err(_) => 1 + u8::from((action.when)(model).is_err()),
         };
+        // What is not permitted stays so, armed or not: only the help lists it.
+        if action.permitted(model).is_err() {
+            continue;
+        }
         // While nothing is under way, most actions of a rollout are refused: only the help lists them.
         if rank > 1 && is_idle(model) {
             continue;
@@ -445,21 +449,21 @@ fn is_done(model: &Model) -> bool {
     snapshot.is_some_and(|snapshot| snapshot.adopted && snapshot.phase == Phase::Complete)
 }
 
-/// Whether a step would move nothing now: the dialog says why, and the footer shows the action dim.
+/// Whether a step would move nothing now, or a roll back leads nowhere unless a revision is chosen: the dialog says why, and the footer shows the action
+/// dim.
 fn moves_nothing(model: &Model, action: &Action) -> bool {
     let snapshot = model.rollout().and_then(|page| page.snapshot());
-    action.id == ActionId::Step && snapshot.is_some_and(|snapshot| matches!(snapshot.plan.next, Some(Err(_))))
+    match action.id {
+        ActionId::Step => snapshot.is_some_and(|snapshot| matches!(snapshot.plan.next, Some(Err(_)))),
+        ActionId::Undo => !has_way_back(model),
+        _ => false,
+    }
 }
 
 /// Whether all selected nodes are updated, so that lifting the selector comes next.
 fn selection_done(model: &Model) -> bool {
     let next = model.rollout().and_then(|page| page.snapshot()).and_then(|snapshot| snapshot.plan.next.as_ref());
     matches!(next, Some(Err(NoStep::SelectionDone(_))))
-}
-
-fn prewarm_paused(model: &Model) -> bool {
-    let snapshot = model.rollout().and_then(|page| page.snapshot());
-    snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()).is_some_and(|view| view.request.paused.is_some())
 }
 
 /// Whether a pause stops the DaemonSet's own controller.
@@ -480,7 +484,7 @@ fn label(ctx: &RenderContext<'_>, action: &Action) -> &'static str {
     match action.id {
         ActionId::Arm if model.armed_for().is_some() => "read-only",
         ActionId::Canary if selection_done(model) => "lift selector",
-        ActionId::PausePrewarm if prewarm_paused(model) => "go on",
+        ActionId::PausePrewarm if prewarm_is_paused(model) => "go on",
         ActionId::Prewarm if lists_prewarm(model) && !begins_prewarm(model) => "another",
         ActionId::History if revisions => "nodes",
         ActionId::Timeline if timeline && model.rollout().is_some_and(|page| page.map.is_open) => "map",

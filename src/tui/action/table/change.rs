@@ -3,7 +3,7 @@
 use super::super::arguments::{nothing, revisions, step_names};
 use super::super::condition::{
     adopted, driving, has_limits, has_other_revision, has_prewarm_to_show, has_work, not_adopted, prewarm_failed,
-    prewarm_pauses, prewarming, recorded, stopped,
+    prewarm_pauses, prewarming, recorded, selects, stopped,
 };
 use super::super::entry::{Action, ActionId, ActionScope, Argument, Group, Guard};
 use super::{char, look};
@@ -58,7 +58,7 @@ pub(super) const CHANGES: &[Action] = &[
         help: "restrict the rollout to nodes that match a label selector, or lift that again",
         argument: Some(Argument { hint: "selector", known: nothing }),
         footer: Some(5),
-        when: recorded,
+        when: selects,
         ..change(ActionId::Canary, Guard::Write(&[Right::UpdateLease]))
     },
     Action {
