@@ -103,7 +103,7 @@ fn lines(ctx: &RenderContext<'_>, shown: &ShownSnapshot, diagnosis: &Diagnosis, 
         lines.push(Line::default());
         lines.extend(of(ctx, shown, finding, cells));
         for remedy in shown.snapshot.remedies_of(alarm) {
-            let line = keys_in_words(ctx, &[remedy], |remedy| remedy.to_string());
+            let line = keys_in_words(ctx, &[remedy], |remedy| shown.snapshot.effect_of(remedy));
             if !offered.contains(&line) {
                 lines.extend(indented(&line, cells).map(|line| Line::from(ctx.span(line, ThemeRole::Text))));
                 offered.push(line);

@@ -12,19 +12,18 @@ use crate::engine::model::person_of;
 use crate::engine::model::rollout_event::RolloutEventKind;
 use crate::engine::report::guidance::Guidance;
 use crate::engine::report::remedies::Remedy;
-use crate::engine::report::snapshot::Alarm;
-use crate::engine::report::snapshot::Phase;
-use crate::engine::report::snapshot::Snapshot;
-use crate::engine::report::snapshot::WatchView;
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot, WatchView};
 use crate::engine::report::trouble::TroubleKind;
 use crate::engine::report::words::reason_of_pause;
 use crate::tui::action::{ActionId, Guard};
-use crate::tui::model::RolloutPage;
-use crate::tui::model::ShownSnapshot;
 use crate::tui::model::summary::{DownNodes, TroubleGroup};
+use crate::tui::model::{RolloutPage, ShownSnapshot};
 use crate::tui::notify::{self, TakenOver};
 use crate::tui::theme::{Glyph, ThemeRole};
 use crate::tui::words::{fit, fit_middle, width, wrap};
+
+/// The least number of cells at which the key that rolls back names its revision.
+const NAMES_REVISION: usize = 60;
 
 /// The wait of the rollout, or who paused it and why, in a limited number of lines; and the keys of the remedies.
 pub(in crate::tui::view) fn blocker(
@@ -70,7 +69,7 @@ pub(in crate::tui::view) fn blocker(
     let Some(Guidance { waits, remedies }) = guided else { return Vec::new() };
     let warn = matches!(shown.snapshot.phase, Phase::Paused(_)) || remedies.contains(&Remedy::Drive);
     let role = if warn { ThemeRole::Warn } else { ThemeRole::Text };
-    let keys = keys_in_words(ctx, &remedies, |remedy| remedy.to_string());
+    let keys = keys_in_words(ctx, &remedies, |remedy| effect_of(snapshot, remedy, cells));
     let room = cells.saturating_sub(2);
     // The text of the wait may be cut, the keys may not: they get a line of their own if both do not fit. Nor is the reason
     // of a pause cut while there are lines for it.
@@ -113,7 +112,7 @@ pub(super) fn paused_briefly(
     // An alarm has keys of its own, and on a screen that has no row to spare the last line has to do.
     let remedies = snapshot.guidance().map(|guidance| guidance.remedies).unwrap_or_default();
     let keys = match most > 1 && snapshot.alarms.is_empty() {
-        true => keys_in_words(ctx, &remedies, |remedy| remedy.to_string()),
+        true => keys_in_words(ctx, &remedies, |remedy| effect_of(snapshot, remedy, cells)),
         false => String::new(),
     };
     let quoted = format!("paused by {who}{}", reason_of_pause(paused));
@@ -221,8 +220,9 @@ pub(super) fn taken_over(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: 
 /// The keys that move a waiting rollout: `S lets 2 nodes go, 2 in total`; `None` if only time moves it.
 pub(super) fn next_keys(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Option<Line<'static>> {
     let remedies = snapshot.guidance().map(|guidance| guidance.remedies).filter(|remedies| !remedies.is_empty())?;
-    let keys = keys_in_words(ctx, &remedies, |remedy| remedy.to_string());
-    let words = if width(&keys) + 2 <= cells { format!(" {keys}") } else { in_few_cells(ctx, &remedies, cells) };
+    let keys = keys_in_words(ctx, &remedies, |remedy| effect_of(snapshot, remedy, cells));
+    let words =
+        if width(&keys) + 2 <= cells { format!(" {keys}") } else { in_few_cells(ctx, snapshot, &remedies, cells) };
     Some(Line::from(ctx.span(words, ThemeRole::Text)))
 }
 
@@ -330,7 +330,7 @@ pub(super) fn alarms(ctx: &RenderContext<'_>, shape: Shape, snapshot: &Snapshot,
             _ => words,
         };
         let text = format!("{} {words}", ctx.glyph(Glyph::Alarm));
-        let hint = hint(ctx, shape, &snapshot.remedies_of(alarm), cells);
+        let hint = hint(ctx, shape, snapshot, &snapshot.remedies_of(alarm), cells);
         // With room for two lines, the second has the keys.
         let words = if shape == Shape::Folded && !hint.is_empty() { 1 } else { 2 };
         for line in wrapped(&text, cells.saturating_sub(2), words) {
@@ -358,19 +358,25 @@ fn without_threshold(words: &str) -> String {
 }
 
 /// The keys that help with an alarm, each with its effect: lines end between them. Where lines are few, the keys have one.
-fn hint(ctx: &RenderContext<'_>, shape: Shape, remedies: &[Remedy], cells: usize) -> Vec<Line<'static>> {
+fn hint(
+    ctx: &RenderContext<'_>,
+    shape: Shape,
+    snapshot: &Snapshot,
+    remedies: &[Remedy],
+    cells: usize,
+) -> Vec<Line<'static>> {
     if shape == Shape::Folded && !remedies.is_empty() {
-        return vec![Line::from(ctx.span(in_few_cells(ctx, remedies, cells), ThemeRole::Text))];
+        return vec![Line::from(ctx.span(in_few_cells(ctx, snapshot, remedies, cells), ThemeRole::Text))];
     }
-    let words = keys(ctx, remedies, key_does).into_iter();
+    let words = keys(ctx, remedies, |remedy| key_does(snapshot, remedy)).into_iter();
     let words = words.map(|key| vec![ctx.span(fit(&key, cells.saturating_sub(3)).into_owned(), ThemeRole::Text)]);
     flow(words.collect(), "   ", "   ", cells)
 }
 
 /// The keys in one short line: none is cut, and those without room are left out.
-fn in_few_cells(ctx: &RenderContext<'_>, remedies: &[Remedy], cells: usize) -> String {
+fn in_few_cells(ctx: &RenderContext<'_>, snapshot: &Snapshot, remedies: &[Remedy], cells: usize) -> String {
     let mut words = String::new();
-    for key in keys(ctx, remedies, key_does_in_few_cells) {
+    for key in keys(ctx, remedies, |remedy| key_does_in_few_cells(snapshot, remedy)) {
         let gap = if words.is_empty() { " " } else { "  " };
         if words.is_empty() || width(&words) + width(gap) + width(&key) <= cells {
             words = format!("{words}{gap}{key}");
@@ -380,19 +386,27 @@ fn in_few_cells(ctx: &RenderContext<'_>, remedies: &[Remedy], cells: usize) -> S
 }
 
 /// [`key_does`] where lines are short.
-fn key_does_in_few_cells(remedy: Remedy) -> String {
+fn key_does_in_few_cells(snapshot: &Snapshot, remedy: Remedy) -> String {
     match remedy {
         Remedy::Brake => "brakes: sets OnDelete at once".to_owned(),
         Remedy::RestoreOnDelete => "sets OnDelete again at once".to_owned(),
         Remedy::ReleaseEarly => "releases all the same".to_owned(),
         Remedy::RaiseBudget { to } => format!("budget: max-unavailable {to}"),
-        remedy => key_does(remedy),
+        Remedy::Undo | Remedy::UndoTo { .. } => Remedy::Undo.to_string(),
+        remedy => key_does(snapshot, remedy),
     }
 }
 
+/// The effect of a remedy's key. Where lines are short, a roll back does not name its revision, so that its key and the next one stay on one line.
+fn effect_of(snapshot: &Snapshot, remedy: Remedy, cells: usize) -> String {
+    if cells < NAMES_REVISION { remedy.to_string() } else { snapshot.effect_of(remedy) }
+}
+
 /// The effect of a remedy's key, in as few words as a line under an alarm has room for.
-fn key_does(remedy: Remedy) -> String {
+fn key_does(snapshot: &Snapshot, remedy: Remedy) -> String {
     let words = match remedy {
+        Remedy::Undo => return snapshot.rolls_back_in_words(),
+        Remedy::UndoTo { revision, .. } => return format!("{} to revision {revision}", Remedy::Undo),
         Remedy::ResumeUnderOnDelete => "the same, and resumes",
         Remedy::EnforceOnDelete => "does that by itself",
         Remedy::PauseOnDrift => "pauses at the next drift instead",
@@ -401,7 +415,6 @@ fn key_does(remedy: Remedy) -> String {
         Remedy::ResumePastFailures => "resumes past it",
         Remedy::ResumeWithQuota => "resumes, once the quota has room",
         Remedy::ResumeWithTemplate => "resumes with it",
-        Remedy::Undo | Remedy::UndoTo { .. } => "rolls back",
         Remedy::BackToTarget { .. } => "goes back to the target",
         Remedy::ReleaseEarly => "releases all the same; it goes on by itself once they fit",
         Remedy::RecordAnew => "sets its limits, which begins a new record",
