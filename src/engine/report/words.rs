@@ -149,16 +149,7 @@ impl Snapshot {
         let budget = &self.budget;
         let above = budget.limit_above_own().map(|above| format!("; {above}")).unwrap_or_default();
         let said = match self.started_at {
-            Some(_) => match self.prewarm_limit() {
-                Some(limit) => {
-                    let (most, by) = (budget.max_pulling, budget.holders_of_slots());
-                    format!(
-                        "{budget}, pull slots {} in use{by}: updates up to {most}, pre-warm up to {limit}",
-                        budget.pulling
-                    )
-                }
-                None => format!("{budget}, pull slots {}", budget.slots_in_words()),
-            },
+            Some(_) => format!("{budget}, {}", self.pull_slots_with_holders()),
             // A rollout is recorded and has not begun.
             None if self.has_plan() && !self.lacks_its_record() => {
                 format!("{budget}, pull slots {}", budget.slots_in_words())
@@ -180,6 +171,18 @@ impl Snapshot {
         match self.prewarm_limit() {
             Some(limit) => format!("pull slots {pulling} in use: updates up to {most}, pre-warm up to {limit}"),
             None => format!("pull slots {pulling} of {most}"),
+        }
+    }
+
+    /// The same with what holds them, as far as it is not an update that pulls: `pull slots 1 of 2 (1 fails)`.
+    pub fn pull_slots_with_holders(&self) -> String {
+        let budget = &self.budget;
+        match self.prewarm_limit() {
+            Some(limit) => {
+                let (most, by) = (budget.max_pulling, budget.holders_of_slots());
+                format!("pull slots {} in use{by}: updates up to {most}, pre-warm up to {limit}", budget.pulling)
+            }
+            None => format!("pull slots {}", budget.slots_in_words()),
         }
     }
 

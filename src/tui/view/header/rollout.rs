@@ -443,8 +443,8 @@ pub(super) fn budget(
         words.push(vec![ctx.span(text, ThemeRole::Warn)]);
     }
     // The holders of the slots are named if that needs no further line.
-    let slots = format!("pull slots {}", budget.slots_in_words());
-    if recorded(snapshot) && slots.ends_with(')') && snapshot.prewarm_limit().is_none() {
+    let slots = snapshot.pull_slots_with_holders();
+    if recorded(snapshot) && slots != snapshot.pull_slots() {
         let mut in_full = words.clone();
         in_full[1] = vec![ctx.span(slots, ThemeRole::Text)];
         let costs_no_line =
