@@ -54,7 +54,7 @@ use self::start_notes::StartNotes;
 pub(crate) use creation::{Creation, IDLE_AFTER};
 pub(crate) use observed_at::ObservedAt;
 pub(crate) use pods::{PodEntry, PodTrouble};
-pub(crate) use pulls::LastPullEvent;
+pub(crate) use pulls::{LastPullEvent, PullOfPod};
 pub(crate) use warm::{WarmPod, WarmPods, WarmState, cannot_run};
 
 /// Index of a pod; valid until its node is touched.

@@ -10,6 +10,7 @@ use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::estimates::spread;
+use crate::engine::view::PullOfPod;
 
 impl Engine {
     /// The durations in the rollout to the present target; empty before a rollout is recorded. A record may cover several rollouts, and what a
@@ -23,14 +24,15 @@ impl Engine {
         UpdateTimes { pull: pulls.max_by_key(|took| (took.p50, took.p95)), start: spread(&mut starts) }
     }
 
-    /// How long the pulls of an image took that ended after `began`.
+    /// How long the pulls of an image took that ended after `began`, as far as the rollout's pods made them: a pod for pre-warming takes no node down.
     fn pulls_took(&self, image: &str, began: Timestamp) -> Option<TimeSpread> {
         let ended = |node: &str, at: Timestamp| {
             let fact = self.view.node(node).and_then(|node| self.view.nodes[node].fact.as_ref());
             self.view.our_time(by_server(at, fact.and_then(|fact| fact.clock_skew_millis)))
         };
-        let pulls = self.view.finished_pulls(image).filter(|(node, _, at)| ended(node, *at) > began);
-        let mut took: Vec<Duration> = pulls.map(|(_, pull, _)| pull.took).collect();
+        let is_own = |pull: &&PullOfPod| self.view.has_pod(&pull.pod);
+        let pulls = self.view.finished_pulls(image).filter(|pull| ended(&pull.node, pull.ended) > began);
+        let mut took: Vec<Duration> = pulls.filter(is_own).map(|pull| pull.pull.took).collect();
         spread(&mut took)
     }
 

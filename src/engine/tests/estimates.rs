@@ -356,6 +356,31 @@ fn each_site_tells_how_fast_images_come_and_how_long_it_takes() {
     }
 }
 
+/// They took no node down, and the rollout makes none of them.
+#[test]
+fn the_times_of_a_rollout_leave_out_the_pulls_of_pods_for_pre_warming() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    fake.holds_images = false;
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.run_for(&mut fake, 5);
+    let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(6)), ..PrewarmLimits::default() };
+    let start = PrewarmCommand::Start {
+        source: PrewarmSource::Template,
+        nodes: PrewarmNodes::All,
+        limits,
+        method: PrewarmMethod::Pods,
+    };
+    console.ask(&mut fake, Command::Prewarm(start)).unwrap();
+    console.run_for(&mut fake, 1);
+    for node in fake.warm_nodes() {
+        has_pulled(&mut fake, &mut console, &node, true);
+    }
+    let snapshot = console.snapshot(&fake);
+    let peers = snapshot.pulls.images[0].fleet.map(|usual| usual.peers);
+    assert_eq!((peers, snapshot.times.pull), (Some(6), None), "they tell how long a pull may take");
+}
+
 /// Fewer may pull at once than there are sites: each site has its turn now and then only.
 #[test]
 fn sites_that_share_one_pull_take_as_long_as_all_of_them_together() {

@@ -9,12 +9,16 @@
 //! and what happened last follows from their resource versions; where those are no numbers from their dates, which tell
 //! seconds. A `Failed` after a `Pulled` is about the container's start and says nothing of the image.
 
+mod ended;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
 
+use self::ended::FinishedPulls;
+pub(crate) use self::ended::{PullEnd, PullOfPod};
 use super::{NodeEntry, View};
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
@@ -68,27 +72,6 @@ pub(super) struct PullLedger {
 
 /// An image whose pulls are compared, with its long form and its size as far as nodes tell.
 type MeasuredImage = (Str, String, Option<u64>);
-
-/// A pull that ended well, as its kubelet told.
-#[derive(Clone, Debug)]
-pub(crate) struct PullEnd {
-    pub(crate) node: Str,
-    /// By the node's clock.
-    pub(crate) ended: Timestamp,
-    /// The duration, without the time that the pull waited for other pulls of its node.
-    pub(crate) took: Duration,
-    /// The size of its image.
-    pub(crate) bytes: Option<u64>,
-}
-
-/// Pulls of one image that ended well, oldest first.
-#[derive(Debug, Default)]
-struct FinishedPulls {
-    /// Each with its node, and when it ended by the node's clock.
-    pulls: VecDeque<(Str, FinishedPull, Timestamp)>,
-    /// Counts every finished pull, over all images.
-    last: u64,
-}
 
 /// The facts from events about the image of one container, or of one image volume.
 #[derive(Clone, Debug)]
@@ -289,7 +272,8 @@ impl PullLedger {
             }
             // A container that was started again and asked the registry once more does not show how long an image takes.
             if let (PulledEvent::Came(Some(pull)), false) = (came, had_come) {
-                self.finished(node, &image, pull, event.at);
+                let pod = event.object.clone();
+                self.finished(&image, PullOfPod { node: node.clone(), pull, ended: event.at, pod });
             }
         }
         true
@@ -339,7 +323,7 @@ impl PullLedger {
         }
     }
 
-    fn finished(&mut self, node: &Str, image: &Str, pull: FinishedPull, ended: Timestamp) {
+    fn finished(&mut self, image: &Str, pull: PullOfPod) {
         let image = normalized(image);
         let last = 1 + self.finished.values().map(|finished| finished.last).max().unwrap_or(0);
         if self.finished.len() >= IMAGES && !self.finished.contains_key(&image) {
@@ -348,7 +332,7 @@ impl PullLedger {
         }
         let finished = self.finished.entry(image).or_default();
         finished.last = last;
-        finished.pulls.push_back((node.clone(), pull, ended));
+        finished.pulls.push_back(pull);
         if finished.pulls.len() > FINISHED {
             finished.pulls.pop_front();
         }
@@ -417,19 +401,19 @@ impl PullLedger {
             let none = FinishedPulls::default();
             let finished = &self.finished.get(long).unwrap_or(&none).pulls;
             let mut by_site: BTreeMap<Str, Vec<Duration>> = BTreeMap::new();
-            for (node, pull, _) in finished {
+            for PullOfPod { node, pull, .. } in finished {
                 by_site.entry(site_of(node)).or_default().push(pull.took);
             }
-            let mut all: Vec<Duration> = finished.iter().map(|(_, pull, _)| pull.took).collect();
+            let mut all: Vec<Duration> = finished.iter().map(|ended| ended.pull.took).collect();
             let enough = |took: &Vec<Duration>| u32::try_from(took.len()).unwrap_or(u32::MAX) >= SITE_PEERS;
             let of_site = |(site, mut took): (Str, Vec<Duration>)| Some((site, usual(&mut took, PeerScope::Site)?));
             let summary = ImageSummary {
                 image: image.clone(),
-                bytes: finished.iter().rev().find_map(|(_, pull, _)| pull.bytes).or(*listed),
+                bytes: finished.iter().rev().find_map(|ended| ended.pull.bytes).or(*listed),
                 fleet: usual(&mut all, PeerScope::Fleet),
                 sites: by_site.into_iter().filter(|(_, took)| enough(took)).filter_map(of_site).collect(),
             };
-            slow.extend(finished.iter().filter_map(|(node, pull, _)| {
+            slow.extend(finished.iter().filter_map(|PullOfPod { node, pull, .. }| {
                 let usual = summary.usual(&site_of(node))?;
                 // Without the time for which it waited for other pulls of its node.
                 let times = times_slower(pull.transfer, usual)?;
@@ -448,7 +432,7 @@ impl PullLedger {
         let PullSummary { images, slow, .. } = self.summed_up(&self.warmed, site_of);
         let of_image = |(image, long, _): &MeasuredImage| {
             let pulls = self.finished.get(long).into_iter().flat_map(|finished| &finished.pulls);
-            let last: BTreeMap<&Str, &FinishedPull> = pulls.map(|(node, pull, _)| (node, pull)).collect();
+            let last: BTreeMap<&Str, &FinishedPull> = pulls.map(|ended| (&ended.node, &ended.pull)).collect();
             let named = |(node, pull): (&Str, &FinishedPull)| (node.clone(), image.clone(), *pull);
             last.into_iter().map(named).collect::<Vec<_>>()
         };
@@ -493,8 +477,8 @@ impl View {
         &self.pulls.summary
     }
 
-    /// The pulls of this image that ended well, each with its node, and when it ended by the node's clock.
-    pub(crate) fn finished_pulls(&self, image: &str) -> impl Iterator<Item = &(Str, FinishedPull, Timestamp)> {
+    /// The pulls of this image that ended well, those for pre-warming among them.
+    pub(crate) fn finished_pulls(&self, image: &str) -> impl Iterator<Item = &PullOfPod> {
         let finished = self.pulls.finished.get(&normalized(image));
         finished.into_iter().flat_map(|finished| &finished.pulls)
     }

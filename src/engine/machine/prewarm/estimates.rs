@@ -16,6 +16,7 @@ use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::estimates::each;
 use crate::engine::rules::line_of_sites::{SiteInLine, until_sites_are_done};
 use crate::engine::rules::shared_link::{PullSpan, each_over_the_link};
+use crate::engine::view::PullOfPod;
 
 /// A running pull that has taken more than this many times as long as the slowest usual pull does not count as usual.
 const OVERDUE: u32 = 2;
@@ -118,11 +119,11 @@ impl Engine {
     fn pulls_by_site(&self, template: &Template) -> PullsByImage {
         let by_site = |image: &Str| {
             let mut sites: HashMap<Str, Vec<(FinishedPull, Timestamp)>> = HashMap::new();
-            for (node, pull, ended_at) in self.view.finished_pulls(image) {
+            for PullOfPod { node, pull, ended, .. } in self.view.finished_pulls(image) {
                 let entry = self.view.node(node).map(|node| &self.view.nodes[node]);
                 let site = entry.map(|entry| entry.site.clone()).unwrap_or_default();
                 let clock = entry.and_then(|entry| entry.fact.as_ref()?.clock_skew_millis);
-                sites.entry(site).or_default().push((*pull, by_server(*ended_at, clock)));
+                sites.entry(site).or_default().push((*pull, by_server(*ended, clock)));
             }
             sites
         };
