@@ -40,6 +40,28 @@ fn the_rail_and_its_number_name_the_step_that_the_rollout_is_on_its_way_to() {
     assert!(more.contains("✓ 1 ── ✓ 10% ── ▶ 20 (15/20) ── · 50% ── · 100%"), "{more}");
 }
 
+#[test]
+fn a_step_has_one_number_from_its_beginning_to_its_end_and_tells_what_failed() {
+    let rail = |step: usize, updated: u32, allowed: u32, failed: u32| {
+        let mut snapshot = running();
+        let steps = vec![Int(1), Percent(10), Percent(50), Percent(100)];
+        snapshot.plan =
+            PlanView { steps, step: Some(step), allowed, keep: 120 - allowed, selected: 3, ..snapshot.plan };
+        snapshot.plan.partition = Some(Int(120 - allowed));
+        (snapshot.counts.updated, snapshot.counts.failed) = (updated, failed);
+        TestConsole::on(snapshot, 200, 50).screen().lines().nth(1).unwrap_or_default().to_owned()
+    };
+    // A selector leaves only three of the twelve nodes.
+    let (moves, done) = (rail(1, 2, 3, 0), rail(1, 3, 3, 0));
+    assert!(moves.contains("10% (2/12)") && done.contains("10% (3/12)"), "{moves}\n{done}");
+    // The only node of the first step failed, and an operator went on past it.
+    let passed = rail(1, 0, 12, 1);
+    assert!(passed.contains("✗ 1 ── ▶ 10% (0/12)"), "{passed}");
+    // It was passed while its node is still being updated.
+    let ahead = rail(1, 0, 12, 0);
+    assert!(ahead.contains("◐ 1 ── ▶ 10% (0/12)"), "{ahead}");
+}
+
 /// 48 nodes are kept: it is not the last step, at whichever width.
 #[test]
 fn a_step_by_hand_between_two_steps_is_not_called_the_later_one() {

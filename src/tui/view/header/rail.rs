@@ -34,20 +34,23 @@ pub(super) fn rail(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Vec<S
         let moving = current && updated < plan.allowed;
         // A step is not done if it was passed before its nodes were updated, or if a selector leaves out some of its nodes.
         let is_done = updated >= total;
+        // A node that failed is not updated, also where an operator went on past it.
+        let lacks_failed = !is_done && snapshot.counts.failed > 0 && updated + snapshot.counts.failed >= total;
+        let goes_on = snapshot.phase == Phase::Running && snapshot.undriven_in_words().is_none();
         let (glyph, role) = match (reached, moving, &snapshot.phase) {
             (false, ..) => (Glyph::Outdated, ThemeRole::Muted),
+            (true, false, _) if lacks_failed => (Glyph::Failed, ThemeRole::Warn),
+            // It was passed before its nodes were updated, and they are being updated.
+            (true, false, _) if !is_done && !current && goes_on => (Glyph::Moving, ThemeRole::Busy),
             (true, false, _) if !is_done => (Glyph::Outdated, ThemeRole::Text),
             (true, false, _) => (Glyph::Updated, ThemeRole::Ok),
-            (true, true, Phase::Running) if snapshot.undriven_in_words().is_none() => (Glyph::Running, ThemeRole::Busy),
+            (true, true, Phase::Running) if goes_on => (Glyph::Running, ThemeRole::Busy),
             (true, true, Phase::Paused(_)) => (Glyph::Paused, ThemeRole::Warn),
             (true, true, Phase::Halted) => (Glyph::Failed, ThemeRole::Bad),
             (true, true, _) => (Glyph::Outdated, ThemeRole::Text),
         };
-        let numbers = match moving {
-            true => format!(" ({updated}/{})", plan.allowed),
-            false if current && !is_done => format!(" ({updated}/{total})"),
-            false => String::new(),
-        };
+        // A selector may leave out some of its nodes: the number that it is about stays the same from its beginning to its end.
+        let numbers = if moving || (current && !is_done) { format!(" ({updated}/{total})") } else { String::new() };
         if nth > 0 {
             spans.push(ctx.span(format!(" {0}{0} ", ctx.glyph(Glyph::Rule)), ThemeRole::Frame));
         }
