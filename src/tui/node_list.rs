@@ -52,6 +52,8 @@ pub(crate) struct NodeList {
     list: List<RowKey>,
     rows: Vec<NodeRow>,
     groups: Vec<NodeGroup>,
+    /// The groups as they were before a filter or an order of its own showed rows without groups: they are no new ones afterwards.
+    unfiltered: Vec<NodeGroup>,
     /// The number of pinned rows.
     pinned: usize,
     counts: PartCounts,
@@ -140,7 +142,9 @@ impl NodeList {
     /// Shows these nodes, indices of `nodes`, in the given order: for a list that is filtered or sorted by a column.
     pub(crate) fn arrange_flat(&mut self, shown: Vec<u32>) {
         self.rows = shown.into_iter().map(NodeRow::Node).collect();
-        self.groups.clear();
+        if !self.groups.is_empty() {
+            self.unfiltered = std::mem::take(&mut self.groups);
+        }
         (self.pinned, self.counts) = (0, PartCounts::default());
     }
 
@@ -148,6 +152,9 @@ impl NodeList {
     /// the instant at which they were seen.
     pub(crate) fn arrange(&mut self, nodes: &[Arc<NodeView>], now: Duration) {
         self.note_done(nodes, now);
+        if self.groups.is_empty() {
+            self.groups = std::mem::take(&mut self.unfiltered);
+        }
         let selected = match self.list.selected() {
             Some(RowKey::Node(name)) => Some(name.clone()),
             _ => None,

@@ -450,6 +450,20 @@ fn a_group_stays_open_when_only_its_reason_changes() {
     assert!(list(&folded).contains(">▸ next in line: 46 nodes"), "{}", list(&folded));
 }
 
+#[test]
+fn a_group_that_was_folded_before_a_filter_is_folded_after_it() {
+    let nodes = (20..66).map(|number| held(&format!("ipc-{number:03}"), Hold::Partition { keep: 46 }));
+    let mut console = TestConsole::on(with(nodes.collect()), 80, 24);
+    let opened = list(&console);
+    assert!(opened.contains("▾ partition keeps 46: 46 nodes"), "nothing else is to be seen: {opened}");
+    console.type_keys("g<left>");
+    let folded = list(&console);
+    assert!(folded.contains("▸ partition keeps 46: 46 nodes"), "{folded}");
+    console.type_keys("/ipc-02<enter><esc>");
+    let after = list(&console);
+    assert!(after.contains("▸ partition keeps 46: 46 nodes"), "{after}");
+}
+
 /// A filter that is typed passes through texts that match other nodes than the whole of it.
 #[test]
 fn a_filter_leaves_the_cursor_on_its_node_while_that_matches() {
