@@ -85,8 +85,9 @@ impl fmt::Display for PullRate {
     }
 }
 
-/// How long a pull takes: in seconds up to ten minutes, because pulls are compared.
-struct Span(Duration);
+/// How long a pull takes, wherever that is told: in seconds up to ten minutes, because pulls are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span(pub Duration);
 
 /// Shorter spans are told in seconds.
 const FINE: Duration = Duration::from_secs(600);
@@ -297,7 +298,7 @@ impl ImagePull {
                 let elapsed = at.since(*since);
                 match usual {
                     Some(usual) => format!("{state}, {}", PullEstimate { elapsed, usual }),
-                    None => format!("{state} for {}", ShortDuration(elapsed)),
+                    None => format!("{state} for {}", Span(Duration::from_secs(elapsed.as_secs()))),
                 }
             }
             PullState::Present { pull: Some(pull), .. } => format!("{state}, {pull}"),
@@ -335,6 +336,25 @@ impl NodeView {
 mod tests {
     use super::*;
     use crate::engine::model::template::ImageUse;
+
+    /// Whoever tells how long a pull takes, rounds in the same way.
+    #[test]
+    fn what_is_being_pulled_and_what_a_story_tells_are_in_seconds() {
+        use crate::engine::model::node::NodeState;
+        use crate::engine::report::story::NodeChange;
+        let at = Timestamp::from_millis(200_000);
+        let pulling = ImagePull {
+            container: "agent".into(),
+            image: "agent:v2".into(),
+            usage: ImageUse::Main,
+            state: PullState::Pulling { since: Timestamp::from_millis(105_000) },
+        };
+        assert_eq!(pulling.words(at, None), "pulling for 95s");
+        let after = Some(Duration::from_millis(94_700));
+        let (from, to) = (Some(NodeState::Pulling), NodeState::Starting);
+        let pulled = NodeChange::State { from, to, after, down: None, why: None, recovers: false };
+        assert_eq!(pulled.to_string(), "pulled in 95s");
+    }
 
     fn usual(peers: u32, scope: PeerScope) -> UsualPull {
         let secs = Duration::from_secs;

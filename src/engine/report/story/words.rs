@@ -6,6 +6,7 @@ use super::{NodeChange, NodeMoment};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::node_story::clock_time;
+use crate::engine::report::snapshot::pull_words::Span;
 
 impl fmt::Display for NodeChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -36,7 +37,7 @@ impl fmt::Display for NodeChange {
             }
             // The Events of the pod tell of the pull before the status of its containers does.
             (NodeState::Creating | NodeState::Starting, Some(NodeState::Pulling), Some(after)) => {
-                write!(f, "pulled in {after}")
+                write!(f, "pulled in {}", Span(after.0))
             }
             (NodeState::Creating | NodeState::Starting, Some(NodeState::PullFailed), _) => {
                 f.write_str("pulled after all")
@@ -50,10 +51,10 @@ impl fmt::Display for NodeChange {
             (NodeState::Starting, Some(NodeState::NodeDown), _) => f.write_str("its pod is not ready yet"),
             (NodeState::Starting, ..) => f.write_str("starts"),
             (NodeState::Soaking, Some(NodeState::Pulling), Some(after)) => {
-                write!(f, "pulled and ready after {after}, soaks")
+                write!(f, "pulled and ready after {}, soaks", Span(after.0))
             }
             (NodeState::Updated, Some(NodeState::Pulling), Some(after)) => {
-                write!(f, "updated, pulled and ready after {after}")
+                write!(f, "updated, pulled and ready after {}", Span(after.0))
             }
             (NodeState::Soaking, Some(NodeState::Starting), Some(after)) => write!(f, "ready after {after}, soaks"),
             (NodeState::Soaking, ..) => f.write_str("ready, soaks"),
