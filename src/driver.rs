@@ -8,6 +8,7 @@ mod audit_sink;
 mod fleet;
 pub mod handle;
 mod identity;
+mod own_events;
 pub mod practice;
 pub(crate) mod private_file;
 mod run;

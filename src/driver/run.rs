@@ -26,6 +26,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::audit_sink::AuditSink;
 use super::handle::{CommandError, Request, Rollout};
+use super::own_events::OwnEvents;
 use super::seen_holders::{LeaseKey, SeenHolders};
 use crate::cluster::{Clock, Executed, Writer};
 use crate::engine::Engine;
@@ -37,6 +38,7 @@ use crate::engine::model::effect::{Effect, EffectError, EffectErrorKind, EffectI
 use crate::engine::model::event::Event;
 use crate::engine::model::notice::Notice;
 use crate::engine::model::record::lease_name;
+use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::report::snapshot::{Alarm, Snapshot};
 
 /// How many events may wait. When the queue is full, the watches wait.
@@ -91,6 +93,8 @@ pub(super) struct Surroundings {
     pub(super) restored: watch::Receiver<u64>,
     /// The last observations of holders of Leases, used until this driver observes the holder itself.
     pub(super) seen_holders: SeenHolders,
+    /// What earlier drivers of the session told of the rollout.
+    pub(super) own_events: OwnEvents,
 }
 
 /// Starts a driver. When the state of the cluster goes back to an earlier one, the driver begins anew with the result of `attach`.
@@ -100,7 +104,7 @@ pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
     attached: Attached<H, F>,
     attach: impl Fn() -> Attached<H, F> + Send + Sync + 'static,
 ) -> Rollout {
-    let Surroundings { clock, mut restored, seen_holders } = surroundings;
+    let Surroundings { clock, mut restored, seen_holders, own_events } = surroundings;
     let lease = (config.namespace.clone(), Str::from(lease_name(&config.name)));
     let mut engine = Engine::new(config.clone());
     if let Some(seen) = seen_holders.last(&lease) {
@@ -119,6 +123,8 @@ pub(super) fn spawn<H: EffectExecutor, F: Send + 'static>(
         audit_sink,
         lease,
         seen_holders,
+        own_events,
+        recalls: true,
         events,
         requests: asked,
         effects: JoinSet::new(),
@@ -171,6 +177,10 @@ struct Driver<H> {
     lease: LeaseKey,
     /// Receives this driver's observations of the Lease, for other watches of the session.
     seen_holders: SeenHolders,
+    /// Keeps what this driver tells, for a later one of the session.
+    own_events: OwnEvents,
+    /// What earlier drivers of the session told is taken in with the first sight of the DaemonSet.
+    recalls: bool,
     events: mpsc::Receiver<Event>,
     requests: mpsc::Receiver<Request>,
     effects: JoinSet<(EffectId, Executed)>,
@@ -232,6 +242,7 @@ impl<H: EffectExecutor> Driver<H> {
         let now = self.clock.now();
         self.engine = Engine::new(Config { restored_at: Some(now), ..config });
         (self.events, self.executor, self.effects) = (events, executor, JoinSet::new());
+        self.recalls = true;
         for (_, answer) in self.waiting.drain() {
             let _ = answer.send(Err(CommandError::Failed(RESTORED.to_owned())));
         }
@@ -301,6 +312,12 @@ impl<H: EffectExecutor> Driver<H> {
     }
 
     fn event(&mut self, event: Event) {
+        if let Event::DaemonSet(daemonset) = &event
+            && std::mem::take(&mut self.recalls)
+        {
+            let told = self.own_events.of(&self.lease, &daemonset.uid);
+            told.into_iter().for_each(|event| self.engine.remember_event(event));
+        }
         self.engine.observe(event, self.clock.now());
         self.decide.wanted(Urgency::InTurn);
         self.publish.wanted(Urgency::InTurn);
@@ -398,7 +415,12 @@ impl<H: EffectExecutor> Driver<H> {
                         let _ = answer.send(result.map_err(CommandError::from));
                     }
                 }
-                Notice::Happened { event, listed_at, uid } => self.audit_sink.tell(&event, listed_at, uid.as_ref()),
+                Notice::Happened { event, listed_at, uid } => {
+                    self.audit_sink.tell(&event, listed_at, uid.as_ref());
+                    if let Some(uid) = uid {
+                        self.own_events.note(&self.lease, &uid, RolloutEvent { at: listed_at, ..*event });
+                    }
+                }
             }
         }
     }

@@ -8,6 +8,7 @@ use super::access::{Access, AccessError, Impersonate, ServerPath};
 use super::audit_sink::AuditSink;
 use super::handle::{Fleet, IdentityInUse, Rollout, Session, SessionOpening};
 use super::identity::Identity;
+use super::own_events::OwnEvents;
 use super::seen_holders::SeenHolders;
 use super::{fleet, run};
 use crate::audit::{AuditedCluster, EntrySubject, Log, Origin, Place, Secrets};
@@ -33,6 +34,7 @@ pub struct ClusterSession {
     given_flags: Option<String>,
     defaults: Tuning,
     seen_holders: SeenHolders,
+    own_events: OwnEvents,
     /// The access that the session was opened with; `None` if the session cannot be opened anew for another context.
     access: Option<Access>,
 }
@@ -77,7 +79,7 @@ impl ClusterSession {
         let log = audit.path().map(|path| Log::to(path.to_owned()));
         let access = Some(access.clone());
         let timing = Timing::default();
-        let seen_holders = SeenHolders::default();
+        let (seen_holders, own_events) = (SeenHolders::default(), OwnEvents::default());
         Ok(Self {
             cluster,
             runtime,
@@ -89,6 +91,7 @@ impl ClusterSession {
             given_flags,
             defaults,
             seen_holders,
+            own_events,
             access,
         })
     }
@@ -214,6 +217,7 @@ impl Session for ClusterSession {
             clock: self.cluster.clock(),
             restored: self.cluster.restored(),
             seen_holders: self.seen_holders.clone(),
+            own_events: self.own_events.clone(),
         };
         run::spawn(config, cluster, attached, attach)
     }

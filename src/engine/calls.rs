@@ -13,6 +13,7 @@ use super::model::images_on_nodes::ImagesOnNodes;
 use super::model::notice::Notice;
 use super::model::record::Progress;
 use super::model::record::size::clipped;
+use super::model::rollout_event::RolloutEvent;
 use super::model::time::Timestamp;
 use super::report::snapshot::{NodeViews, Snapshot};
 use super::rules::holder::SeenHolder;
@@ -28,6 +29,11 @@ impl Engine {
     /// unchanged, the engine knows at once whether its holder is alive, and need not wait for a renewal.
     pub fn remember_holder(&mut self, seen: SeenHolder) {
         self.lock.remember(seen);
+    }
+
+    /// Takes in what another engine of this process told of the same DaemonSet.
+    pub fn remember_event(&mut self, event: RolloutEvent) {
+        self.event_log.keep(RolloutEvent { command: None, ..event });
     }
 
     /// The Lease as this engine sees it, and whether its holder is alive.

@@ -75,6 +75,15 @@ pub fn person_of(identity: &str) -> &str {
     identity.rsplit_once('/').map_or(identity, |(person, _)| person)
 }
 
+/// Whether two identities are of one process, which numbers the rollouts that it opens: `ops@bastion/3f9a1c` and `ops@bastion/3f9a1c.1`.
+pub(crate) fn is_same_process(one: &str, other: &str) -> bool {
+    let process = |identity: &str| {
+        let (person, process) = identity.rsplit_once('/')?;
+        Some((person.to_owned(), process.split('.').next()?.to_owned()))
+    };
+    one == other || process(one).is_some_and(|one| process(other) == Some(one))
+}
+
 /// The terminal and the process id that an identity names: `pts/4` and `4711` of `ops@bastion/pts-4-pid4711-3f9a1c77`. `None` for an identity that
 /// does not name them, as earlier versions wrote them.
 pub fn process_of(identity: &str) -> Option<(Option<String>, u32)> {

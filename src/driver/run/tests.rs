@@ -77,8 +77,12 @@ fn run_audited(
     let executor = ScriptedWrites::new(say);
     let feed_ended = Arc::new(Mutex::new(false));
     let (restored, anew) = (watch::Sender::new(0), Arc::<Mutex<Option<mpsc::Sender<Event>>>>::default());
-    let surroundings =
-        Surroundings { clock: Clock::start(), restored: restored.subscribe(), seen_holders: SeenHolders::default() };
+    let surroundings = Surroundings {
+        clock: Clock::start(),
+        restored: restored.subscribe(),
+        seen_holders: SeenHolders::default(),
+        own_events: OwnEvents::default(),
+    };
     let feed = DroppedFeed(feed_ended.clone());
     let (identity, audit_sink) = (config.identity.clone(), audit("ada@host/1"));
     let attached = Attached { identity, events: receiver, executor: executor.clone(), feed, audit_sink };
@@ -378,4 +382,25 @@ async fn after_the_cluster_went_back_the_audit_log_has_the_new_identity() {
     let refused = lines.filter(|line| line["outcome"] == "refused");
     let identities: Vec<_> = refused.map(|line| line["identity"].as_str().unwrap().to_owned()).collect();
     assert_eq!(identities, ["ada@host/1", "ada@host/1.1"]);
+}
+
+/// By Events alone it would be known as reported, since anybody may write one.
+#[tokio::test]
+async fn what_this_process_told_is_on_the_timeline_of_its_next_driver_too() {
+    let mut run = run(obedient);
+    run.load(3).await;
+    run.until(|snapshot| snapshot.nodes.len() == 3).await;
+    run.rollout.command(Command::Pause { why: Some("the link is down".to_owned()) }).await.unwrap();
+    let told = |snapshot: &Arc<Snapshot>| {
+        let is_pause = |event: &&RolloutEvent| event.to_string().contains("the link is down");
+        snapshot.timeline.iter().find(is_pause).map(|event| (event.at, event.by.clone()))
+    };
+    let before = told(&run.until(|snapshot| told(snapshot).is_some()).await);
+    assert!(before.as_ref().is_some_and(|(_, by)| by.is_some()));
+    run.restored.send_modify(|times| *times += 1);
+    run.until(|snapshot| snapshot.nodes.is_empty()).await;
+    run.events = run.anew.lock().unwrap().take().expect("it is attached anew");
+    run.load(2).await;
+    let after = run.until(|snapshot| snapshot.nodes.len() == 2).await;
+    assert_eq!(told(&after), before);
 }

@@ -28,7 +28,7 @@ use crate::engine::model::rollout_event::{
 };
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::unsent::LATE;
-use crate::engine::model::{Str, person_of};
+use crate::engine::model::{Str, is_same_process, person_of};
 use crate::engine::rules::commands::Reporting;
 use crate::engine::writes::daemonset::PatchPurpose;
 use crate::engine::writes::pending::{Needs, Pending};
@@ -143,7 +143,8 @@ impl Engine {
     pub(crate) fn hear_of(&mut self, fact: &ClusterEvent) {
         let Some(reported) = &fact.reported_by else { return };
         let known = |known: &RolloutEvent| matches!(&known.kind, RolloutEventKind::Reported { event, .. } if *event == reported.event);
-        if reported.identity == self.config().identity || self.event_log.has(known) {
+        // What this process told itself is known without its Events.
+        if is_same_process(&reported.identity, &self.config().identity) || self.event_log.has(known) {
             return;
         }
         // Events outlive a DaemonSet: of an earlier one of this name they tell nothing of this one.
