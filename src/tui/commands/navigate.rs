@@ -4,6 +4,7 @@ use super::effects::{Effects, refuse};
 use super::revisions;
 use super::{map, node};
 use crate::engine::model::Str;
+use crate::engine::model::event::WatchHealth;
 use crate::engine::report::story::Story;
 use crate::tui::action::{ActionId, key_of};
 use crate::tui::daemonset_ref::DaemonSetRef;
@@ -323,7 +324,7 @@ pub(super) fn go_to(model: &mut Model, name: &str) -> Effects {
     }
     let name = name.trim_start_matches("ds/");
     if let Some((namespace, name)) = name.split_once('/') {
-        return open_rollout(model, DaemonSetRef { namespace: namespace.into(), name: name.into() });
+        return open_named(model, DaemonSetRef { namespace: namespace.into(), name: name.into() });
     }
     // The list tells in which namespaces there is one.
     let listed = model.fleet.as_ref();
@@ -340,7 +341,31 @@ pub(super) fn go_to(model: &mut Model, name: &str) -> Effects {
             );
         }
     };
-    open_rollout(model, DaemonSetRef { namespace, name: name.into() })
+    open_named(model, DaemonSetRef { namespace, name: name.into() })
+}
+
+/// Opens a DaemonSet whose name was typed. Where the list shows none of that name, it is said which one was probably meant.
+fn open_named(model: &mut Model, target: DaemonSetRef) -> Effects {
+    let guess = model.fleet.as_ref().filter(|page| page.fleet.health == WatchHealth::Live).and_then(|page| {
+        let rows = || page.fleet.rows.iter().map(|row| (&*row.namespace, &*row.name));
+        let is_listed = page.namespace.as_ref().is_none_or(|listed| *listed == target.namespace);
+        if !is_listed || rows().any(|it| it == (&*target.namespace, &*target.name)) {
+            return None;
+        }
+        // One in the same namespace is meant before one in another.
+        let here = rows().filter(|(namespace, _)| **namespace == *target.namespace).map(|(_, name)| name);
+        if let Some(name) = meant(&target.name, here) {
+            return Some(format!("{}/{name}", target.namespace));
+        }
+        let name = meant(&target.name, rows().map(|(_, name)| name))?;
+        rows().find(|(_, known)| *known == name).map(|(namespace, name)| format!("{namespace}/{name}"))
+    });
+    let typed = format!("{}/{}", target.namespace, target.name);
+    let effects = open_rollout(model, target);
+    if let Some(guess) = guess {
+        model.say(StatusSeverity::Refused, format!("no DaemonSet {typed} was seen; did you mean :ds {guess}?"));
+    }
+    effects
 }
 
 pub(super) fn filter(model: &mut Model, text: &str) -> Effects {

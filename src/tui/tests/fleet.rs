@@ -162,6 +162,23 @@ fn pods_of_the_new_revision_are_not_called_updated_in_any_width() {
     }
 }
 
+/// The list shows every DaemonSet that there is: one that it does not show is probably misspelt.
+#[test]
+fn a_misspelt_daemonset_is_opened_and_the_one_that_was_meant_is_named() {
+    for (typed, said) in [
+        ("ipc-agnt", "no DaemonSet default/ipc-agnt was seen; did you mean :ds edge/ipc-agent?"),
+        ("edge/ipc-agnt", "no DaemonSet edge/ipc-agnt was seen; did you mean :ds edge/ipc-agent?"),
+        ("edge/cilum", "no DaemonSet edge/cilum was seen; did you mean :ds kube-system/cilium?"),
+    ] {
+        let console = listing(80, 24).typed(&format!(":ds {typed}<enter>"));
+        assert_eq!(status(&console), said);
+    }
+    for typed in ["ipc-agent", "edge/ipc-agent", "edge/something-else"] {
+        let console = listing(80, 24).typed(&format!(":ds {typed}<enter>"));
+        assert_eq!(status(&console), "", "{typed}");
+    }
+}
+
 #[test]
 fn what_needs_an_open_daemonset_says_which_one_enter_would_open() {
     let console = listing(80, 24).typed("j").typed("S");
