@@ -48,3 +48,4 @@ mod undriven;
 mod unrecorded;
 mod unseen_list;
 mod unsent;
+mod way_back;
