@@ -337,7 +337,7 @@ fn prints_lines(cli: &Cli) -> bool {
         Some(CliCommand::Log(_) | CliCommand::Demo(_)) => true,
         Some(CliCommand::OnCluster(OnCluster::Status(status))) => status.watch,
         Some(CliCommand::OnCluster(OnCluster::Drive(_))) => true,
-        Some(CliCommand::OnCluster(OnCluster::Prewarm(args))) => !args.is_one_shot(),
+        Some(CliCommand::OnCluster(OnCluster::Prewarm(args))) => !args.has_one_answer(),
         Some(_) => false,
     }
 }

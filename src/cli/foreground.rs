@@ -443,6 +443,11 @@ impl Foreground<'_> {
         self.print(&FeedEntry { at: self.present(shown_at), topic, text })
     }
 
+    /// Says something beside the answer, on standard error.
+    pub(crate) fn complain(&self, text: &str) {
+        self.streams.complain(text);
+    }
+
     /// The present time: that of the last snapshot, which the lines about its changes have, or the clock's if nothing has changed for
     /// [`SAME_TIME`].
     fn present(&self, shown_at: Option<Timestamp>) -> Timestamp {

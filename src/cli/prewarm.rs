@@ -93,7 +93,7 @@ impl Task for PrewarmTask<'_> {
             false => one_shot::preview(&rollout, &previewed).await?,
         };
         if let Some(which) = self.args.revision.and_then(|number| snapshot.called_ambiguously(&number.to_string())) {
-            foreground.say(ChangeTopic::Advice, which)?;
+            foreground.complain(&which);
         }
         if command == PrewarmCommand::Cancel && !preview.nodes.is_empty() {
             drop(rollout);

@@ -113,9 +113,9 @@ impl PrewarmArgs {
         .find_map(|(given, command)| given.then_some(command))
     }
 
-    /// Whether it only records what others carry out, and ends.
-    pub(crate) fn is_one_shot(&self) -> bool {
-        self.pause || self.resume || self.retry
+    /// Whether it has one answer, and then ends: it only records what others carry out, or shows what it would do.
+    pub(crate) fn has_one_answer(&self) -> bool {
+        self.pause || self.resume || self.retry || self.dry_run
     }
 
     /// On which nodes.
