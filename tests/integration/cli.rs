@@ -255,7 +255,7 @@ fn bad_input_gets_a_clear_message_and_nothing_else() {
         (&["undo", DS, "--to-revision", "77"], 5, "no revision 77"),
         (&["resume", DS], 6, "no rollout"),
         (&["drive", DS], 6, "nothing to drive"),
-        (&["demo", "nowhere"], 1, "there are factory"),
+        (&["demo", "nowhere"], 2, "there are factory"),
     ] {
         let output = practice.run(line);
         assert_eq!(output.status.code(), Some(code), "{line:?}: {}", text(&output));
