@@ -179,11 +179,17 @@ pub(super) fn about(
         [only] => format!("of the target ({}): ", version_of(&only.image)),
         _ => "of the target: ".to_owned(),
     };
-    let words = |pull: &ImagePull| match pull.state {
+    let said = node.cause.as_ref().and_then(|cause| cause.message.as_ref());
+    let words = |pull: &ImagePull| match &pull.state {
+        // What its kubelet says stands among the reasons already.
+        PullState::Failed { why, message: Some(message) } if said.is_some_and(|said| said.contains(&**message)) => {
+            let state = PullState::Failed { why: *why, message: None };
+            ImagePull { state, ..pull.clone() }.words(shown.snapshot.at, None)
+        }
         PullState::Pulling { .. } if node.usual_pull.is_some() => {
             pull.words(ctx.present(shown), node.usual_pull.as_deref().copied())
         }
-        PullState::Pulling { since } => pull.words(ctx.instant(shown, since), None),
+        PullState::Pulling { since } => pull.words(ctx.instant(shown, *since), None),
         _ => {
             let slow =
                 shown.snapshot.pulls.slow_on(&node.name, &pull.image).map(|slow| format!(", {}", slow.compared()));
