@@ -12,10 +12,14 @@
 //! An unfinished term is applied as far as it goes, so that the list follows while the filter is typed: a quote or a `/`
 //! without its end extends to the end of the text, and `state=` tests nothing yet.
 
+use std::sync::Arc;
+
 use regex::{Regex, RegexBuilder};
 
 use super::term::{FieldTest, FilterOperand, FilterTerm, NumberOrder, labels_called};
 use super::{FieldKind, FilterSchema, FilterTest};
+use crate::engine::model::labels::{Operator, Requirement, Selector};
+use crate::engine::report::snapshot::NodeView;
 use crate::tui::words::meant;
 
 /// The most memory that a regular expression may take once it is read, in bytes.
@@ -28,7 +32,7 @@ pub(super) fn parse(text: &str, schema: &FilterSchema<'_>) -> Result<FilterTest,
         return match (schema.labelled, selector) {
             (None, _) => Err("there are no labels here: -l works on the list of nodes".to_owned()),
             (Some(_), "") => Ok(FilterTest::All),
-            (Some(_), selector) => Ok(FilterTest::Labels(selector.parse()?)),
+            (Some(nodes), selector) => known_labels(selector.parse()?, nodes).map(FilterTest::Labels),
         };
     }
     let mut cursor = FilterCursor { rest: text };
@@ -37,6 +41,19 @@ pub(super) fn parse(text: &str, schema: &FilterSchema<'_>) -> Result<FilterTest,
         terms.extend(cursor.term(schema)?);
     }
     Ok(if terms.is_empty() { FilterTest::All } else { FilterTest::Terms(terms) })
+}
+
+/// The selector, if nodes have the labels that it asks for. While no node is known, any label may exist.
+fn known_labels(selector: Selector, nodes: &[Arc<NodeView>]) -> Result<Selector, String> {
+    let asks = |requirement: &&Requirement| matches!(requirement.operator, Operator::In(_) | Operator::Exists);
+    let is_known = |key: &str| nodes.is_empty() || nodes.iter().any(|node| node.labels.get(key).is_some());
+    match selector.requirements.iter().filter(asks).find(|requirement| !is_known(&requirement.key)) {
+        None => Ok(selector),
+        Some(Requirement { key, .. }) => {
+            let meant = selector.meant(&nodes.iter().map(|node| &node.labels));
+            Err(meant.unwrap_or_else(|| format!("no node has a label `{key}`")))
+        }
+    }
 }
 
 /// An operator between a name and a value.

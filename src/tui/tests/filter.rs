@@ -121,6 +121,7 @@ fn what_passes() {
         ("-l", true),
         ("-l line=line3", true),
         ("-l line!=line3", false),
+        ("-l !nosuch", true),
         ("-l line in (line3,line4)", true),
     ] {
         let filter = parse(text).unwrap_or_else(|why| panic!("{text}: {why}"));
@@ -155,6 +156,8 @@ fn what_is_wrong_is_said_with_what_to_type() {
         ("~[a", "the regular expression `[a`: unclosed character class"),
         ("name=/(a{1000}){1000}/", "too large"),
         ("-l zone in (", "zone in ("),
+        ("-l zone=munich", "no node has a label `zone`: is `topology.kubernetes.io/zone` meant?"),
+        ("-l line=line3,nosuch", "no node has a label `nosuch`"),
     ] {
         let why = parse(text).expect_err(text);
         assert!(why.contains(said), "{text}: {why}");
