@@ -133,6 +133,9 @@ fn is_late(elapsed: Duration, usual: UsualPull) -> bool {
     elapsed.as_secs() > whole_secs(usual.median).as_secs()
 }
 
+/// Fewer finished pulls than this tell how long one took, and not that another is late: they may have had the link for themselves.
+const TELLING: usize = 3;
+
 struct Peers(UsualPull);
 
 impl fmt::Display for Peers {
@@ -163,6 +166,7 @@ impl PullEstimate {
         let Self { elapsed, usual } = self;
         match times_slower(elapsed, usual) {
             Some(times) => format!("{times}×"),
+            None if is_late(elapsed, usual) && (usual.peers as usize) < TELLING => ShortDuration(elapsed).to_string(),
             None if is_late(elapsed, usual) => "late".to_owned(),
             // No pull is known to be complete before its kubelet says so.
             None => format!("est. {}%", (elapsed.as_millis() * 100 / usual.median.as_millis().max(1)).min(99)),
@@ -182,6 +186,7 @@ impl fmt::Display for PullEstimate {
         match times_slower(elapsed, usual) {
             Some(times) => write!(f, "{elapsed_span}, {times}× {} (~{median})", usual.scope.median()),
             None if !is_late(elapsed, usual) => write!(f, "{elapsed_span} of est. {median} ({})", Peers(usual)),
+            None if (usual.peers as usize) < TELLING => write!(f, "{elapsed_span} (~{median}, {})", Peers(usual)),
             None => write!(f, "{elapsed_span}, late (~{median}, {})", Peers(usual)),
         }
     }
@@ -382,6 +387,7 @@ mod tests {
             (pulling(40), Some(usual(9, PeerScope::Fleet)), "pulling, 40s of est. 58s (9 nodes of all sites)"),
             (pulling(360), Some(usual(7, PeerScope::Site)), "pulling, 360s, 6× the median of its site (~58s)"),
             (pulling(95), Some(usual(7, PeerScope::Site)), "pulling, 95s, late (~58s, 7 peers)"),
+            (pulling(95), Some(usual(2, PeerScope::Fleet)), "pulling, 95s (~58s, 2 nodes of all sites)"),
             (present(Evidence::ImageId, None), None, "present: imageID"),
             (present(Evidence::ImageId, pull(14, 14, Some(412_345_678))), None, "present, pulled in 14s, 412 MB"),
             (present(Evidence::PulledEvent, pull(14, 4, None)), None, "present, pulled in 14s (4s without waiting)"),
