@@ -524,9 +524,13 @@ fn in_crash_loop(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
     let cause = Cause { kind, container, message: None };
     let exit = node.restarted.and_then(|restarted| restarted.exit);
     let exit = exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
-    let times = if node.restarts == 1 { "1 restart".to_owned() } else { format!("{} restarts", node.restarts) };
+    let times = counted(node.restarts as usize, "restart");
+    let most = snapshot.settings.gates.max_restarts;
+    // Until then nothing halts, and nobody else says what it takes.
+    let fails = || format!("; with {} it counts as failed", counted(most as usize + 1, "restart"));
+    let fails = if node.at_target && snapshot.has_plan() && node.restarts <= most { fails() } else { String::new() };
     let mut found = Finding::new(FindingKind::Cause(kind), title(&cause, node, snapshot), Severity::Warning).on(node);
-    found = found.says(Some(format!("{times}{exit}; its container is up for the moment").into()));
+    found = found.says(Some(format!("{times}{exit}; its container is up for the moment{fails}").into()));
     found.remedies = remedies::of(&cause, node, snapshot);
     found.commands = match &cause.container {
         Some(_) => remedies::commands(&cause, node, snapshot),

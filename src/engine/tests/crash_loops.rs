@@ -126,6 +126,18 @@ fn the_kind_and_the_age_of_a_crash_loop_last_across_its_crashes() {
     }
 }
 
+/// Nothing halts before the pod has restarted more often than it may: what that takes is said meanwhile.
+#[test]
+fn a_crash_loop_says_with_how_many_restarts_it_counts_as_failed() {
+    let mut said = 0;
+    told_of_a_crash_loop(4, 1, |snapshot, _| {
+        let findings = Diagnosis::of(snapshot).findings;
+        let words = findings.iter().flat_map(|finding| &finding.evidence);
+        said += words.filter(|words| words.text.ends_with("; with 100 restarts it counts as failed")).count();
+    });
+    assert!(said > 0, "while its container is up");
+}
+
 /// Of every two seconds of a crash loop: the state of its node and since when, the age of its trouble, and the finding about it.
 #[test]
 fn a_state_that_changes_starts_anew_and_the_diagnosis_has_the_age_and_the_name_of_the_trouble() {
