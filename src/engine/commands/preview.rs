@@ -23,6 +23,7 @@ use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::quantity::counted;
 use crate::engine::model::record::{Change, Direction, Intent};
 use crate::engine::model::settings::Limit;
+use crate::engine::model::step_ahead::NoStep;
 use crate::engine::model::template::diff::{self, FieldChange};
 use crate::engine::model::time::{Timestamp, UtcTime};
 use crate::engine::rules::commands::{LetsGo, Writes};
@@ -449,7 +450,13 @@ impl Engine {
         let count = nodes.len();
         match count {
             0 => {
-                let nothing = || "No node is in line: what moves next is up to a step.".to_owned();
+                let nothing = || {
+                    let next = match self.next_step(intent) {
+                        Err(NoStep::SelectionDone(_)) => "none moves while that selector stands",
+                        Ok(_) | Err(_) => "what moves next is up to a step",
+                    };
+                    format!("No node is in line: {next}.")
+                };
                 self.all_at_target_in_words(intent).unwrap_or_else(nothing)
             }
             _ => format!("{} in line, {}.", counted_are(count), self.pace_in_words(limits, nodes)),

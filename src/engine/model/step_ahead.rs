@@ -149,7 +149,7 @@ impl fmt::Display for NoStep {
             Self::SelectionDone(done) if done.in_line > 0 => {
                 write!(
                     f,
-                    "a step moves nothing: {done}; what may go waits for somebody to drive, or to resume where it is paused"
+                    "a step moves nothing: {done}; what is in line needs none, and its row says what it waits for"
                 )
             }
             Self::SelectionDone(done) => write!(

@@ -23,6 +23,23 @@ fn who_begins_to_drive_is_told_how_many_nodes_go_and_that_a_step_is_needed_where
     assert_eq!(said[0], "20 nodes are in line, at most 2 down and 2 pulling at a time.", "{said:?}");
 }
 
+/// A step is refused then, so the preview does not name one.
+#[test]
+fn who_begins_to_drive_a_canary_that_is_done_is_told_that_its_selector_holds_the_others() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    fake.change_node("n1", |fact| fact.labels = [("canary", "true")].into_iter().collect());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Select(Some("canary=true".parse().unwrap()))).unwrap();
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 120);
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run_for(&mut fake, 5);
+    let mut eve = FakeConsole::open(&fake, "eve");
+    let said = effects(&mut eve, &fake, &Command::Drive(Takeover::IfFree));
+    assert_eq!(said[0], "No node is in line: none moves while that selector stands.", "{said:?}");
+}
+
 #[test]
 fn who_stops_driving_is_told_which_nodes_go_on_and_how_many_stay() {
     let mut fake = FakeCluster::rolling(20, 2);

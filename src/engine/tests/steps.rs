@@ -528,7 +528,7 @@ fn a_step_while_paused_says_that_what_may_go_waits() {
     console.ask(&mut fake, Command::Pause { why: None }).unwrap();
     console.run_for(&mut fake, 30);
     let refused = console.ask(&mut fake, Command::Step(Step::Next)).unwrap_err();
-    let says = "a step moves nothing: canary: 2 of 3 updated, 1 in line (canary=true); what may go waits for somebody to drive, or to resume where it is paused";
+    let says = "a step moves nothing: canary: 2 of 3 updated, 1 in line (canary=true); what is in line needs none, and its row says what it waits for";
     assert_eq!(refused, says);
 }
 
