@@ -250,7 +250,8 @@ fn another_image(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedC
         Some([(container, _)]) => shell_word(container)?,
         _ => "CONTAINER".to_owned(),
     };
-    let to_complete = CommandTarget::new(place, snapshot).command(&format!("set-image {container}=IMAGE"))?;
+    // The image stands behind the DaemonSet.
+    let to_complete = format!("{} {container}=IMAGE", CommandTarget::new(place, snapshot).command("set-image")?);
     let text = "begins a new rollout, with an image that is there".to_owned();
     Some(SuggestedCommand {
         to_complete: Some(to_complete),

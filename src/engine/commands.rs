@@ -289,7 +289,12 @@ impl Engine {
     fn resolve_drive(&self, takeover: Takeover, by: By, now: Timestamp) -> Result<Resolved, Refusal> {
         if !self.has_work() {
             let nothing = self.nothing_recorded();
-            let how = nothing.remedy();
+            let how = nothing.remedy_or(match self.strategy() {
+                StrategyKind::RollingUpdate if self.is_under_way() => {
+                    "its controller replaces pods: `pause` stops that, `step` takes it over"
+                }
+                _ => "`set-image` begins one",
+            });
             return Err(Refusal::NotNow(format!("{nothing}, so there is nothing to drive: {how}")));
         }
         let (edits, danger) = match (self.lock.living_other(now), takeover) {

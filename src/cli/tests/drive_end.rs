@@ -162,11 +162,14 @@ async fn a_drive_until_held_ends_where_the_images_that_are_needed_cannot_be_pull
     let next: Vec<&str> = output.text.lines().filter_map(|line| line.split_once("next: ")).map(|it| it.1).collect();
     let place = "--context prod-eu -n edge ds/agent";
     let offered = [
-        format!("rolldeck set-image agent=IMAGE {place}   (begins a new rollout, with an image that is there)"),
+        format!("rolldeck set-image {place} agent=IMAGE   (begins a new rollout, with an image that is there)"),
         format!("rolldeck undo {place}   (rolls back to revision 14)"),
         format!("rolldeck prewarm --retry {place}   (pulls again what failed)"),
     ];
     assert_eq!(next, offered, "a cancelled pre-warming would begin again");
+    // Once its image is named the line can be read.
+    let line = next[0].split("   (").next().unwrap().replace("IMAGE", "registry.example/agent:v3");
+    assert!(crate::cli::parse(line.split(' ').map(Into::into)).is_ok(), "{line}");
 }
 
 /// Whoever started it in a script reads on standard error why it ended with this code.

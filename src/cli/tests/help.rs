@@ -35,11 +35,10 @@ fn help_says_what_can_be_done() {
 }
 
 /// The flags that no document names, and why.
-const NOT_IN_THE_DOCUMENTS: [(&str, &str); 4] = [
+const NOT_IN_THE_DOCUMENTS: [(&str, &str); 3] = [
     ("reason", "`pause` takes the same words without a flag"),
     ("case", "of `simulate`, for those who develop rolldeck"),
     ("save", "of `simulate`, for those who develop rolldeck"),
-    ("write-kubeconfig", "of `demo`: `--serve` says where the kubeconfig is"),
 ];
 
 #[test]

@@ -23,6 +23,21 @@ fn who_begins_to_drive_is_told_how_many_nodes_go_and_that_a_step_is_needed_where
     assert_eq!(said[0], "20 nodes are in line, at most 2 down and 2 pulling at a time.", "{said:?}");
 }
 
+#[test]
+fn who_would_drive_what_its_controller_rolls_is_told_what_stops_that() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    fake.slow = true;
+    fake.set_template(crate::engine::fake_cluster::template("agent:v2"));
+    fake.reconcile();
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.run_for(&mut fake, 5);
+    let refused = console.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap_err();
+    assert_eq!(
+        refused,
+        "no rollout is recorded, so there is nothing to drive: its controller replaces pods: `pause` stops that, `step` takes it over"
+    );
+}
+
 /// A step is refused then, so the preview does not name one.
 #[test]
 fn who_begins_to_drive_a_canary_that_is_done_is_told_that_its_selector_holds_the_others() {
