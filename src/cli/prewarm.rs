@@ -169,7 +169,7 @@ impl Task for PrewarmTask<'_> {
         }
         vec![
             "its pods stay, and what is being pulled goes on; whoever drives next carries on".to_owned(),
-            format!("{goes_on} goes on, {cancel} deletes its pods"),
+            format!("{goes_on} goes on, {cancel} gives it up, and whoever drives deletes its pods"),
         ]
     }
 }

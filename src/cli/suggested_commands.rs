@@ -310,7 +310,8 @@ fn goes_on_prewarming(place: &CommandPlace, snapshot: &Snapshot) -> Option<Sugge
     if prewarm.request.cancelled.is_some() {
         let command = CommandTarget::new(place, snapshot).command("prewarm --cancel");
         let cleans_up = SuggestedCommand::new("prewarmCancel", command, "deletes its pods, which are left".to_owned());
-        return (nobody && prewarm.leftover.pods > 0).then_some(cleans_up);
+        // Where it would carry the rollout on, the command does not drive: the next driver deletes them.
+        return (nobody && prewarm.leftover.pods > 0 && !begins_to_drive(snapshot)).then_some(cleans_up);
     }
     let missing = prewarm.counts.present < prewarm.counts.nodes;
     let goes_on = prewarm.request.method == PrewarmMethod::StatefulSet && prewarm.error.is_none();

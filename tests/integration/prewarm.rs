@@ -50,7 +50,7 @@ fn an_interrupted_one_leaves_what_is_there_and_a_second_carries_on() {
     first.until("its pods stay, and what is being pulled goes on; whoever drives next carries on");
     first.until(
         "`rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 1 --context rolldeck-demo -n edge ds/agent` goes on, \
-         `rolldeck prewarm --cancel --context rolldeck-demo -n edge ds/agent` deletes its pods",
+         `rolldeck prewarm --cancel --context rolldeck-demo -n edge ds/agent` gives it up, and whoever drives deletes its pods",
     );
     assert_eq!(first.end().code(), Some(130));
     let left = practice.warm_pods();

@@ -11,6 +11,7 @@ use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::command::{Command, PrewarmCommand, Takeover};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
+use crate::engine::model::hold::Hold;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLeftover, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSite, PrewarmSource,
@@ -196,7 +197,7 @@ async fn where_its_driver_goes_away_it_drives_itself() {
     assert_snapshot!(output.error, @r#"
     Error: not finished after 20 s: 2 of 3 nodes lack the images: 2 not begun (ipc-002 ipc-003)
     Hint: its pods stay, and what is being pulled goes on; whoever drives next carries on
-    Hint: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge ds/agent` goes on, `rolldeck prewarm --cancel --context prod-eu -n edge ds/agent` deletes its pods
+    Hint: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge ds/agent` goes on, `rolldeck prewarm --cancel --context prod-eu -n edge ds/agent` gives it up, and whoever drives deletes its pods
     "#);
 }
 
@@ -474,6 +475,11 @@ async fn status_says_how_the_pods_of_a_cancelled_pre_warming_go() {
     if let Some(prewarm) = &mut left.prewarm {
         prewarm.leftover = PrewarmLeftover { pods: 3, undriven: true, ..PrewarmLeftover::default() };
     }
+    // Where a node is in line the command does not drive, because that would carry the rollout on.
+    let waits = NodeView { hold: Some(Hold::NobodyDrives), ..node("ipc-009", NodeState::Outdated) };
+    let in_line = Snapshot { nodes: left.nodes.iter().cloned().chain([waits]).collect(), ..left.clone() };
+    let text = Script::of(in_line).run("status ds/agent").await.text;
+    assert!(!text.contains("prewarm --cancel"), "{text}");
     let output = Script::of(left).run("status ds/agent").await;
     let next =
         "  next     rolldeck prewarm --cancel --context prod-eu -n edge ds/agent   (deletes its pods, which are left)";

@@ -135,6 +135,9 @@ impl Engine {
                          Nothing moves before `resume`, which rolls that out, or `undo`."
                     )
                 }
+                _ if prewarms && nodes.is_empty() => {
+                    "This process becomes the driver; no node of the rollout is in line now.".into()
+                }
                 _ => "This process becomes the driver; the rollout moves while it runs.".into(),
             });
         }

@@ -383,9 +383,10 @@ impl Engine {
     }
 
     fn cancellation_in_words(&self) -> Vec<String> {
-        let what =
-            if self.warms_by_sets() { "Its StatefulSets are deleted, and their pods" } else { "Its pods are deleted" };
-        let mut lines = vec![format!("{what}. Images that were pulled stay until their kubelet collects them.")];
+        let what = if self.warms_by_sets() { "its StatefulSets, and with them their pods" } else { "its pods" };
+        let mut lines = vec![format!(
+            "Whoever drives deletes {what}. Images that were pulled stay until their kubelet collects them."
+        )];
         if let Some(intent) = self.recorded_intent() {
             if !intent.prewarm.is_default() {
                 lines.push(format!("The rollout's setting `prewarm {}` becomes `off`.", intent.prewarm));

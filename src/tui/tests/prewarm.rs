@@ -322,7 +322,9 @@ fn dialogs_say_what_would_be_pulled() {
     }
     let cancel = TestConsole::on(warm(), 80, 24).typed("AWx").answered(Preview {
         title: "cancel pre-warming".into(),
-        effects: vec!["Its pods are deleted. Images that were pulled stay until their kubelet collects them.".into()],
+        effects: vec![
+            "Whoever drives deletes its pods. Images that were pulled stay until their kubelet collects them.".into(),
+        ],
         changes: Default::default(),
         calls: vec!["PUT leases/rolldeck-ipc-agent (pre-warm)".into(), "DELETE 16 pods that were made for it".into()],
         ..preview()

@@ -56,7 +56,7 @@ fn steps_by_keys_update_exactly_what_was_allowed() {
         assert_eq!(replaced(&before, &after).len(), NODES - old - earlier, "the rest was left alone");
         before = after;
     }
-    console.until("its controller drives");
+    console.until_its_controller_drives();
     assert_eq!(fixture.daemon_set()["spec"]["updateStrategy"]["type"], "RollingUpdate");
     assert_eq!(fixture.witness.deletes_since(began).len(), NODES);
     assert_within_budget(&fixture, began);
@@ -128,7 +128,7 @@ fn a_canary_selector_by_keys_keeps_all_others_as_they_are() {
     console.until("[ Lift selector ]");
     console.choose("Lift selector");
     fixture.until("all serve v2", |witness| witness.serving(":v2").len() == NODES);
-    console.until("its controller drives");
+    console.until_its_controller_drives();
     assert_eq!(fixture.daemon_set()["spec"]["updateStrategy"].to_string(), original);
     assert_within_budget(&fixture, began);
 }
@@ -147,7 +147,7 @@ fn a_roll_back_by_keys_replaces_only_pods_that_left_the_old_revision() {
     console.until("[ Roll back ]");
     console.choose("Roll back");
     fixture.until("all serve v1", |witness| witness.serving(":v1").len() == NODES);
-    console.until("its controller drives");
+    console.until_its_controller_drives();
     assert_eq!(replaced(&before, &fixture.witness.pods()), changed, "who never left keeps its pod");
     assert_within_budget(&fixture, began);
 }
@@ -192,7 +192,7 @@ fn a_killed_console_deletes_nothing_more_and_the_next_one_carries_on() {
     assert!(replaced.is_subset(&expected), "what was at v2 was left alone: {replaced:?}");
     keep(&second, 0);
     fixture.until("all serve v2", |witness| witness.serving(":v2").len() == NODES);
-    second.until("its controller drives");
+    second.until_its_controller_drives();
     assert_eq!(fixture.witness.deletes_since(began).len(), NODES, "nothing was deleted twice");
     assert_within_budget(&fixture, began);
 }

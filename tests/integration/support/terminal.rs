@@ -131,6 +131,15 @@ impl Terminal {
         self.eventually(&format!("no `{words}`"), || self.screen().contains(words));
     }
 
+    /// Waits until the header says that the DaemonSet's own controller drives. Beside a slow API server, whose distance it shows, it says so in fewer words.
+    #[track_caller]
+    pub(crate) fn until_its_controller_drives(&self) {
+        self.eventually("its controller does not drive", || {
+            let screen = self.screen();
+            screen.contains("its controller drives ") || screen.contains(" controller · ")
+        });
+    }
+
     /// Waits until the screen does not show these words any more.
     #[track_caller]
     pub(crate) fn until_gone(&self, words: &str) {
