@@ -17,7 +17,7 @@ impl Engine {
     /// dropped. Deletions that are on their way stay: the new DaemonSet may have taken over their pods.
     pub(crate) fn follow_daemonset(&mut self) {
         let Some(uid) = self.view.daemonset.as_ref().map(|daemonset| daemonset.uid.clone()) else { return };
-        if !self.lock.is_of_another(&uid) {
+        if !self.lock.see_daemonset(&uid) {
             return;
         }
         self.progress = self.lock.record().map(|record| record.progress.clone()).unwrap_or_default();

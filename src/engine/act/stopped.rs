@@ -31,7 +31,7 @@ impl Engine {
     /// may have stopped for a reason, and nobody expects then that nodes go down again, nor that this process drives what has begun since. Whoever
     /// wants it to drive asks for it. A one-shot command that held the Lease meanwhile has not driven: the record still names this process.
     pub(super) fn stop_where_another_drove(&mut self, now: Timestamp) {
-        if self.config().role != Role::Driver || !self.lock.has_driven(now) || self.lock.holds() {
+        if self.config().role != Role::Driver || !self.lock.note_driving(now) || self.lock.holds() {
             return;
         }
         if let Some(record) = self.lock.record() {

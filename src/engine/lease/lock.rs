@@ -189,8 +189,8 @@ impl Lock {
         self.wanted.leaves_because = None;
     }
 
-    /// Whether this process wants to drive and has driven since it was asked to.
-    pub(crate) fn has_driven(&mut self, now: Timestamp) -> bool {
+    /// Notes whether this process drives now. Returns whether it wants to drive and has driven since it was asked to.
+    pub(crate) fn note_driving(&mut self, now: Timestamp) -> bool {
         self.wanted.has_driven |= self.wants_to_drive() && self.may_act(now);
         self.wants_to_drive() && self.wanted.has_driven
     }
@@ -210,8 +210,8 @@ impl Lock {
         self.daemonset.as_ref()
     }
 
-    /// Takes in which DaemonSet is there. Whether it is another one than before.
-    pub(crate) fn is_of_another(&mut self, uid: &Str) -> bool {
+    /// Takes in which DaemonSet is there. Returns whether it is another one than before.
+    pub(crate) fn see_daemonset(&mut self, uid: &Str) -> bool {
         self.daemonset.replace(uid.clone()).is_some_and(|before| before != *uid)
     }
 

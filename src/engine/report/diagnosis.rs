@@ -11,6 +11,7 @@
 //! one finding.
 
 mod ages;
+mod crash_loop;
 mod prewarming;
 mod remedies;
 mod titles;
@@ -19,7 +20,8 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
-use self::titles::{revision_of, title};
+use self::crash_loop::in_crash_loop;
+use self::titles::title;
 use super::advice::{Advice, RemedyAct};
 use super::snapshot::pull_words::PullEstimate;
 use super::snapshot::words::Why;
@@ -509,34 +511,6 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
             Some(found.says(Some(text).filter(|text| !text.is_empty()).map(Into::into)))
         }
     }
-}
-
-/// The finding of a node whose pod crashes again and again, while its container runs or has just ended: it is the same as in back-off, with the same
-/// remedies.
-fn in_crash_loop(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
-    let kind = node.crash_loop?.cause;
-    let is_up = node.cause.as_ref().is_none_or(|cause| cause.kind.is_ordinary_at_start());
-    if !is_up || TroubleKind::of(node) != Some(TroubleKind::Struggling(kind)) {
-        return None;
-    }
-    let images = revision_of(node, snapshot).map_or(&[][..], |revision| &revision.images);
-    let container = if let [(only, _)] = images { Some(only.clone()) } else { None };
-    let cause = Cause { kind, container, message: None };
-    let exit = node.restarted.and_then(|restarted| restarted.exit);
-    let exit = exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
-    let times = counted(node.restarts as usize, "restart");
-    let most = snapshot.settings.gates.max_restarts;
-    // Until then nothing halts, and nobody else says what it takes.
-    let fails = || format!("; with {} it counts as failed", counted(most as usize + 1, "restart"));
-    let fails = if node.at_target && snapshot.has_plan() && node.restarts <= most { fails() } else { String::new() };
-    let mut found = Finding::new(FindingKind::Cause(kind), title(&cause, node, snapshot), Severity::Warning).on(node);
-    found = found.says(Some(format!("{times}{exit}; its container is up for the moment{fails}").into()));
-    found.remedies = remedies::of(&cause, node, snapshot);
-    found.commands = match &cause.container {
-        Some(_) => remedies::commands(&cause, node, snapshot),
-        None => remedies::restarts(node, snapshot),
-    };
-    Some(found)
 }
 
 /// The image whose pull takes or took much longer than on other nodes, with the factor.

@@ -134,7 +134,7 @@ fn is_late(elapsed: Duration, usual: UsualPull) -> bool {
 }
 
 /// Fewer finished pulls than this tell how long one took, and not that another is late: they may have had the link for themselves.
-const TELLING: usize = 3;
+const TELLING: u32 = 3;
 
 struct Peers(UsualPull);
 
@@ -166,7 +166,7 @@ impl PullEstimate {
         let Self { elapsed, usual } = self;
         match times_slower(elapsed, usual) {
             Some(times) => format!("{times}×"),
-            None if is_late(elapsed, usual) && (usual.peers as usize) < TELLING => ShortDuration(elapsed).to_string(),
+            None if is_late(elapsed, usual) && usual.peers < TELLING => ShortDuration(elapsed).to_string(),
             None if is_late(elapsed, usual) => "late".to_owned(),
             // No pull is known to be complete before its kubelet says so.
             None => format!("est. {}%", (elapsed.as_millis() * 100 / usual.median.as_millis().max(1)).min(99)),
@@ -186,7 +186,7 @@ impl fmt::Display for PullEstimate {
         match times_slower(elapsed, usual) {
             Some(times) => write!(f, "{elapsed_span}, {times}× {} (~{median})", usual.scope.median()),
             None if !is_late(elapsed, usual) => write!(f, "{elapsed_span} of est. {median} ({})", Peers(usual)),
-            None if (usual.peers as usize) < TELLING => write!(f, "{elapsed_span} (~{median}, {})", Peers(usual)),
+            None if usual.peers < TELLING => write!(f, "{elapsed_span} (~{median}, {})", Peers(usual)),
             None => write!(f, "{elapsed_span}, late (~{median}, {})", Peers(usual)),
         }
     }

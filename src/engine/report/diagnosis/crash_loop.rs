@@ -1,0 +1,37 @@
+//! What is said of a pod that crashes again and again.
+
+use super::titles::{revision_of, title};
+use super::{Finding, FindingKind, remedies};
+use crate::engine::model::cause::Cause;
+use crate::engine::model::facts::Severity;
+use crate::engine::model::quantity::counted;
+use crate::engine::report::snapshot::{NodeView, Snapshot};
+use crate::engine::report::trouble::TroubleKind;
+
+/// The finding of a node whose pod crashes again and again, while its container runs or has just ended: it is the same as in back-off, with the same
+/// remedies.
+pub(super) fn in_crash_loop(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
+    let kind = node.crash_loop?.cause;
+    let is_up = node.cause.as_ref().is_none_or(|cause| cause.kind.is_ordinary_at_start());
+    if !is_up || TroubleKind::of(node) != Some(TroubleKind::Struggling(kind)) {
+        return None;
+    }
+    let images = revision_of(node, snapshot).map_or(&[][..], |revision| &revision.images);
+    let container = if let [(only, _)] = images { Some(only.clone()) } else { None };
+    let cause = Cause { kind, container, message: None };
+    let exit = node.restarted.and_then(|restarted| restarted.exit);
+    let exit = exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
+    let times = counted(node.restarts as usize, "restart");
+    let most = snapshot.settings.gates.max_restarts;
+    // Until then nothing halts, and nobody else says what it takes.
+    let fails = || format!("; with {} it counts as failed", counted(most as usize + 1, "restart"));
+    let fails = if node.at_target && snapshot.has_plan() && node.restarts <= most { fails() } else { String::new() };
+    let mut found = Finding::new(FindingKind::Cause(kind), title(&cause, node, snapshot), Severity::Warning).on(node);
+    found = found.says(Some(format!("{times}{exit}; its container is up for the moment{fails}").into()));
+    found.remedies = remedies::of(&cause, node, snapshot);
+    found.commands = match &cause.container {
+        Some(_) => remedies::commands(&cause, node, snapshot),
+        None => remedies::restarts(node, snapshot),
+    };
+    Some(found)
+}
