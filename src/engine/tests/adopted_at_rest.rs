@@ -1,8 +1,8 @@
 //! A DaemonSet that is adopted while nothing is rolled out.
 
 use super::*;
-use crate::engine::fake_cluster::template;
 use crate::engine::model::settings::Secs;
+use crate::engine::model::template::Template;
 
 /// The soak time is a rollout's. A pod that somebody deletes while none goes on is available again once its controller says so.
 #[test]
@@ -41,8 +41,12 @@ fn back_from_templates_of_others_that_ran_nowhere_is_what_the_nodes_run() {
     let mut console = FakeConsole::open_as(&fake, "ada", Role::OneShot);
     console.ask(&mut fake, Command::Adopt).unwrap();
     console.run_for(&mut fake, 5);
-    for image in ["agent:v2", "agent:v3"] {
-        fake.set_template(template(image));
+    for restarted_at in ["09:00", "09:05"] {
+        // The image stays, so that every node has the images of the template in between, too.
+        fake.set_template(Template::from_json(json!({
+            "metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": restarted_at}},
+            "spec": {"containers": [{"name": "agent", "image": "agent:v1"}]},
+        })));
         fake.reconcile();
         console.run_for(&mut fake, 5);
     }
