@@ -1,4 +1,4 @@
-//! In the middle of a rollout somebody deletes or edits the rollout's objects by hand.
+//! In the middle of a rollout somebody deletes or edits the rollout's objects by hand, or restarts its pods with kubectl.
 
 use std::time::Duration;
 
@@ -77,4 +77,30 @@ fn revisions_that_are_deleted_hold_nothing_up() {
     made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
     made.until("every node is updated", |made| made.kubelet.count(V2) == 5);
     assert!(driver.end().success(), "{}", driver.seen());
+}
+
+/// The way to a restart that the documents give, two times: a `resume` comes before the `drive` where `status` offers it.
+#[test]
+fn a_restart_by_kubectl_goes_node_by_node() {
+    let Some(fixture) = PlayedNodes::new("restart", 4) else { return };
+    for restarted_at in ["2026-11-30T09:00:00Z", "2026-11-30T09:05:00Z"] {
+        let before = fixture.kubelet.running();
+        assert_eq!(before.len(), 4, "{before:?}");
+        fixture.operator.ok(&["adopt", DS]);
+        // As `kubectl rollout restart` does.
+        let annotations = json!({"kubectl.kubernetes.io/restartedAt": restarted_at});
+        fixture.patch(&json!({"spec": {"template": {"metadata": {"annotations": annotations}}}}));
+        let status = fixture.until_status("its revision is seen", |status| {
+            status["to"]["number"] != status["from"]["number"] && !status["next"].as_array().unwrap().is_empty()
+        });
+        assert_eq!(fixture.kubelet.running(), before, "no pod is replaced by itself");
+        let offers = |remedy: &Value| remedy["remedy"].as_str().is_some_and(|remedy| remedy.starts_with("resume"));
+        println!("offered: {}", status["next"]);
+        if status["next"].as_array().unwrap().iter().any(offers) {
+            fixture.operator.ok(&["resume", DS, "--yes"]);
+        }
+        fixture.operator.ok(&["drive", DS, "--to", "100%", "--timeout", "120s", "--yes"]);
+        let after = fixture.kubelet.running();
+        assert!(after.len() == 4 && after.iter().all(|(node, pod)| before[node] != *pod), "{before:?} {after:?}");
+    }
 }
