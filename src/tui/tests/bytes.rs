@@ -81,7 +81,8 @@ fn a_minute_that_passes_for_all_rows_costs_at_most_200_bytes_with_a_pod_that_cha
 }
 
 /// The first pod that restarts makes a line above the map, which moves all of it: the terminal moves its rows, and what a row more costs is no
-/// matter of how much the map shows. The line that goes again costs no more.
+/// matter of how much the map shows: at most 200 bytes. Where the cursor is on its node, the pane beside the map tells of it, too, and nothing in the
+/// pane moves for that. The line that goes again costs no more.
 #[test]
 fn a_line_more_above_the_map_does_not_write_the_map_again() {
     let nodes: Vec<_> = (0..15_000)
@@ -90,14 +91,15 @@ fn a_line_more_above_the_map_does_not_write_the_map_again() {
             NodeView { site: site.as_str().into(), ..updated(&format!("ipc-{number:05}"), 900) }
         })
         .collect();
-    let restarted = NodeView {
-        restarted: Some(RestartsView { times: 1, exit: Some(1) }),
-        restarts: 1,
-        site: nodes[0].site.clone(),
-        ..target("ipc-00000", NodeState::Soaking, 0)
-    };
-    let watched: Vec<_> = std::iter::once(restarted).chain(nodes[1..].iter().cloned()).collect();
-    for (width, height) in [(120, 40), (200, 50)] {
+    for (width, height, number, most) in [(120, 40, 0, 200), (200, 50, 0, 270), (200, 50, 2_856, 200)] {
+        let mut watched = nodes.clone();
+        let it = &mut watched[number];
+        *it = NodeView {
+            restarted: Some(RestartsView { times: 1, exit: Some(1) }),
+            restarts: 1,
+            site: it.site.clone(),
+            ..target(&it.name, NodeState::Soaking, 0)
+        };
         let mut screen = Screen::new(Vec::new());
         let mut terminal = vt100::Parser::new(height, width, 0);
         screen.set_synchronized(2);
@@ -115,7 +117,7 @@ fn a_line_more_above_the_map_does_not_write_the_map_again() {
             let rows: Vec<String> = terminal.screen().rows(0, width).map(|row| row.trim_end().to_owned()).collect();
             assert_eq!(rows.join("\n"), console.screen().trim_end_matches('\n'));
             assert_eq!(console.screen().matches("1 restarted").count(), lines, "{}", console.screen());
-            assert!(cost <= 600, "{width}x{height}: {cost} bytes");
+            assert!(cost <= most, "{width}x{height}: {cost} bytes");
         }
     }
 }

@@ -311,7 +311,7 @@ fn of_a_halt_no_line_is_wasted() {
 fn pods_that_soak_are_said_to_count_as_down() {
     let console = || TestConsole::on(running(), 80, 24);
     let page = console().typed("/ipc-019<enter><enter>").screen();
-    assert!(page.contains("charged to the budget, until its pod has soaked"), "{page}");
+    assert!(page.contains("Budget     charged until its pod has soaked"), "{page}");
     let diagnosis = TestConsole::on(running(), 120, 40).typed("i").screen();
     assert!(diagnosis.contains("ready, and counted as down until it has soaked"), "{diagnosis}");
     assert!(diagnosis.contains("(esc closes, other keys work)"), "{diagnosis}");

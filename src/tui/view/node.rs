@@ -8,7 +8,8 @@
 //! │ Down       by the rollout: charged to the budget
 //! │ Revision   15 (7d9f), the target
 //! │ Image      ✗ failed: not found: manifest unknown
-//! │ Pod        ipc-agent-7x2kq, 3m old, 0 restarts
+//! │ Pod        ipc-agent-7x2kq, 3m old
+//! │ Restarts   0
 //! │ In line    place 3
 //! │ Labels     zone=munich …
 //! ```
@@ -21,7 +22,7 @@ use crate::engine::model::budget::Replacer;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::image::version_of;
-use crate::engine::model::node::{Blame, DownBy, NodeState};
+use crate::engine::model::node::{Blame, DownBy, NodeState, RestartsView};
 use crate::engine::model::node_details::NodeDetail;
 use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{ImagePull, PullState};
@@ -47,6 +48,9 @@ const NAMES: usize = 10;
 const ROOMY: usize = 16;
 /// The number of lines kept there for the name, the state and the reasons: a moving node mostly has two reasons.
 const REASONS: usize = 5;
+
+/// What is said of a node that the rollout took down.
+const CHARGED: &str = "by the rollout: charged to the budget";
 
 /// Draws the frame of the side pane; returns the area inside.
 pub(super) fn open_side(ctx: &RenderContext<'_>, area: Rect, buffer: &mut Buffer) -> Rect {
@@ -141,14 +145,19 @@ pub(super) fn about(
         let from = page.snapshot().and_then(|snapshot| snapshot.from.as_ref()).map(|from| &from.hash);
         // The rollout had another target before: its Pods of that target are not untouched ones.
         let put_before = !node.committed && node.revision.is_some() && from.is_some() && node.revision_hash() != from;
-        let soaks = if node.state == NodeState::Soaking { ", until its pod has soaked" } else { "" };
+        let soaks = node.state == NodeState::Soaking;
         let words = match blame {
             Blame::Rollout if put_before && node.down_by.is_none() => {
                 "by the rollout, when it led to another revision: charged to the budget"
             }
             _ => in_words(blame, node.down_by, node.committed, by),
         };
-        say(&mut lines, "Down", &format!("{words}{soaks}"), ThemeRole::Text);
+        match words {
+            // Its pod serves: nothing is down.
+            CHARGED if soaks => say(&mut lines, "Budget", "charged until its pod has soaked", ThemeRole::Text),
+            _ if soaks => say(&mut lines, "Down", &format!("{words}, until its pod has soaked"), ThemeRole::Text),
+            _ => say(&mut lines, "Down", words, ThemeRole::Text),
+        }
     }
     if node.accepted {
         say(&mut lines, "Accepted", "an operator resumed past a halt: it does not halt again", ThemeRole::Text);
@@ -224,18 +233,10 @@ pub(super) fn about(
     }
     if let Some(pod) = &node.pod {
         let age = node.pod_created_at.map(|at| format!(", {} old", ctx.age(shown, at))).unwrap_or_default();
-        let plural = if node.restarts == 1 { "" } else { "s" };
-        say(&mut lines, "Pod", &format!("{pod}{age}, {} restart{plural}", node.restarts), ThemeRole::Text);
-    }
-    if let Some(restarted) = node.restarted {
-        let exit = restarted.exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
-        let then = if restarted.speaks_against_revision() && node.state != NodeState::Failed {
-            "; no serving pod is replaced meanwhile"
-        } else {
-            ""
-        };
-        let times = restarted.times;
-        say(&mut lines, "Restarts", &format!("{times}× after it was ready{exit}: watched{then}"), ThemeRole::Warn);
+        say(&mut lines, "Pod", &format!("{pod}{age}"), ThemeRole::Text);
+        // Always there, so that nothing below moves once it restarts.
+        let (words, role) = restarts_in_words(node);
+        say(&mut lines, "Restarts", &words, role);
     }
     if let Some(millis) = node.notable_clock() {
         let waits = node.counted_unavailable_until.map(|until| {
@@ -294,6 +295,23 @@ fn being_pulled(snapshot: &Snapshot, at_target: bool) -> String {
     }
 }
 
+/// How often the containers of the node's pod restarted, and what follows from restarts after it was ready.
+fn restarts_in_words(node: &NodeView) -> (String, ThemeRole) {
+    let Some(restarted) = node.restarted else { return (node.restarts.to_string(), ThemeRole::Text) };
+    let exit = restarted.exit.map(|exit| format!(", exit {exit}")).unwrap_or_default();
+    let then = if restarted.speaks_against_revision() && node.state != NodeState::Failed {
+        "; no serving pod is replaced meanwhile"
+    } else {
+        ""
+    };
+    let RestartsView { times, .. } = restarted;
+    let words = match node.restarts {
+        all if all == times => format!("{times} after it was ready{exit}{then}"),
+        all => format!("{all}, {times} of them after it was ready{exit}{then}"),
+    };
+    (words, ThemeRole::Warn)
+}
+
 fn in_words(blame: Blame, down_by: Option<DownBy>, committed: bool, replaced_by: Replacer) -> &'static str {
     match blame {
         Blame::Rollout if down_by == Some(DownBy::Others) => "by somebody else: charged to the budget",
@@ -303,7 +321,7 @@ fn in_words(blame: Blame, down_by: Option<DownBy>, committed: bool, replaced_by:
         Blame::Rollout if replaced_by == Replacer::Unrecorded => "not recorded by whom: charged to the budget",
         Blame::Rollout if replaced_by == Replacer::Both => "by the rollout or its controller: charged to the budget",
         Blame::Suspect if replaced_by == Replacer::Controller => "went down after its controller gave it a new pod",
-        Blame::Rollout => "by the rollout: charged to the budget",
+        Blame::Rollout => CHARGED,
         Blame::Suspect => "went down after its update: charged to the budget",
         Blame::Node => "with its node, not by the rollout",
         Blame::PreExisting => "since before the rollout, or by its old pod",
