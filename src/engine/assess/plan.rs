@@ -4,8 +4,11 @@
 //! candidates ── order ──▶ room under the partition ──▶ proven? ──▶ budget ──▶ pull slots ──▶ next
 //! ```
 
-use std::collections::HashMap;
+mod pulls_by_site;
+mod unproven;
 
+use self::pulls_by_site::PullsBySite;
+use self::unproven::Unproven;
 use super::hold_of_node::hold_of_node;
 use super::order::site_places;
 use super::rows::{Assessment, Row};
@@ -406,47 +409,6 @@ struct Capacity {
     lacks_budget: bool,
 }
 
-/// How many nodes pull in each site, and how many may; empty where no site has a limit of its own.
-#[derive(Debug, Default)]
-struct PullsBySite {
-    /// By site: how many pull, and how many may.
-    pulling: HashMap<Str, (u32, u32)>,
-}
-
-impl PullsBySite {
-    fn of(assessment: &Assessment, limits: &Limits, nodes: &NodeLookup<'_>) -> Self {
-        if nodes.pace.is_none() && limits.max_pulling_per_site.is_default() {
-            return Self::default();
-        }
-        let mut sizes: HashMap<Str, (u32, u32)> = HashMap::new();
-        for row in assessment.rows() {
-            let (used, size) = sizes.entry((nodes.site)(row)).or_default();
-            *used += u32::from(row.pulls || row.warm_pulls);
-            *size += u32::from(row.in_fleet);
-        }
-        let of_site = |(site, (used, size)): (Str, (u32, u32))| {
-            let set = limits.max_pulling_per_site.at().map(|limit| limit.of(size, Rounding::Up));
-            let paced = nodes.pace.and_then(|pace| pace(&site, set.unwrap_or(limits.max_pulling)));
-            let limit = paced.or(set)?;
-            Some((site, (used, limit)))
-        };
-        Self { pulling: sizes.into_iter().filter_map(of_site).collect() }
-    }
-
-    /// The row's site, how many of its nodes pull, and how many may; `None` if another one may pull.
-    fn full(&self, row: &Row, nodes: &NodeLookup<'_>) -> Option<(Str, u32, u32)> {
-        let site = (nodes.site)(row);
-        let (used, limit) = self.pulling.get(&site).copied()?;
-        (used >= limit).then_some((site, used, limit))
-    }
-
-    fn take(&mut self, row: &Row, nodes: &NodeLookup<'_>) {
-        if let Some((used, _)) = self.pulling.get_mut(&(nodes.site)(row)) {
-            *used += 1;
-        }
-    }
-}
-
 /// Whether old pods that are down already may be replaced. Until the new image has been seen to work somewhere, replacing one
 /// may turn a short unreadiness into a pod that never comes up again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -457,41 +419,6 @@ enum Unready {
     OneMayGo,
     /// Nothing is proven yet.
     Waits,
-}
-
-/// A roll back to a revision that no node has shown to work: no node is at it, or none has stayed up there for long enough. Partition,
-/// steps and gates do not count on the way back, so that nothing else keeps a failing revision from node after node.
-#[derive(Debug)]
-struct Unproven {
-    /// How many more pods that serve may be replaced. In total, this is as many as may be down at a time.
-    room: u32,
-    /// A node on which the revision does not work, and why.
-    trouble: Option<(Str, Option<CauseKind>)>,
-}
-
-impl Unproven {
-    fn of(
-        assessment: &Assessment,
-        max_unavailable: u32,
-        troubled: impl Fn(&Row) -> (Str, Option<CauseKind>),
-    ) -> Option<Self> {
-        let rows = || assessment.rows().filter(|row| row.in_fleet);
-        if rows().any(|row| row.proves) {
-            return None;
-        }
-        let put_back = |row: &&Row| row.committed && (row.updated || row.blame == Some(Blame::Rollout));
-        let taken = u32::try_from(rows().filter(put_back).count()).unwrap_or(u32::MAX);
-        let fails = |row: &&Row| row.updated && row.at_target && (row.state == NodeState::Failed || is_in_trouble(row));
-        Some(Self { room: max_unavailable.max(1).saturating_sub(taken), trouble: rows().find(fails).map(troubled) })
-    }
-
-    /// The hold of a pod that serves. With a larger budget another node can try the revision, if the first nodes are broken by themselves.
-    fn hold(&self) -> Option<Hold> {
-        (self.room == 0).then(|| match &self.trouble {
-            Some((node, cause)) => Hold::Unproven { node: node.clone(), cause: *cause },
-            None => Hold::NotProven,
-        })
-    }
 }
 
 impl Capacity {
