@@ -36,7 +36,7 @@ const WORDS_OF_OTHER_TOOLS: &[(&str, &str)] = &[
 
 /// What to do instead of a restart, which rolldeck does not have: a restart changes the template only, and kubectl does that.
 const NO_RESTART: &str = "rolldeck has no restart of its own, but rolls out that of kubectl: `rolldeck adopt ds/NAME`, \
-                          `kubectl rollout restart ds/NAME`, then `rolldeck step ds/NAME` and `rolldeck drive ds/NAME`";
+                          `kubectl rollout restart ds/NAME`, `rolldeck resume ds/NAME`, then `rolldeck drive ds/NAME --to 100%`";
 
 /// The error for a command line whose first word is a misspelt command; `refused` is clap's error, if there is one.
 pub(super) fn command_meant(command: &mut Command, line: &[OsString], refused: Option<&Error>) -> Option<Error> {

@@ -163,7 +163,7 @@ fn a_misspelt_command_is_taken_for_no_daemonset() {
         ("get ds", "did you mean `rolldeck status`?"),
         ("rollout status ds/agent", "leave out `rollout`"),
         ("restart ds/agent", "there is no command `restart`: rolldeck has no restart of its own"),
-        ("rollout restart ds/agent", "`kubectl rollout restart ds/NAME`, then `rolldeck step ds/NAME`"),
+        ("rollout restart ds/agent", "`kubectl rollout restart ds/NAME`, `rolldeck resume ds/NAME`"),
         ("set image ds/agent agent=x:v2", "did you mean `rolldeck set-image`?"),
         ("frobnicate ds/agent", "there is no command `frobnicate`: `rolldeck --help` lists the commands"),
         ("completion bash", "did you mean `rolldeck completions`?"),

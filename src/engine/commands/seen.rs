@@ -15,8 +15,8 @@ use super::super::model::Str;
 use super::super::model::command::Command;
 
 impl Engine {
-    /// The edit that notes the present template as the target. There is one if `command` lets nodes go or pauses, the record has no
-    /// target, and the revision of the template is certain.
+    /// The edit that notes the present template as the target. There is one if `command` adopts the DaemonSet, lets nodes go or pauses, the
+    /// record has no target, and the revision of the template is certain.
     pub(super) fn first_target(&self, command: &Command) -> Option<Edit> {
         if !command.notes_target() {
             return None;

@@ -118,10 +118,11 @@ impl Command {
             ..of(writes, lets_go)
         };
         match self {
-            // It notes the target once it is made.
-            Self::Adopt => {
-                Consequences { replaces_record: ReplacesRecord::Yes, ..forward(Writes::OnDelete, LetsGo::None) }
-            }
+            Self::Adopt => Consequences {
+                replaces_record: ReplacesRecord::Yes,
+                notes_target: true,
+                ..forward(Writes::OnDelete, LetsGo::None)
+            },
             // It asks for a template of its own.
             Self::SetImage(_) => forward(Writes::Template, LetsGo::None),
             Self::Step(_) | Self::Resume => {

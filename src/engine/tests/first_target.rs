@@ -69,6 +69,27 @@ fn what_others_make_of_the_template_under_the_brake_is_told_to_whoever_resumes()
     assert!(said.contains("the template as changed by somebody else is now rolled out"), "{said}");
 }
 
+/// The command ends before the controller has observed the adoption. What others make of the template afterwards is nobody's wish either.
+#[test]
+fn what_others_make_of_the_template_after_an_adoption_waits_for_a_resume() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    one_shot(&mut fake, "ada", Command::Adopt).unwrap();
+    assert_eq!(intent(&fake).target.as_deref(), Some("hash1"));
+    fake.set_template(template("agent:v2"));
+    fake.reconcile();
+    let mut bob = FakeConsole::open(&fake, "bob");
+    bob.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    bob.run_for(&mut fake, 120);
+    let why = intent(&fake).paused.unwrap().why.unwrap();
+    assert!(why.starts_with("the template was changed"), "{why}");
+    let refused = bob.ask(&mut fake, Command::Step(Step::Updated(Int(4)))).unwrap_err();
+    assert!(refused.contains("somebody else changed the template"), "{refused}");
+    bob.ask(&mut fake, Command::Resume).unwrap();
+    bob.ask(&mut fake, Command::Step(Step::Updated(Int(4)))).unwrap();
+    bob.run_for(&mut fake, 300);
+    assert_eq!(fake.at("hash2"), 4);
+}
+
 /// Who stepped did not know the change that somebody else had asked for by then.
 #[test]
 fn the_template_of_a_change_that_is_asked_for_is_the_target() {
