@@ -73,7 +73,9 @@ fn what_others_make_of_the_template_under_the_brake_is_told_to_whoever_resumes()
 #[test]
 fn what_others_make_of_the_template_after_an_adoption_waits_for_a_resume() {
     let mut fake = FakeCluster::rolling(4, 1);
+    fake.lazy = true;
     one_shot(&mut fake, "ada", Command::Adopt).unwrap();
+    fake.lazy = false;
     assert_eq!(intent(&fake).target.as_deref(), Some("hash1"));
     fake.set_template(template("agent:v2"));
     fake.reconcile();
