@@ -59,6 +59,7 @@ mod sizes;
 mod step_totals;
 mod steps;
 mod story;
+mod story_order;
 mod tainted;
 mod template_changes;
 mod three_revisions;

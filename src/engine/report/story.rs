@@ -94,6 +94,8 @@ pub enum NodeChange {
         why: Option<Str>,
         /// Whether the node is well again after trouble was reported.
         recovers: bool,
+        /// Whether this pod had been ready before and lost that: a time until it is ready then counts from the loss, and not from its start.
+        again: bool,
     },
     /// Its pod, which nobody watched becoming ready, has been ready since this time. The pod may have been ready earlier, with a break.
     ReadySince,
@@ -186,6 +188,8 @@ struct LastNode {
     troubled: bool,
     /// Its pod is ready.
     ready: bool,
+    /// Its pod was ready, lost that, and has not been ready since.
+    lost_readiness: bool,
     /// Why its images could not be brought before its update, as it was reported last.
     no_images: Option<CauseKind>,
 }
@@ -205,6 +209,7 @@ impl LastNode {
             stays: node.pod_wait.as_deref() == Some(&PodWait::NodeBack),
             troubled: is_trouble(node.state),
             ready: node.serves,
+            lost_readiness: false,
             no_images: images::failed(node),
         }
     }
@@ -285,6 +290,8 @@ impl Story {
                 next.since = now;
             }
             next.down_since = next.down_since.map(|_| was.down_since.unwrap_or(next.since));
+            let lost = was.lost_readiness || loses_readiness(Some(was.state), next.state);
+            next.lost_readiness = lost && was.pod == next.pod && !next.ready;
             let changes = changes(was, &next, node);
             let says_why = |change: &NodeChange| {
                 matches!(change, NodeChange::State { why: Some(_), .. } | NodeChange::Trouble { .. })
@@ -311,6 +318,8 @@ impl Story {
                         let halt = snapshot.halt.as_ref().filter(|halt| halt.failed().contains(&node.name));
                         halt.map_or(now, |halt| halt.at.clamp(was.since.min(now), now))
                     }
+                    // The deletion tells its time, though the node may be outdated only since later: since the target was given.
+                    NodeChange::State { to: NodeState::Terminating, .. } => next.since,
                     // The time since which it waits, or is in trouble, does not tell when its node came back.
                     NodeChange::State { from: Some(NodeState::NodeDown), to: NodeState::Outdated, .. } => now,
                     NodeChange::State { .. } if next.since > was.since => next.since,
@@ -330,10 +339,8 @@ impl Story {
     }
 
     fn keep(&mut self, mut moment: NodeMoment) {
-        let in_second = self.moments.iter().rev().take_while(|known| known.at.secs() >= moment.at.secs());
-        let latest =
-            in_second.filter(|known| known.node == moment.node).find(|known| known.at.secs() == moment.at.secs());
-        if let Some(latest) = latest {
+        let mut after_it = self.moments.iter().rev().take_while(|known| known.at > moment.at);
+        if let Some(latest) = after_it.find(|known| known.node == moment.node) {
             moment.at = not_before(moment.at, &moment.node, latest);
         }
         let later = self.moments.iter().rev().take_while(|known| known.at > moment.at).count();
@@ -424,7 +431,15 @@ fn moment(at: Timestamp, node: &Str, change: NodeChange) -> NodeMoment {
 }
 
 fn joined(node: &NodeView) -> NodeChange {
-    NodeChange::State { from: None, to: node.state, after: None, down: None, why: why(node), recovers: false }
+    NodeChange::State {
+        from: None,
+        to: node.state,
+        after: None,
+        down: None,
+        why: why(node),
+        recovers: false,
+        again: false,
+    }
 }
 
 fn why(node: &NodeView) -> Option<Str> {
@@ -469,7 +484,16 @@ fn changed(was: &LastNode, is: &LastNode, node: &NodeView) -> Option<NodeChange>
         // Between two snapshots the node went down and its pod was deleted.
         let why = if is.stays && !was.stays { Some(DELETED_WHILE_DOWN.into()) } else { why };
         let recovers = was.troubled && is.serves();
-        return Some(NodeChange::State { from: Some(was.state), to: is.state, after, down, why, recovers });
+        let again = was.lost_readiness && was.pod == is.pod;
+        let is_next = was.pod != is.pod;
+        let from = Some(was.state).filter(|from| match from {
+            // A pod that goes on after all, as its deletion never arrived, is not the next one.
+            NodeState::Terminating => is_next,
+            // The next pod starts, and has lost nothing.
+            NodeState::Updated | NodeState::Soaking => !(is_next && is.state == NodeState::Starting),
+            _ => true,
+        });
+        return Some(NodeChange::State { from, to: is.state, after, down, why, recovers, again });
     }
     new_trouble(was, trouble, node).or_else(|| readiness(was, is))
 }
@@ -515,11 +539,10 @@ fn is_well(state: NodeState) -> bool {
     matches!(state, NodeState::Outdated | NodeState::Updated)
 }
 
-/// When a moment of `node` happened that was seen after another. Kubelets tell whole seconds: within the second of the earlier one it happened no
-/// earlier than that, or the start of a pod would stand before the end of the one that it replaces.
+/// When a moment of `node` happened that was seen after another. Servers and kubelets tell whole seconds, and some moments are dated by when they were
+/// seen: of one node none happened earlier than the one before, or the start of a pod would stand before the end of the one that it replaces.
 fn not_before(at: Timestamp, node: &Str, earlier: &NodeMoment) -> Timestamp {
-    let same = *node == earlier.node && at.secs() == earlier.at.secs();
-    if same { at.max(earlier.at) } else { at }
+    if *node == earlier.node { at.max(earlier.at) } else { at }
 }
 
 /// Whether a pod that was ready lost its readiness.

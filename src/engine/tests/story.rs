@@ -42,7 +42,7 @@ fn a_node_is_told_from_the_deletion_of_its_pod_to_its_update() {
     assert_eq!(fake.at("hash2"), 6);
     for node in 1..=6 {
         let told = told(&story, &format!("n{node}"));
-        assert!(told.last().is_some_and(|last| last.starts_with("updated")), "n{node}: {told:?}");
+        assert!(told.last().is_some_and(|last| last.contains("updated")), "n{node}: {told:?}");
     }
     assert!(story.moments().all(|moment| moment.change.severity() == Severity::Normal));
     assert!(story.moments().zip(story.moments().skip(1)).all(|(first, second)| first.at <= second.at));
@@ -470,7 +470,7 @@ fn a_restart_is_told_beside_what_comes_of_it_and_a_failure_when_it_counts_as_one
     let name = snapshot.nodes[0].name.clone();
     assert_eq!(
         told(&story, &name),
-        ["is not ready any more", "restarted (restart 1)", "crash loop", "restarted (restart 3)", "failed: crash loop",]
+        ["starts", "restarted (restart 1)", "crash loop", "restarted (restart 3)", "failed: crash loop"]
     );
     let failed = story.moments().next_back().unwrap();
     assert_eq!(failed.at, snapshot.at + std::time::Duration::from_secs(30), "not since when it restarts");

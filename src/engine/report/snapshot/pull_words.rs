@@ -5,7 +5,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::NodeView;
+use super::{NodeView, Snapshot};
+use crate::engine::model::Str;
 use crate::engine::model::estimate::whole_secs;
 use crate::engine::model::image::version_of;
 use crate::engine::model::prewarm::PrewarmState;
@@ -32,7 +33,7 @@ impl fmt::Display for PullState {
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::ImageId => "imageID",
+            Self::ImageId => "its container's status says so",
             Self::PulledEvent => "its kubelet pulled it",
             Self::AlreadyPresent => "it was there already",
             Self::NodeStatus => "its node lists it",
@@ -292,6 +293,23 @@ impl PrewarmPulls {
     }
 }
 
+impl Snapshot {
+    /// How long the image usually takes that pre-warming brings to this node now. Once the template has the image too, its pulls are among those of the
+    /// target.
+    pub fn usual_prewarm_pull(&self, node: &NodeView) -> Option<UsualPull> {
+        let prewarm = self.prewarm.as_ref()?;
+        let is_here = |image: &Str| {
+            let mut here = node.images.iter().filter(|pull| matches!(pull.state, PullState::Present { .. }));
+            here.any(|pull| pull.image == *image)
+        };
+        let of_target = || {
+            let pulls = prewarm.images.iter().find(|image| !is_here(image))?;
+            self.pulls.usual(pulls, &node.site)
+        };
+        prewarm.pulls.usual(&node.name, &node.site).or_else(of_target)
+    }
+}
+
 impl ImagePull {
     /// The state of the pull as of `at`, with the usual duration of such a pull where that is given.
     pub fn words(&self, at: Timestamp, usual: Option<UsualPull>) -> String {
@@ -357,7 +375,7 @@ mod tests {
         assert_eq!(pulling.words(at, None), "pulling for 95s");
         let after = Some(Duration::from_millis(94_700));
         let (from, to) = (Some(NodeState::Pulling), NodeState::Starting);
-        let pulled = NodeChange::State { from, to, after, down: None, why: None, recovers: false };
+        let pulled = NodeChange::State { from, to, after, down: None, why: None, recovers: false, again: false };
         assert_eq!(pulled.to_string(), "pulled in 95s");
     }
 
@@ -388,7 +406,7 @@ mod tests {
             (pulling(360), Some(usual(7, PeerScope::Site)), "pulling, 360s, 6× the median of its site (~58s)"),
             (pulling(95), Some(usual(7, PeerScope::Site)), "pulling, 95s, late (~58s, 7 peers)"),
             (pulling(95), Some(usual(2, PeerScope::Fleet)), "pulling, 95s (~58s, 2 nodes of all sites)"),
-            (present(Evidence::ImageId, None), None, "present: imageID"),
+            (present(Evidence::ImageId, None), None, "present: its container's status says so"),
             (present(Evidence::ImageId, pull(14, 14, Some(412_345_678))), None, "present, pulled in 14s, 412 MB"),
             (present(Evidence::PulledEvent, pull(14, 4, None)), None, "present, pulled in 14s (4s without waiting)"),
             (present(Evidence::AlreadyPresent, None), None, "present: it was there already"),

@@ -10,9 +10,9 @@ use crate::engine::report::snapshot::pull_words::Span;
 
 impl fmt::Display for NodeChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (from, to, after, down, why, recovers) = match self {
-            Self::State { from, to, after, down, why, recovers } => {
-                (*from, *to, *after, *down, why.as_deref(), *recovers)
+        let (from, to, after, down, why, recovers, again) = match self {
+            Self::State { from, to, after, down, why, recovers, again } => {
+                (*from, *to, *after, *down, why.as_deref(), *recovers, *again)
             }
             Self::ReadySince => return f.write_str("its pod is ready"),
             Self::Trouble { why } => return f.write_str(why),
@@ -25,6 +25,9 @@ impl fmt::Display for NodeChange {
             Self::Gone => return f.write_str("gone from the list: it should not run the pod any more"),
         };
         let after = after.map(ShortDuration);
+        // Both pods are dated in whole seconds: what took less is not told.
+        let gone_after =
+            || after.filter(|after| after.0.as_secs() > 0).map(|after| format!(" after {after}")).unwrap_or_default();
         if from == Some(NodeState::NodeDown) && to != NodeState::NodeDown {
             f.write_str("node is Ready again, ")?;
         } else if recovers {
@@ -32,8 +35,19 @@ impl fmt::Display for NodeChange {
         }
         match (to, from, after) {
             (NodeState::Terminating, ..) => f.write_str("its pod is going"),
-            (NodeState::Creating, Some(NodeState::Terminating), Some(after)) => {
-                write!(f, "its old pod is gone after {after}, a new one is made")
+            (NodeState::Creating, Some(NodeState::Terminating), _) => {
+                write!(f, "its old pod is gone{}, a new one is made", gone_after())
+            }
+            // The next pod was at work already when it was first seen.
+            (to, Some(NodeState::Terminating), _) if to.is_moving() || to == NodeState::Updated => {
+                let then = match to {
+                    NodeState::Pulling => "the new one pulls the image",
+                    NodeState::PullFailed => "the pull of the new one failed",
+                    NodeState::Starting => "the new one starts",
+                    NodeState::Updated => "updated",
+                    _ => "the new one is ready, soaks",
+                };
+                write!(f, "its old pod is gone{}, {then}", gone_after())
             }
             // The Events of the pod tell of the pull before the status of its containers does.
             (NodeState::Creating | NodeState::Starting, Some(NodeState::Pulling), Some(after)) => {
@@ -56,7 +70,11 @@ impl fmt::Display for NodeChange {
             (NodeState::Updated, Some(NodeState::Pulling), Some(after)) => {
                 write!(f, "updated, pulled and ready after {}", Span(after.0))
             }
+            (NodeState::Soaking, Some(NodeState::Starting), Some(after)) if again => {
+                write!(f, "ready again after {after}, soaks")
+            }
             (NodeState::Soaking, Some(NodeState::Starting), Some(after)) => write!(f, "ready after {after}, soaks"),
+            (NodeState::Soaking, ..) if again => f.write_str("ready again, soaks"),
             (NodeState::Soaking, ..) => f.write_str("ready, soaks"),
             (NodeState::Updated, Some(NodeState::NodeDown), _) => f.write_str("its pod is ready"),
             (NodeState::Updated, ..) => f.write_str("updated"),
