@@ -162,9 +162,11 @@ const KNOWN: Duration = Duration::from_secs(5);
 impl fmt::Display for PodWaitAsOf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ago = |since: Timestamp| ShortDuration(self.at.since(since));
+        // Of what has begun within the second nothing tells for how long.
+        let lasts = |since: Timestamp| self.at.since(since) >= Duration::from_secs(1);
         let lasting = |f: &mut fmt::Formatter<'_>, since: &Option<Timestamp>| match since {
-            Some(since) => write!(f, " for {}", ago(*since)),
-            None => Ok(()),
+            Some(since) if lasts(*since) => write!(f, " for {}", ago(*since)),
+            Some(_) | None => Ok(()),
         };
         match self.wait {
             PodWait::DeletionAnswer => f.write_str("deletion sent, no answer yet"),
@@ -182,7 +184,11 @@ impl fmt::Display for PodWaitAsOf<'_> {
                 if finalizers.is_empty() { Ok(()) } else { write!(f, ", then {}", Finalizers(finalizers)) }
             }
             PodWait::Finalizers(finalizers) => write!(f, "kept by {}", Finalizers(finalizers)),
-            PodWait::Kubelet { since } => write!(f, "grace over for {}, its kubelet has not ended it", ago(*since)),
+            PodWait::Kubelet { since } => {
+                f.write_str("grace over")?;
+                lasting(f, &Some(*since))?;
+                f.write_str(", its kubelet has not ended it")
+            }
             PodWait::NoPod { why } => f.write_str(why),
             PodWait::NodeBack => f.write_str("pod deleted, not ended yet"),
             // Whoever has just begun to look does not know for how long it has been so.
@@ -191,9 +197,14 @@ impl fmt::Display for PodWaitAsOf<'_> {
             }
             PodWait::Controller { .. } => f.write_str("no pod: its controller has created none"),
             PodWait::Scheduler { since } => {
-                write!(f, "not scheduled for {}: its scheduler says nothing of it", ago(*since))
+                f.write_str("not scheduled")?;
+                lasting(f, &Some(*since))?;
+                f.write_str(": its scheduler says nothing of it")
             }
-            PodWait::KubeletReport { since } => write!(f, "its kubelet has not begun it for {}", ago(*since)),
+            PodWait::KubeletReport { since } => {
+                f.write_str("its kubelet has not begun it")?;
+                lasting(f, &Some(*since))
+            }
             PodWait::Container { name, reason } => write!(f, "{reason} ({name})"),
             PodWait::Init { name, since } => {
                 write!(f, "init container {name} runs")?;
@@ -207,9 +218,9 @@ impl fmt::Display for PodWaitAsOf<'_> {
             PodWait::PullOfOther { images, since: None } => {
                 write!(f, "may still pull {}, no longer the target", images.join(" "))
             }
-            PodWait::PullOfOther { images, since } => {
-                write!(f, "still pulls {}, no longer the target,", images.join(" "))?;
-                lasting(f, since)
+            PodWait::PullOfOther { images, since: Some(since) } => {
+                write!(f, "still pulls {}, no longer the target", images.join(" "))?;
+                if lasts(*since) { write!(f, ", for {}", ago(*since)) } else { Ok(()) }
             }
             PodWait::Ready { name, since } => {
                 write!(f, "{name} runs")?;

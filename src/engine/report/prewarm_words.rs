@@ -54,7 +54,11 @@ impl fmt::Display for PrewarmWords<'_> {
                 let silent = ShortDuration(self.at.since(*since));
                 write!(f, " in its kubelet, which has shown no sign of a pull for {silent}")
             }
-            PrewarmState::Pulling { since } => write!(f, " for {}", ShortDuration(self.at.since(*since))),
+            // Of what has begun within the second nothing tells for how long.
+            PrewarmState::Pulling { since } => match self.at.since(*since) {
+                pulls if pulls.as_secs() == 0 => Ok(()),
+                pulls => write!(f, " for {}", ShortDuration(pulls)),
+            },
             PrewarmState::Present => Ok(()),
             PrewarmState::Failed { cause, times, again_at } => {
                 write!(f, ": {cause}")?;

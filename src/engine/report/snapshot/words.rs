@@ -386,7 +386,8 @@ pub struct Why<'a> {
 impl fmt::Display for Why<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { node, at } = self;
-        let since = |f: &mut fmt::Formatter<'_>| match node.age(*at) {
+        // Of what has begun within the second nothing tells for how long.
+        let since = |f: &mut fmt::Formatter<'_>| match node.age(*at).filter(|age| age.as_secs() > 0) {
             Some(age) => write!(f, " for {}", ShortDuration(age)),
             None => Ok(()),
         };
