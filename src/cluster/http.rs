@@ -52,6 +52,8 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 const MEASURED: usize = 5;
 /// Smaller changes of the distance are not reported.
 const DISTANCE_GRAIN: Duration = Duration::from_millis(50);
+/// An answer after so long reports the distance again, though it is the same.
+const TOLD_AGAIN: Duration = Duration::from_secs(30);
 
 /// All but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -198,7 +200,7 @@ impl Http {
             let response = self.send(by, call, encoding, Some(&departure)).await?;
             let left_at = departure.left_at().unwrap_or(asked_at);
             self.measure_skew(response.headers(), left_at.millis());
-            self.distance.measured(self.clock.now().since(left_at));
+            self.distance.measured(self.clock.now().since(left_at), self.clock.now());
             let (head, body) = self.accepted(response).await?.into_parts();
             read_whole(&head.headers, body, call.limit, &self.traffic).await.map_err(|error| match error {
                 BodyError::TooLong => {
@@ -429,12 +431,14 @@ struct AnswerTimes {
     /// The most recent times.
     last: Mutex<VecDeque<Duration>>,
     shown: watch::Sender<Option<Duration>>,
+    /// When it was shown last: the same distance is told again after [`TOLD_AGAIN`], so that it is known to be the present one.
+    told_at: Mutex<Timestamp>,
 }
 
 impl AnswerTimes {
     /// The shortest of the recent times is the distance: the others include the server's work, or a wait for a connection.
-    fn measured(&self, took: Duration) {
-        let Ok(mut last) = self.last.lock() else { return };
+    fn measured(&self, took: Duration, now: Timestamp) {
+        let (Ok(mut last), Ok(mut told_at)) = (self.last.lock(), self.told_at.lock()) else { return };
         if last.len() == MEASURED {
             last.pop_front();
         }
@@ -446,7 +450,11 @@ impl AnswerTimes {
             if news {
                 *shown = shortest;
             }
-            news
+            let is_told = news || now.since(*told_at) >= TOLD_AGAIN;
+            if is_told {
+                *told_at = now;
+            }
+            is_told
         });
     }
 }
@@ -506,7 +514,7 @@ mod tests {
         let distance = AnswerTimes::default();
         let millis = Duration::from_millis;
         let shown = |took: u64| {
-            distance.measured(millis(took));
+            distance.measured(millis(took), Timestamp::default());
             distance.shown.borrow().map(|shown| shown.as_millis())
         };
         assert_eq!(shown(1_800), Some(1_800), "the first had to open a connection");

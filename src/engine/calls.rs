@@ -86,7 +86,7 @@ impl Engine {
                 self.deletions.forget_answered(|uid| view.has_pod(uid));
             }
             Event::Cluster(fact) if fact.reported_by.is_some() => self.hear_of(&fact),
-            Event::RoundTrip(took) => self.sending.distance.reported(took),
+            Event::RoundTrip(took) => self.sending.distance.reported_at(now, took),
             Event::DaemonSet(_)
             | Event::DaemonSetGone(_)
             | Event::Revision(_)

@@ -351,6 +351,16 @@ impl<'a> RenderContext<'a> {
         present
     }
 
+    /// Whether `at` is still to come. The screen is drawn again when it has.
+    fn is_before(&self, shown: &ShownSnapshot, at: Timestamp) -> bool {
+        let (now, reading) = (self.model.now, shown.reading());
+        let is_before = reading.clock(now, FINE_MILLIS) < at;
+        if is_before {
+            self.wake_at(reading.reaches(now, at, FINE_MILLIS));
+        }
+        is_before
+    }
+
     /// `since` plus the age shown for it: for texts that compute the age themselves.
     fn instant(&self, shown: &ShownSnapshot, since: Timestamp) -> Timestamp {
         since + self.elapsed(shown, since)

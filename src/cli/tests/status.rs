@@ -344,6 +344,7 @@ async fn how_far_away_the_api_server_is_and_what_is_waited_for() {
     let wait = Wait::Rate { per_sec: 20, waiting: 110, until };
     let distance = DistanceView {
         round_trip: Some(Duration::from_millis(620)),
+        measured_at: None,
         silent: false,
         pause_within: Some(Duration::from_millis(2_300)),
     };

@@ -91,7 +91,7 @@ impl Engine {
             Err(error) if error.kind.was_not_sent() => {}
             // After a conflict the object was read again, so the answer took two round trips.
             Err(_) => {}
-            Ok(_) => self.sending.distance.answered(took),
+            Ok(_) => self.sending.distance.answered_at(now, took),
         }
     }
 }

@@ -13,6 +13,9 @@ use super::time::Timestamp;
 pub struct DistanceView {
     /// How long the API server takes to answer; `None` before this is measured.
     pub round_trip: Option<Duration>,
+    /// When that was measured last, by the API server's clock; `None` while this console drives: it renews its lease every few seconds, and measures
+    /// with each renewal.
+    pub measured_at: Option<Timestamp>,
     /// Whether the last writes were not answered, so that earlier measurements say nothing of the present.
     pub silent: bool,
     /// How long a pause from elsewhere takes to take effect, at the present round trip; `None` if this console does not drive.
@@ -22,6 +25,14 @@ pub struct DistanceView {
 impl DistanceView {
     /// The shortest round trip that is worth a place on the screen.
     const NOTABLE: Duration = Duration::from_millis(200);
+
+    /// For how long a measurement tells of the present. A console that only looks asks the API server for little beside its watches.
+    const CURRENT: Duration = Duration::from_secs(60);
+
+    /// Until when the round trip is the present one; `None` while each renewal of the lease measures it again.
+    pub fn current_until(&self) -> Option<Timestamp> {
+        self.measured_at.map(|at| at + Self::CURRENT)
+    }
 
     /// The round trip, where it is long enough to matter.
     pub fn notable(&self) -> Option<Duration> {

@@ -17,10 +17,14 @@ impl Engine {
     pub(super) fn distance_view(&self, now: Timestamp) -> DistanceView {
         let round_trip = self.sending.distance.round_trip();
         let takes_effect = || rounded(self.sends_after_a_pause(now) + round_trip.unwrap_or_default());
+        let drives = self.config().role == Role::Driver && self.lock.holds();
+        let last_known = self.sending.distance.last_known().filter(|_| !drives);
+        let measured = if drives { self.sending.distance.measured() } else { last_known.map(|(took, _)| took) };
         DistanceView {
-            round_trip: self.sending.distance.measured().map(rounded),
+            round_trip: measured.map(rounded),
+            measured_at: last_known.map(|(_, at)| self.view.server_time(at)),
             silent: self.sending.distance.is_silent(),
-            pause_within: (self.config().role == Role::Driver && self.lock.holds()).then(takes_effect),
+            pause_within: drives.then(takes_effect),
         }
     }
 

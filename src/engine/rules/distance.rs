@@ -49,11 +49,20 @@ pub(crate) struct Distance {
     unanswered: u32,
     /// The adapter's measurement on its other requests, which is all that is known before the first write.
     reported: Option<Duration>,
+    /// When a write of the Lease was answered last, by our own clock.
+    answered_at: Option<Timestamp>,
+    /// When the adapter reported last, by our own clock.
+    reported_at: Option<Timestamp>,
 }
 
 impl Distance {
-    /// A write of the Lease was answered.
-    pub(crate) fn answered(&mut self, took: Duration) {
+    /// A write of the Lease was answered at `now`.
+    pub(crate) fn answered_at(&mut self, now: Timestamp, took: Duration) {
+        self.answered_at = Some(now);
+        self.answered(took);
+    }
+
+    fn answered(&mut self, took: Duration) {
         if self.measured.len() == KEPT {
             self.measured.pop_front();
         }
@@ -66,9 +75,17 @@ impl Distance {
         self.unanswered += u32::from(after >= FARTHEST);
     }
 
-    /// The adapter measured this on its other requests.
-    pub(crate) fn reported(&mut self, took: Duration) {
+    /// The adapter measured this on its other requests, the last of which was answered at `now`.
+    pub(crate) fn reported_at(&mut self, now: Timestamp, took: Duration) {
+        self.reported_at = Some(now);
         self.reported = Some(took);
+    }
+
+    /// The round trip for people, and when it was measured. Whoever does not write the Lease any more has only the adapter's measurements, if those are
+    /// younger than its last write.
+    pub(crate) fn last_known(&self) -> Option<(Duration, Timestamp)> {
+        let by_adapter = self.reported.zip(self.reported_at).filter(|_| self.reported_at > self.answered_at);
+        by_adapter.or_else(|| self.measured().zip(self.answered_at.or(self.reported_at)))
     }
 
     /// The round trip: the second longest of the remembered ones. So a single write that had to open a connection first, or lost a packet, does not
@@ -199,7 +216,7 @@ mod tests {
         #[test]
         fn no_deletion_outlives_the_lease(round_trips in prop::collection::vec(0_u64..60_000, 0..20), reported in prop::option::of(0_u64..60_000)) {
             let mut distance = after(&round_trips);
-            reported.into_iter().for_each(|took| distance.reported(millis(took)));
+            reported.into_iter().for_each(|took| distance.reported_at(Timestamp::default(), millis(took)));
             let timing = Timing::default();
             let sent_at = Timestamp::from_millis(0);
             let proof = Proof { sent_at, good_for: distance.proof_age() };

@@ -17,8 +17,12 @@ fn millis(millis: u64) -> Duration {
 
 /// A rollout that is driven from so far away.
 fn far(round_trip: u64, pause_within: u64) -> Snapshot {
-    let distance =
-        DistanceView { round_trip: Some(millis(round_trip)), silent: false, pause_within: Some(millis(pause_within)) };
+    let distance = DistanceView {
+        round_trip: Some(millis(round_trip)),
+        measured_at: None,
+        silent: false,
+        pause_within: Some(millis(pause_within)),
+    };
     Snapshot { distance, ..fixtures::running() }
 }
 
@@ -64,7 +68,12 @@ fn too_far_away_is_an_alarm() {
 #[test]
 fn who_drives_is_said_in_brief_before_it_is_cut() {
     let of = |namespace: &str| {
-        let distance = DistanceView { round_trip: Some(millis(300)), silent: false, pause_within: Some(millis(500)) };
+        let distance = DistanceView {
+            round_trip: Some(millis(300)),
+            measured_at: None,
+            silent: false,
+            pause_within: Some(millis(500)),
+        };
         let snapshot = Snapshot { distance, namespace: namespace.into(), ..fixtures::idle() };
         TestConsole::on(snapshot, 80, 24).screen().lines().next().unwrap_or_default().to_owned()
     };
@@ -73,4 +82,30 @@ fn who_drives_is_said_in_brief_before_it_is_cut() {
         assert!(line.contains("its controller drives ") || line.contains(" controller "), "{cells}: {line}");
         assert!(!line.contains("its controller…"), "{cells}: {line}");
     }
+}
+
+/// A console that only looks measures with the few requests that it makes: one slow answer of a while ago tells nothing of the present.
+#[test]
+fn a_measurement_of_a_while_ago_is_not_shown_as_the_present_distance() {
+    let measured = |secs: u64| {
+        let distance = DistanceView {
+            round_trip: Some(millis(280)),
+            measured_at: Some(ago(secs)),
+            silent: false,
+            pause_within: None,
+        };
+        TestConsole::on(Snapshot { distance, ..fixtures::observed() }, 120, 40)
+    };
+    let mut console = measured(20);
+    assert!(console.screen().contains("API 280 ms"), "{}", console.screen());
+    console.wait(39);
+    assert!(console.screen().contains("API 280 ms"), "{}", console.screen());
+    console.wait(2);
+    assert!(!console.screen().contains("API 280 ms"), "{}", console.screen());
+    console.type_keys("w");
+    assert!(console.screen().contains("as measured at 11:59:40 UTC"), "{}", console.screen());
+    let driven = TestConsole::on(far(280, 900), 120, 40).typed("w").screen();
+    assert!(driven.contains("answers in 280 ms;") && !driven.contains("as measured"), "{driven}");
+    let help = crate::tui::view::help_lines(&console.model).join("\n");
+    assert!(help.contains("API 280 ms"), "{help}");
 }

@@ -239,7 +239,7 @@ fn legend(glyph: Glyph) -> Option<(ThemeRole, &'static str)> {
 }
 
 /// The meanings of the short texts of the header.
-const ABOVE: [(&str, &str); 10] = [
+const ABOVE: [(&str, &str); 11] = [
     (
         "began 4m ago",
         "the rollout to this target, when its image was set or rolldeck took it over; not its present step",
@@ -248,6 +248,11 @@ const ABOVE: [(&str, &str); 10] = [
         "ada@host/pts-4-pid4711-1f00c3a9.1",
         "who drives: a user on a machine, and behind the slash one process there, so that two consoles of one user are told apart: its terminal \
          (where it has one), its process id, and digits that make it unique; .1, .2: one more rollout that this process has opened",
+    ),
+    (
+        "API 280 ms",
+        "how long the API server takes to answer, from 200 ms on: by the last renewals of the lease while this console drives, of which a single slow \
+         one does not count; of a console that looks, by its last requests, and for a minute after them only. `w` says it below 200 ms, too",
     ),
     ("p50, p95", "times of pulls and starts in this rollout: half of the nodes took p50 at most, 19 of 20 p95 at most"),
     ("1.1/min", "nodes updated in a minute; the bars before it are the last minutes"),

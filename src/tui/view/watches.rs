@@ -19,6 +19,7 @@ use super::{RenderContext, put_lines};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::process_of;
+use crate::engine::report::node_story::clock_time;
 use crate::engine::report::snapshot::{Snapshot, WatchView};
 use crate::tui::model::ShownSnapshot;
 use crate::tui::theme::ThemeRole;
@@ -103,7 +104,10 @@ fn remarks(snapshot: &Snapshot) -> Vec<String> {
         Some(_) => "Clocks agree: here, the API server's, and the nodes' as far as they are measured.".to_owned(),
         None => "The API server's clock is not known yet.".to_owned(),
     };
-    let known = snapshot.distance.round_trip.map(|_| format!("The API server {}.", snapshot.distance));
+    // The time of day does not tick: a console that only looks may measure nothing for long.
+    let measured = snapshot.distance.measured_at.map(|at| format!(", as measured at {} UTC", clock_time(at)));
+    let measured = measured.unwrap_or_default();
+    let known = snapshot.distance.round_trip.map(|_| format!("The API server {}{measured}.", snapshot.distance));
     [rule.to_owned(), clocks].into_iter().chain(known).chain(other_driver(snapshot)).collect()
 }
 

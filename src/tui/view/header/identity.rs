@@ -74,7 +74,11 @@ pub(super) fn identity(
     if let Some(shown) = shown.filter(|shown| shown.snapshot.daemonset == Presence::Present) {
         // The driver's name is shortened before the DaemonSet's is; a long context and the distance of the API server are before.
         let others: usize = right.iter().map(|span| width(&span.content)).sum();
-        let round_trip = shown.snapshot.distance.notable().filter(|_| !narrow).map(|round_trip| {
+        // A slow answer of a while ago tells nothing of the present.
+        let is_current =
+            |_: &Duration| shown.snapshot.distance.current_until().is_none_or(|at| ctx.is_before(shown, at));
+        let notable = shown.snapshot.distance.notable().filter(|_| !narrow).filter(is_current);
+        let round_trip = notable.map(|round_trip| {
             let role = if round_trip > FAR { ThemeRole::Warn } else { ThemeRole::Text };
             ctx.span(format!("API {}", Short(round_trip)), role)
         });
