@@ -7,6 +7,7 @@ mod arguments;
 pub(crate) mod condition;
 mod entry;
 mod in_keys;
+mod of_remedy;
 mod own_keys;
 mod table;
 

@@ -1,9 +1,11 @@
 //! The nodes that need a look. The console groups, pins and marks them, and `status --nodes` prints them first.
 
-use super::snapshot::{NodeView, Snapshot};
+use super::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::quantity::{Rounding, counted};
 use crate::engine::model::record::Direction;
+use crate::engine::model::settings::OnFailure;
 use crate::engine::model::time::Timestamp;
 
 impl Snapshot {
@@ -20,6 +22,31 @@ impl Snapshot {
         let mut concerned =
             self.nodes.iter().filter(|node| node.counts_as_failed() || quota(node) || (node.at_target && speaks(node)));
         concerned.clone().any(quota) && concerned.all(quota)
+    }
+
+    /// After how many restarts the pod of `node` counts as failed: of one at the target that has restarted, and not so often yet. A new pod whose
+    /// container crashes again and again moves nothing until then, so that whoever looks wants to know when it does.
+    pub fn restarts_to_fail(&self, node: &NodeView) -> Option<u32> {
+        let most = self.settings.gates.max_restarts;
+        let may_fail = node.at_target && self.has_plan() && !node.counts_as_failed();
+        (may_fail && (1..=most).contains(&node.restarts)).then(|| most + 1)
+    }
+
+    /// What [`Self::restarts_to_fail`] does to the rollout, in few words: `halts at 3 restarts (2 now)`; `fails at 3 restarts (2 now)` where the failure
+    /// of one more node does not halt it, or nobody is there to halt it.
+    pub fn at_restarts_in_words(&self, node: &NodeView) -> Option<String> {
+        let at = self.restarts_to_fail(node)?;
+        let gates = &self.settings.gates;
+        let failed = self.nodes.iter().filter(|node| node.counts_as_failed() && !node.accepted).count() as u64;
+        let reached = failed + 1 >= u64::from(gates.failure_threshold.of(self.counts.nodes, Rounding::Up).max(1));
+        let judges = matches!(self.phase, Phase::Running | Phase::Held) && self.direction == Direction::Forward;
+        let is_driven = self.driver.is_driven() && !self.has_silent_driver();
+        let then = match gates.on_failure {
+            _ if !(reached && judges && is_driven) || node.accepted => "fails",
+            OnFailure::Halt => "halts",
+            OnFailure::RollBack => "rolls back",
+        };
+        Some(format!("{then} at {} ({} now)", counted(at as usize, "restart"), node.restarts))
     }
 
     /// Whether the new revision fails somewhere: a node counts as failed, or its new pod has a cause that speaks against the revision.

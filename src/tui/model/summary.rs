@@ -32,6 +32,8 @@ pub(crate) struct TroubleGroup {
     /// The node that has had it the longest.
     pub(crate) example: Str,
     pub(crate) since: Option<Timestamp>,
+    /// The one that fails next by its restarts, with how many it has.
+    pub(crate) fails_next: Option<(Str, u32)>,
 }
 
 /// Nodes that are down.
@@ -64,16 +66,21 @@ impl SnapshotSummary {
                 (Some(this), Some(other)) => this < other,
                 (this, other) => this.is_some() && other.is_none(),
             };
+            let fails = snapshot.restarts_to_fail(node).map(|_| (node.name.clone(), node.restarts));
             match trouble.iter_mut().find(|trouble| trouble.kind == kind && trouble.accepted == node.accepted) {
                 Some(group) => {
                     group.nodes += 1;
+                    let restarts = |of: &Option<(Str, u32)>| of.as_ref().map(|(_, restarts)| *restarts);
+                    if restarts(&fails) > restarts(&group.fails_next) {
+                        group.fails_next = fails;
+                    }
                     if older(group.since) {
                         (group.since, group.example) = (since, node.name.clone());
                     }
                 }
                 None => {
                     let (accepted, example) = (node.accepted, node.name.clone());
-                    trouble.push(TroubleGroup { kind, accepted, nodes: 1, example, since });
+                    trouble.push(TroubleGroup { kind, accepted, nodes: 1, example, since, fails_next: fails });
                 }
             }
         }

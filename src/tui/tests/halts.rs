@@ -3,9 +3,13 @@
 use super::console::TestConsole;
 use super::fixtures::{self, failed};
 use crate::engine::fake_cluster::{HALTED, halted_without_nodes};
-use crate::engine::model::cause::CauseKind;
+use crate::engine::model::cause::{Cause, CauseKind};
+use crate::engine::model::driver::DriverView;
+use crate::engine::model::node::{Blame, CrashLoopView, NodeState};
+use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::HaltingGate;
-use crate::engine::report::snapshot::{Alarm, Snapshot};
+use crate::engine::model::settings::{Gates, OnFailure, Settings};
+use crate::engine::report::snapshot::{Alarm, NodeView, Snapshot};
 
 /// Words that introduce or enclose something that is not there.
 const OPEN: [&str; 6] = ["Where", "()", "( )", ": (", " on \n", ", ,"];
@@ -57,4 +61,59 @@ fn the_alarm_of_a_halt_is_not_repeated_below_it() {
     halted.nodes = halted.nodes.iter().cloned().chain([another]).collect();
     let screen = TestConsole::on(halted, 80, 24).screen();
     assert!(screen.contains(" ✗ 2 image not found (ipc-017 …, 3m)"), "{screen}");
+}
+
+/// A pod that crashes again and again moves nothing until it fails: the header tells when that is, and what it does.
+#[test]
+fn the_header_tells_at_how_many_restarts_a_crash_loop_halts_the_rollout() {
+    let kind = CauseKind::CrashLoop;
+    let looping = |name: &str, restarts: u32, since: u64| NodeView {
+        state: NodeState::Starting,
+        hold: None,
+        at_target: true,
+        restarts,
+        blame: Some(Blame::Rollout),
+        cause: Some(Box::new(Cause { kind, container: None, message: None })),
+        crash_loop: Some(CrashLoopView { cause: kind, since: fixtures::ago(since) }),
+        cause_since: Some(fixtures::ago(since)),
+        since: Some(fixtures::ago(7)),
+        ..fixtures::node(name)
+    };
+    let with = |nodes: &[NodeView], gates: Gates| {
+        let base = fixtures::running();
+        let nodes: Vec<NodeView> = nodes.iter().cloned().chain([fixtures::node("ipc-020")]).collect();
+        let settings = Settings { gates, ..base.settings.clone() };
+        Snapshot { nodes: nodes.into(), settings, ..base }
+    };
+    let says = |snapshot: &Snapshot, size: (u16, u16)| {
+        let screen = TestConsole::on(snapshot.clone(), size.0, size.1).screen();
+        screen.lines().find(|line| line.contains("crash loop (")).unwrap_or_default().trim().to_owned()
+    };
+    let one = with(&[looping("ipc-018", 2, 95)], Gates::default());
+    for size in [(80, 24), (120, 40), (200, 50)] {
+        assert!(
+            says(&one, size).contains("1 crash loop (ipc-018, 1m): halts at 3 restarts (2 now)"),
+            "{}",
+            says(&one, size)
+        );
+    }
+    let back = with(&[looping("ipc-018", 1, 95)], Gates { on_failure: OnFailure::RollBack, ..Gates::default() });
+    assert!(
+        says(&back, (80, 24)).contains("(ipc-018, 1m): rolls back at 3 restarts (1 now)"),
+        "{}",
+        says(&back, (80, 24))
+    );
+    // The failure of one node is no halt, and nobody halts where nobody drives.
+    let two = Gates { failure_threshold: IntOrPercent::Int(2), ..Gates::default() };
+    let later = with(&[looping("ipc-018", 2, 95)], two);
+    assert!(says(&later, (80, 24)).contains(": fails at 3 restarts (2 now)"), "{}", says(&later, (80, 24)));
+    let left = Snapshot { driver: DriverView::Nobody, ..one };
+    assert!(says(&left, (80, 24)).contains(": fails at 3 restarts (2 now)"), "{}", says(&left, (80, 24)));
+    // The one that fails next is named, where it is not the example.
+    let several = with(&[looping("ipc-018", 1, 95), looping("ipc-019", 2, 40)], Gates::default());
+    let said = says(&several, (120, 40));
+    assert!(said.contains("2 crash loop (ipc-018 …, 1m): ipc-019 halts at 3 restarts (2 now)"), "{said}");
+    // What has not restarted, and what may restart for ever, is told nothing of.
+    let fresh = with(&[looping("ipc-018", 0, 95)], Gates::default());
+    assert!(says(&fresh, (80, 24)).ends_with("(ipc-018, 1m)"), "{}", says(&fresh, (80, 24)));
 }

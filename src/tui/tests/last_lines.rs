@@ -1,8 +1,12 @@
 //! The last two lines: what can be typed next, and the keys that work.
 
+use std::collections::BTreeSet;
+
 use super::console::TestConsole;
 use super::fixtures::{self, running};
-use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::model::driver::DriverView;
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
+use crate::tui::action::ActionId;
 use crate::tui::model::Overlay;
 
 fn last(screen: &str) -> &str {
@@ -84,4 +88,45 @@ fn the_help_is_the_last_key_and_what_is_selected_can_be_opened() {
     assert!(last(&screen).contains("C resume"), "{screen}");
     let screen = TestConsole::on(running(), 80, 24).screen();
     assert!(last(&screen).contains("i diagnose"), "{screen}");
+}
+
+/// What the header offers is at hand in the last line, also where that has no room for everything.
+#[test]
+fn what_the_header_names_is_in_the_last_line() {
+    let undriven = |snapshot: Snapshot| Snapshot { driver: DriverView::Nobody, ..snapshot };
+    let changed = |snapshot: Snapshot| {
+        let alarms = vec![Alarm::RecordMissing];
+        Snapshot { alarms, phase: Phase::Held, ..snapshot }
+    };
+    let cases = [
+        fixtures::canary_done(),
+        undriven(fixtures::canary_done()),
+        undriven(running()),
+        undriven(fixtures::waiting()),
+        fixtures::paused(),
+        fixtures::halted(),
+        fixtures::cascade(),
+        fixtures::absent(),
+        changed(undriven(running())),
+    ];
+    let mut named = BTreeSet::new();
+    for snapshot in cases {
+        let remedies = snapshot.alarms.iter().flat_map(|alarm| snapshot.remedies_of(alarm));
+        let guided = snapshot.guidance().map(|guidance| guidance.remedies).unwrap_or_default();
+        let remedies: Vec<_> = remedies.chain(guided).collect();
+        for keys in ["", "A"] {
+            let console = TestConsole::on(snapshot.clone(), 80, 24).typed(keys);
+            let screen = console.screen();
+            for remedy in &remedies {
+                let action = ActionId::of_remedy(*remedy).action();
+                if action.in_scope(&console.model) {
+                    named.insert(action.key());
+                    assert!(last(&screen).contains(&format!(" {} ", action.key())), "{remedy:?}, `{keys}`:\n{screen}");
+                }
+            }
+        }
+    }
+    for key in ["D", "C", "U", "N", "L"] {
+        assert!(named.contains(key), "{key} is in no case: {named:?}");
+    }
 }

@@ -21,7 +21,7 @@ use crate::engine::model::step_ahead::NoStep;
 use crate::engine::report::snapshot::{NodeView, Phase};
 use crate::engine::report::trouble::TroubleKind;
 use crate::tui::action::condition::{has_way_back, is_paused, prewarm_is_paused};
-use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, bound, key_of, keys_of};
+use crate::tui::action::{ACTIONS, Action, ActionId, ActionScope, Guard, bound, key_of, keys_of};
 use crate::tui::dialog::form::Form;
 use crate::tui::dialog::{Dialog, PreviewState};
 use crate::tui::filter::last_part;
@@ -290,14 +290,16 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
         ActionId::Back | ActionId::Quit if lists_nodes(model) && model.node_page().is_none() => Some(27),
         _ => action.footer,
     };
+    let named = named_by_header(model);
     // An action that moves a standing rollout ranks as possible on every screen, even if it has to be armed first.
-    let is_first_here = |action: &Action| moves_on(model, action) || is_named_here(model, action);
+    let is_first_here =
+        |action: &Action| moves_on(model, action) || is_named_here(model, action) || named.contains(&action.id);
     let rank_here = |action: &Action, rank: u8| if rank == 1 && is_first_here(action) { 0 } else { rank };
     let is_on_node = model.node_page().is_some();
     let order = |(action, rank): &(&'static Action, u8)| {
         // The page of a node has many actions of its own: the actions that continue or take back a halted rollout come first there too.
         let ends_the_halt = is_on_node && moves_on(model, action) && is_halted(model) && *rank < 2;
-        let is_first = is_of_this_screen(model, action) || ends_the_halt;
+        let is_first = is_of_this_screen(model, action) || ends_the_halt || named.contains(&action.id);
         (rank_here(action, *rank), !is_first, place(action))
     };
     actions.sort_by_key(order);
@@ -394,6 +396,24 @@ fn begins_prewarm(model: &Model) -> bool {
 /// Whether the screen itself names the key: an empty screen of pre-warming does.
 fn is_named_here(model: &Model, action: &Action) -> bool {
     action.id == ActionId::Prewarm && begins_prewarm(model)
+}
+
+/// The actions that the header above the list of nodes names: what helps with its alarms, and what moves a rollout that waits. Where lines are short,
+/// the last line has them first, and leaves out others.
+fn named_by_header(model: &Model) -> Vec<ActionId> {
+    let above_nodes = lists_nodes(model) && model.node_page().is_none();
+    let Some(snapshot) = model.rollout().and_then(|page| page.snapshot()).filter(|_| above_nodes) else {
+        return Vec::new();
+    };
+    let alarmed = snapshot.alarms.iter().flat_map(|alarm| snapshot.remedies_of(alarm));
+    let guided = snapshot.guidance().map(|guidance| guidance.remedies).unwrap_or_default();
+    let mut named: Vec<ActionId> = alarmed.chain(guided).map(ActionId::of_remedy).collect();
+    // The header names the key that arms before the first one that writes.
+    let writes = named.iter().any(|id| matches!(id.action().guard, Guard::Write(_)));
+    if writes && model.armed_for().is_none() {
+        named.push(ActionId::Arm);
+    }
+    named
 }
 
 fn lists_events(model: &Model) -> bool {

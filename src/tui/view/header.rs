@@ -186,6 +186,13 @@ fn reason(ctx: &RenderContext<'_>, page: &RolloutPage, shown: &ShownSnapshot) ->
     })
 }
 
+/// A problem in `room` cells: an example that does not fit is left out rather than cut, and when it halts the rollout is told where there is room.
+fn without_example(words: &str, room: usize) -> String {
+    let Some((what, rest)) = words.split_once(" (").filter(|_| width(words) > room) else { return words.to_owned() };
+    let then = rest.split_once("): ").map(|(_, then)| format!("{what}: {then}"));
+    then.filter(|words| width(words) <= room).unwrap_or_else(|| what.to_owned())
+}
+
 /// The second of two lines. The reason why nothing moves is left out if it is `told_below`.
 fn folded(
     ctx: &RenderContext<'_>,
@@ -225,6 +232,8 @@ fn folded(
     };
     let reason = reason(ctx, page, shown).filter(|_| !told_below);
     let (rest, role) = reason.unwrap_or_else(|| (changed(), ThemeRole::Text));
+    let is_group = role == ThemeRole::Bad;
+    let rest = if is_group { without_example(&rest, room) } else { rest };
     // Text that has to be cut is left out where fewer cells than `LEAST_WORDS` are free.
     if room >= LEAST_WORDS || width(&rest) <= room {
         spans.push(Span::raw(" "));

@@ -22,10 +22,9 @@ pub(super) fn in_crash_loop(node: &NodeView, snapshot: &Snapshot) -> Option<Find
     let exit = node.restarted.and_then(|restarted| restarted.exit);
     let exit = exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
     let times = counted(node.restarts as usize, "restart");
-    let most = snapshot.settings.gates.max_restarts;
-    // Until then nothing halts, and nobody else says what it takes.
-    let fails = || format!("; with {} it counts as failed", counted(most as usize + 1, "restart"));
-    let fails = if node.at_target && snapshot.has_plan() && node.restarts <= most { fails() } else { String::new() };
+    // Until then nothing halts.
+    let fails = |at: u32| format!("; with {} it counts as failed", counted(at as usize, "restart"));
+    let fails = snapshot.restarts_to_fail(node).map(fails).unwrap_or_default();
     let mut found = Finding::new(FindingKind::Cause(kind), title(&cause, node, snapshot), Severity::Warning).on(node);
     found = found.says(Some(format!("{times}{exit}; its container is up for the moment{fails}").into()));
     found.remedies = remedies::of(&cause, node, snapshot);

@@ -244,7 +244,7 @@ fn keys(ctx: &RenderContext<'_>, remedies: &[Remedy], does: impl Fn(Remedy) -> S
     let shown = |remedy: &&Remedy| !matches!(remedy, Remedy::BackToTarget { .. } | Remedy::CancelPrewarm);
     let remedies: Vec<Remedy> = remedies.iter().filter(shown).copied().collect();
     let read_only = ctx.model.armed_for().is_none();
-    let writes = |remedy: &Remedy| matches!(action_of(*remedy).action().guard, Guard::Write(_));
+    let writes = |remedy: &Remedy| matches!(ActionId::of_remedy(*remedy).action().guard, Guard::Write(_));
     let arms = remedies.iter().position(writes).filter(|_| read_only);
     let key = |(nth, remedy): (usize, &Remedy)| {
         let arm = if arms == Some(nth) { arm_first() } else { String::new() };
@@ -260,42 +260,11 @@ fn arm_first() -> String {
 
 /// The key for a remedy.
 fn key_of(remedy: Remedy) -> String {
-    let key = action_of(remedy).key();
+    let key = ActionId::of_remedy(remedy).key();
     // The key of another screen works there only.
     match remedy {
         Remedy::RetryPrewarm | Remedy::ResumePrewarm => format!("{}, then {key}", ActionId::Prewarm.key()),
         _ => key,
-    }
-}
-
-/// The console's action for a remedy.
-fn action_of(remedy: Remedy) -> ActionId {
-    match remedy {
-        Remedy::Drive => ActionId::Drive,
-        Remedy::Step(_) | Remedy::StepForRevision => ActionId::Step,
-        Remedy::Select | Remedy::LiftSelector { .. } => ActionId::Canary,
-        Remedy::SetImage => ActionId::Image,
-        Remedy::Brake | Remedy::RestoreOnDelete => ActionId::Pause,
-        Remedy::Resume
-        | Remedy::LiftPause
-        | Remedy::ResumeUnderOnDelete
-        | Remedy::ResumeWithTemplate
-        | Remedy::ResumePastFailures
-        | Remedy::ResumeWithQuota => ActionId::Resume,
-        Remedy::Undo | Remedy::UndoTo { .. } | Remedy::BackToTarget { .. } => ActionId::Undo,
-        // Setting limits begins a record.
-        Remedy::RecordAnew => ActionId::Tune,
-        Remedy::SetLimits { .. }
-        | Remedy::EnforceOnDelete
-        | Remedy::PauseOnDrift
-        | Remedy::RaiseBudget { .. }
-        | Remedy::LimitPulls { .. } => ActionId::Tune,
-        Remedy::PrewarmTarget { .. } | Remedy::CancelPrewarm => ActionId::Prewarm,
-        Remedy::RetryPrewarm => ActionId::RetryPrewarm,
-        Remedy::ResumePrewarm => ActionId::PausePrewarm,
-        Remedy::Release | Remedy::ReleaseEarly | Remedy::DropUnreadableRecord | Remedy::DropForeignRecord => {
-            ActionId::Release
-        }
     }
 }
 
@@ -506,7 +475,7 @@ fn is_in_alarm(snapshot: &Snapshot, trouble: &TroubleGroup) -> bool {
     is_named && halt.why.contains(&cause.to_string())
 }
 
-/// `3 image not found (ipc-017 …, 3m)`.
+/// `3 image not found (ipc-017 …, 3m)`; of pods that crash, when that halts the rollout: `1 crash loop (ipc-017, 3m): halts at 3 restarts (2 now)`.
 pub(in crate::tui::view) fn group(
     ctx: &RenderContext<'_>,
     page: &RolloutPage,
@@ -530,7 +499,14 @@ pub(in crate::tui::view) fn group(
     let state = state.unwrap_or_default();
     let since = trouble.since.map(|since| format!(", {state}{}", ctx.age(shown, since))).unwrap_or_default();
     let accepted = if trouble.accepted { ", accepted" } else { "" };
-    format!("{} {what}{accepted} ({}{more}{since})", trouble.nodes, fit_middle(node, 24))
+    let next = trouble.fails_next.as_ref().and_then(|(next, _)| {
+        let next = shown.snapshot.nodes.iter().find(|node| node.name == *next)?;
+        let at = shown.snapshot.at_restarts_in_words(next)?;
+        let other = (next.name != trouble.example).then(|| fit_middle(page.summary.table.short(&next.name), 24));
+        Some(format!(": {}{at}", other.map(|other| format!("{other} ")).unwrap_or_default()))
+    });
+    let next = next.unwrap_or_default();
+    format!("{} {what}{accepted} ({}{more}{since}){next}", trouble.nodes, fit_middle(node, 24))
 }
 
 /// Watches that are not live, and why; watches with the same reason share a line.
