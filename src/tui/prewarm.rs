@@ -31,7 +31,9 @@ impl PrewarmList {
 
     /// Takes in what a new snapshot tells.
     pub(crate) fn see(&mut self, snapshot: &Snapshot) {
-        self.nodes = snapshot.nodes.clone();
+        // What is cancelled goes on nowhere: its pods are deleted, and nobody counts images for it.
+        let goes_on = snapshot.prewarm.as_ref().is_some_and(|view| view.request.cancelled.is_none());
+        self.nodes = if goes_on { snapshot.nodes.clone() } else { NodeViews::default() };
         self.arrange();
     }
 

@@ -3,6 +3,7 @@
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::person_of;
+use crate::engine::model::prewarm::{PrewarmCounts, PrewarmMethod};
 use crate::engine::report::snapshot::Snapshot;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::{Model, RolloutPage};
@@ -61,5 +62,21 @@ fn of_rollout(page: &RolloutPage, practice: bool) -> Option<String> {
         DriverView::Other { holder, .. } => format!("; {} goes on driving it", person_of(holder)),
         _ => String::new(),
     };
-    Some(format!("{}/{}: {doing}, {updated} of {nodes} nodes updated{lost}{who}", target.namespace, target.name))
+    // Whoever stops driving stops pre-warming, too, and quits without being asked again.
+    let is_left = snapshot.driver.is_nobody() || page.driven_by_us();
+    let stands = snapshot.prewarm.as_ref().filter(|view| {
+        let asked = &view.request;
+        let waits_for_driver =
+            asked.method == PrewarmMethod::Pods && asked.paused.is_none() && asked.cancelled.is_none();
+        is_left && !practice && waits_for_driver && view.error.is_none() && view.counts.waiting > 0
+    });
+    let stands = stands.map(|view| {
+        let PrewarmCounts { present, nodes, .. } = view.counts;
+        format!("; pre-warming stands at {present} of {nodes} nodes until somebody drives")
+    });
+    let stands = stands.unwrap_or_default();
+    Some(format!(
+        "{}/{}: {doing}, {updated} of {nodes} nodes updated{lost}{who}{stands}",
+        target.namespace, target.name
+    ))
 }

@@ -1,6 +1,7 @@
 //! Pre-warming: the form, the screen, what the header says of it, and its keys.
 
 mod end;
+mod told;
 
 use std::sync::Arc;
 use std::time::Duration;

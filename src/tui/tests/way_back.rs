@@ -33,7 +33,9 @@ fn a_roll_back_that_stands_is_called_one() {
     let way_back = screen(back(held.clone()));
     assert!(way_back.contains("roll back held"), "{way_back}");
     for forward in [fixtures::paused(), held] {
-        assert!(!screen(forward).contains("roll back "), "it leads forward");
+        let screen = screen(forward);
+        let above_keys = screen.trim_end().rsplit_once('\n').map(|(above, _)| above).unwrap_or_default();
+        assert!(!above_keys.contains("roll back "), "it leads forward: {screen}");
     }
 }
 
@@ -84,4 +86,34 @@ fn an_adoption_can_be_driven() {
     let adopted = Snapshot { adopted: true, strategy: StrategyKind::OnDelete, ..fixtures::idle() };
     let console = TestConsole::on(adopted, 120, 40).typed("A");
     assert_eq!(ActionId::Drive.action().available(&console.model), Ok(()));
+}
+
+/// Its controller gives a template that comes back a new number: the header tells which number it had, where the events of the rollout tell that.
+#[test]
+fn the_target_of_a_roll_back_is_told_by_its_former_number() {
+    let renumbered = |known: bool| {
+        let mut snapshot = back(running());
+        let mut target = snapshot.to.clone().unwrap();
+        target.number = Some(18);
+        target.seen_numbers = if known { vec![14] } else { Vec::new() };
+        snapshot.revisions = [target.clone()].into();
+        snapshot.to = Some(target);
+        snapshot
+    };
+    let line = |snapshot: &Snapshot, cells: u16| {
+        let screen = TestConsole::on(snapshot.clone(), cells, 40).screen();
+        screen.lines().nth(1).unwrap_or_default().to_owned()
+    };
+    let (known, unknown) = (renumbered(true), renumbered(false));
+    assert!(line(&known, 200).contains("→ 18 (the template of 14)"), "{}", line(&known, 200));
+    let paused = Snapshot { phase: fixtures::paused().phase, ..known.clone() };
+    assert!(line(&paused, 80).contains("→ 18 (was 14)"), "{}", line(&paused, 80));
+    for cells in 60..200 {
+        let (told, bare) = (line(&known, cells), line(&unknown, cells));
+        assert!(!bare.contains("was 14") && !bare.contains("template of"), "{bare}");
+        // It takes no room from anything else.
+        let rest = told.replace(" (the template of 14)", "").replace(" (was 14)", "");
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(words(&rest), words(&bare), "{cells}");
+    }
 }

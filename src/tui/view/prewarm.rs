@@ -24,13 +24,13 @@ use ratatui::text::{Line, Span};
 use super::table::{ANYWHERE, mark_hits, select};
 use super::{RenderContext, ScreenParts, node, put, put_lines, put_rule, why};
 use crate::engine::model::cause::Cause;
-use crate::engine::model::estimate::TimeRange;
 use crate::engine::model::pace::PacedSite;
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{
     PrewarmCounts, PrewarmNodes, PrewarmSite, PrewarmSource, PrewarmState, PrewarmView,
 };
 use crate::engine::model::site::site_name;
+use crate::engine::model::time::ShortDuration;
 use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::pull_words::PullRate;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
@@ -70,6 +70,8 @@ struct Areas {
 impl Areas {
     fn of(parts: &ScreenParts, view: Option<&PrewarmView>, notes: usize) -> Self {
         let list = parts.list;
+        // The figures of what is cancelled would read as if it went on.
+        let view = view.filter(|view| view.request.cancelled.is_none());
         // A heading, the sites, and a line for all of them; half of the list at most.
         let wanted = view.map_or(0, |view| view.sites.len() + 1 + usize::from(view.sites.len() != 1));
         let most = usize::from(list.height.saturating_sub(2)) / 2;
@@ -110,17 +112,25 @@ pub(super) fn draw(
         put(buffer, parts.list.x + 3, parts.list.y, text, cells_of(parts.list, 4), ctx.style(ThemeRole::Muted));
         return;
     };
-    put_lines(buffer, areas.sites, &sites(ctx, view, areas.sites));
+    if areas.sites.height > 0 {
+        put_lines(buffer, areas.sites, &sites(ctx, view, areas.sites));
+    }
     put_lines(buffer, areas.about, &[about(ctx, shown, view, cells_of(areas.about, 2))]);
     put_lines(buffer, areas.notes, &notes);
-    draw_nodes(ctx, page, shown, screen, areas.nodes, buffer);
+    if view.request.cancelled.is_none() {
+        draw_nodes(ctx, page, shown, screen, areas.nodes, buffer);
+    }
     if screen.len() == 0 && areas.nodes.height > 1 {
         let text = match view.error {
-            _ if !screen.filter.is_all() => "no node passes the filter: esc clears it",
-            Some(_) => "no node is pre-warmed",
-            None => "every node has the images",
+            // The header tells who cancelled it, and whether somebody drives who deletes its pods.
+            _ if view.request.cancelled.is_some() => {
+                view.left_over().unwrap_or_else(|| "no node is pre-warmed".to_owned())
+            }
+            _ if !screen.filter.is_all() => "no node passes the filter: esc clears it".to_owned(),
+            Some(_) => "no node is pre-warmed".to_owned(),
+            None => "every node has the images".to_owned(),
         };
-        put(buffer, areas.nodes.x + 3, areas.nodes.y + 1, text, cells_of(areas.nodes, 4), ctx.style(ThemeRole::Muted));
+        put(buffer, areas.nodes.x + 3, areas.nodes.y + 1, &text, cells_of(areas.nodes, 4), ctx.style(ThemeRole::Muted));
     }
     if let Some(side) = parts.side {
         node::draw_side(ctx, side, buffer);
@@ -164,7 +174,12 @@ fn about(ctx: &RenderContext<'_>, shown: &ShownSnapshot, view: &PrewarmView, cel
         PrewarmNodes::StepAhead => "the nodes of the step and the next".to_owned(),
         PrewarmNodes::Node(name) => name.to_string(),
     };
-    let by = format!(", asked by {} {} ago", person_of(&asked.by.by), ctx.age(shown, asked.by.at));
+    let (did, by) = match &asked.cancelled {
+        Some(_) if asked.complete.is_some() => ("complete, asked", &asked.by),
+        Some(cancelled) => ("cancelled", cancelled),
+        None => ("asked", &asked.by),
+    };
+    let by = format!(", {did} by {} {} ago", person_of(&by.by), ctx.age(shown, by.at));
     let what = format!("{images} on {nodes}");
     let what = fit(&what, cells.saturating_sub(width(&by)).max(cells / 2)).into_owned();
     let by = fit(&by, cells.saturating_sub(width(&what))).into_owned();
@@ -188,7 +203,7 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
             perhaps_failed: 0,
             limit: Some((view.pulling, view.limit)),
             rate: view.throughput.map(Rate::About).or_else(|| sum_of_sites(view)),
-            estimate: view.estimate,
+            left: view.estimate.map(|left| left.to_string()).or_else(|| longest_known(view)),
         };
         columns.line(ctx, "all", &all)
     });
@@ -212,7 +227,7 @@ fn sites(ctx: &RenderContext<'_>, view: &PrewarmView, area: Rect) -> Vec<Line<'s
         let PrewarmSite { counts, throughput, estimate, .. } = site;
         let rate = throughput.map(Rate::About);
         let perhaps_failed = if view.sites.len() == 1 { 0 } else { view.failed_elsewhere.min(counts.waiting) };
-        let figures = SiteFigures { counts, perhaps_failed, limit, rate, estimate: *estimate };
+        let figures = SiteFigures { counts, perhaps_failed, limit, rate, left: estimate.map(|left| left.to_string()) };
         lines.push(columns.line(ctx, name_of(site), &figures));
     }
     // If there is room for one line only, it is the one for all sites.
@@ -260,7 +275,8 @@ struct SiteFigures<'a> {
     perhaps_failed: u32,
     limit: Option<(u32, u32)>,
     rate: Option<Rate>,
-    estimate: Option<TimeRange>,
+    /// How long it takes until all nodes have the images, in words.
+    left: Option<String>,
 }
 
 /// The rate in bytes a second: estimated, or a lower bound if some of the pulling sites have no estimate.
@@ -277,10 +293,16 @@ fn sum_of_sites(view: &PrewarmView) -> Option<Rate> {
     Some(if pulling().all(|site| site.throughput.is_some()) { Rate::About(sum) } else { Rate::AtLeast(sum) })
 }
 
+/// How long all sites take at least, while nothing measures how long some of them do: as long as the longest of those that are measured.
+fn longest_known(view: &PrewarmView) -> Option<String> {
+    let least = view.sites.iter().filter_map(|site| site.estimate).map(|left| left.least).max()?;
+    (least.as_secs() > 0).then(|| format!("≥{}", ShortDuration(least)))
+}
+
 impl SiteFigures<'_> {
     /// In words, in the order of the columns.
     fn words(&self) -> [(String, ThemeRole); FIGURES] {
-        let Self { counts, perhaps_failed, limit, rate, estimate } = self;
+        let Self { counts, perhaps_failed, limit, rate, left } = self;
         let count = |nodes: u32, role: ThemeRole| (nodes.to_string(), if nodes > 0 { role } else { ThemeRole::Muted });
         let bound = |sign: &str, (nodes, role): (String, ThemeRole)| match perhaps_failed {
             0 => (nodes, role),
@@ -298,7 +320,7 @@ impl SiteFigures<'_> {
             bound("≥", count(counts.failed, ThemeRole::Bad)),
             (limit.map_or_else(unknown, |(used, limit)| format!("{used} of {limit}")), ThemeRole::Text),
             (rate.unwrap_or_else(unknown), ThemeRole::Text),
-            (estimate.map_or_else(unknown, |left| left.to_string()), ThemeRole::Text),
+            (left.clone().unwrap_or_else(unknown), ThemeRole::Text),
         ]
     }
 }

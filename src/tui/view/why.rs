@@ -6,6 +6,7 @@ use crate::engine::model::node::NodeState;
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::prewarm::{PrewarmState, PrewarmWait};
 use crate::engine::model::time::Timestamp;
+use crate::engine::report::snapshot::pull_words::PullEstimate;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::model::ShownSnapshot;
 
@@ -22,13 +23,14 @@ pub(super) fn prewarm_instant(ctx: &RenderContext<'_>, shown: &ShownSnapshot, st
     }
 }
 
-/// The times of pulls that bring a node other images than the target's, and their comparison.
+/// How long the pull that pre-warms a node takes, beside what it usually takes; of finished ones only of images that are not the target's: the page of
+/// the node tells of those.
 pub(super) fn prewarm_pulls(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView) -> Option<String> {
     let pulls = &shown.snapshot.prewarm.as_ref()?.pulls;
     match node.prewarm.as_deref() {
-        Some(PrewarmState::Pulling { .. }) => {
-            pulls.usual(&node.name, &node.site)?;
-            pulls.words(node, ctx.present(shown))
+        Some(PrewarmState::Pulling { since }) => {
+            let usual = shown.snapshot.usual_prewarm_pull(node)?;
+            Some(PullEstimate { elapsed: ctx.present(shown).since(*since), usual }.to_string())
         }
         _ => pulls.words(node, shown.snapshot.at),
     }

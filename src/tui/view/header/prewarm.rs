@@ -16,8 +16,9 @@ use crate::tui::words::{fit, fit_middle, width, wrap};
 /// The most cells for the names of images beside the budget.
 const NAMED: usize = 24;
 
-/// `pre-warm 12/120, 2 pulling`, beside the budget; `pre-warm of agent:v3 12/120` where the rollout does not need it.
-pub(super) fn part(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Span<'static>> {
+/// `pre-warm 12/120, 2 pulling`, beside the budget; `pre-warm of agent:v3 12/120` where the rollout does not need it; `pre-warm 12/120, nobody pre-warms`
+/// where no line of its own says so.
+pub(super) fn part(ctx: &RenderContext<'_>, page: &RolloutPage, snapshot: &Snapshot) -> Option<Span<'static>> {
     let view = snapshot.prewarm.as_ref()?;
     let counts = &view.counts;
     let mut words = match view.request.cancelled {
@@ -33,6 +34,10 @@ pub(super) fn part(ctx: &RenderContext<'_>, snapshot: &Snapshot) -> Option<Span<
         if count > 0 && view.request.cancelled.is_none() {
             words.push_str(&format!(", {count} {word}"));
         }
+    }
+    let is_left = matches!(page.summary.prewarm_stands, Some(PrewarmWait::NobodyDrives));
+    if is_left && offers(snapshot, Remedy::Drive) {
+        words.push_str(", nobody pre-warms");
     }
     if let Some(left) = view.estimate.filter(|_| view.request.cancelled.is_none()) {
         words.push_str(&format!(", all in {left}"));

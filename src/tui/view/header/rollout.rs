@@ -63,7 +63,11 @@ pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usiz
     if rail.is_none() {
         tail = numbers(snapshot, beside);
     }
-    let tail = fit(&tail, room.saturating_sub(12).max(room / 2)).into_owned();
+    let mut tail = fit(&tail, room.saturating_sub(12).max(room / 2)).into_owned();
+    let rail_cells: usize = rail.iter().flatten().map(|span| width(&span.content)).sum::<usize>() + 3;
+    let taken = width(&snapshot.change().to_string()) + width(&tail) + if rail.is_some() { rail_cells } else { 0 };
+    let renumbered = renumbered(snapshot).into_iter().find(|words| taken + width(words) <= room);
+    tail.push_str(&renumbered.unwrap_or_default());
     let versions = room.saturating_sub(width(&tail));
     let mut spans = vec![Span::raw(" ")];
     spans.extend(versions_of(ctx, snapshot, versions));
@@ -99,6 +103,14 @@ fn revisions_of(snapshot: &Snapshot) -> String {
     let falls =
         snapshot.has_change() && number(&snapshot.to).zip(number(&snapshot.from)).is_some_and(|(to, from)| to < from);
     format!("{}{}", snapshot.numbers(), if falls { " (older)" } else { "" })
+}
+
+/// The number that the target had before it was rolled back to, in two lengths: its controller gives a template that comes back a new number, which the
+/// dialog of the roll back could not name. Empty where it is not known.
+fn renumbered(snapshot: &Snapshot) -> Vec<String> {
+    let earlier = snapshot.to.as_ref().map(|target| snapshot.earlier_numbers(target)).unwrap_or_default();
+    let latest = earlier.first().map(|latest| [snapshot.target_renumbered(), format!(" (was {latest})")]);
+    latest.into_iter().flatten().collect()
 }
 
 /// The numbers of the revisions, and of the step.
@@ -436,7 +448,7 @@ pub(super) fn budget(
     words.extend(estimate.map(|text| vec![ctx.span(text, ThemeRole::Text)]));
     // The line above names only those that the change leads from and to.
     words.extend(snapshot.running_revisions().map(|text| vec![ctx.span(text, ThemeRole::Title)]));
-    words.extend(prewarm::part(ctx, snapshot).map(|part| vec![part]));
+    words.extend(prewarm::part(ctx, page, snapshot).map(|part| vec![part]));
     words.extend(snapshot.leaked_in_words().map(|text| vec![ctx.span(text, ThemeRole::Warn)]));
     if snapshot.counts.misscheduled > 0 {
         let text = format!("{} misscheduled", snapshot.counts.misscheduled);
