@@ -22,6 +22,7 @@ mod end;
 mod meanwhile;
 mod step_result;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ use super::foreground::{self, Foreground, NextCommands, Task, TaskArgs};
 use super::one_shot::{self, Consent, SEEN_WITHIN};
 use super::output::Output;
 use super::status::{how_it_stands, out_of_time, standing, what_comes_next};
-use super::suggested_commands::{CommandPlace, CommandTarget, suggested_commands};
+use super::suggested_commands::{CommandPlace, CommandTarget, SuggestedCommand, suggested_commands};
 use crate::driver::{CommandError, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, Refusal, Step, Takeover};
@@ -135,7 +136,8 @@ impl Task for Drive<'_> {
         let lets_go = self.args.to.is_some() || self.args.partition.is_some();
         let mut edits = edits.into_iter();
         while let Some(command) = edits.next() {
-            let next = what_follows(edits.as_slice(), snapshot.counts.nodes);
+            let next = what_follows(edits.as_slice(), &snapshot);
+            let next = next.or_else(|| waits_for_a_step(&command).filter(|_| !lets_go));
             foreground.settle_before(&rollout, command, next, lets_go.then_some(BEFORE_THE_FIRST_STEP)).await?;
         }
         drop(rollout);
@@ -196,7 +198,7 @@ impl Drive<'_> {
     /// judged when its turn comes.
     async fn check(&self, rollout: &Rollout, snapshot: &Snapshot, edits: &[Command]) -> Result<(), CliError> {
         for edit in edits {
-            one_shot::recorded(rollout, edit, one_shot::accept_no_match(edit, snapshot, self.args.yes)).await?;
+            one_shot::recorded(rollout, edit, one_shot::accepted_match(edit, snapshot, self.args.yes)).await?;
         }
         let mut begins = false;
         for command in edits.iter().chain([&Command::Drive(self.takeover())]) {
@@ -264,15 +266,18 @@ impl Drive<'_> {
             }
             // The remedy for a hold is printed once per hold, whether the drive waits or ends.
             let lacks_images = snapshot.stands_for_images(|wait| !wait.comes_by_itself());
-            let stands = snapshot.phase == Phase::Held || lacks_images;
+            // Nobody is sure to come back where nodes that are down use up the budget, also where a halt for them was accepted.
+            let stands_still = step_result::stands_still(&snapshot).is_some();
+            let stands = snapshot.phase == Phase::Held || lacks_images || stands_still;
             let is_held = stands && course.drove && at_rest(&snapshot);
+            let ends = end.is_some() || course.over(&snapshot).is_some();
             if is_held && !was_held {
                 // Blocked nodes are named, because a step does not move them.
                 let no_step = lacks_images || matches!(snapshot.plan.next, Some(Err(_)));
                 if let Some(guidance) = snapshot.guidance().filter(|_| no_step) {
                     foreground.say(ChangeTopic::Advice, guidance.waits)?;
                 }
-                for next in suggested_commands(foreground.place(), &snapshot) {
+                for next in suggested_commands(foreground.place(), &left_behind(&snapshot, ends)) {
                     foreground.say(ChangeTopic::Advice, format!("next: {}", next.line()))?;
                 }
             }
@@ -293,6 +298,10 @@ impl Drive<'_> {
                     let why = why.or_else(|| asked_images.replaced(&snapshot, &self.args.images));
                     return why.map_or(Ok(exit), Err);
                 }
+                Some(Err(error)) if stands_still => {
+                    let next = suggested_commands(foreground.place(), &left_behind(&snapshot, true));
+                    return Err(next.iter().map(SuggestedCommand::line).fold(error, CliError::hinted));
+                }
                 Some(error) => return error,
                 None => {}
             }
@@ -307,6 +316,14 @@ impl Drive<'_> {
                 () = given_up => {}
             }
         }
+    }
+}
+
+/// The rollout as whoever reads the offered commands finds it: a process that is about to end carries out no more what is asked of whoever drives.
+fn left_behind(snapshot: &Snapshot, ends: bool) -> Cow<'_, Snapshot> {
+    match ends && snapshot.driver.is_you() {
+        true => Cow::Owned(Snapshot { driver: DriverView::Nobody, ..snapshot.clone() }),
+        false => Cow::Borrowed(snapshot),
     }
 }
 
@@ -451,23 +468,41 @@ fn edits(args: &DriveArgs) -> Vec<Command> {
     commands
 }
 
-/// What the edits that follow do to a DaemonSet of `fleet` nodes, for whoever is asked about the first one; `None` if they let no node go.
-fn what_follows(next: &[Command], fleet: u32) -> Option<NextCommands> {
+/// What the edits that follow do to the DaemonSet, for whoever is asked about the first one; `None` if they let no node go.
+fn what_follows(next: &[Command], snapshot: &Snapshot) -> Option<NextCommands> {
+    let fleet = snapshot.counts.nodes;
     let updated = next.iter().find_map(|command| match command.inner() {
         Command::Step(Step::Updated(updated)) => Some(updated.nodes_of(fleet)),
         Command::Step(Step::Partition(keep)) => Some(fleet.saturating_sub(keep.of(fleet, Rounding::Down))),
         _ => None,
     })?;
-    let selector = next.iter().find_map(|command| match command.inner() {
-        Command::Select(Some(selector)) => Some(format!(", of those with {selector}")),
+    // A selector that is in force outlives another image; one that is lifted is among what follows.
+    let asked = next.iter().find_map(|command| match command.inner() {
+        Command::Select(selector) => Some(selector.as_ref()),
         _ => None,
     });
-    let among = selector.unwrap_or_default();
+    let selector = asked.unwrap_or(snapshot.plan.selector.as_ref());
+    let of = match selector {
+        Some(selector) => {
+            let selected = u32::try_from(snapshot.matching(selector).count()).unwrap_or(u32::MAX);
+            format!("{} of the {selected} nodes with {selector}", updated.min(selected))
+        }
+        None => format!("{updated} of {fleet} nodes"),
+    };
     Some(NextCommands {
-        effect: format!(
-            "Then drives until {updated} of {fleet} nodes are updated{among}: their pods are deleted as the limits allow."
-        ),
+        effect: format!("Then drives until {of} are updated: their pods are deleted as the limits allow."),
         calls: vec!["DELETE pods, one by one, uid-guarded".to_owned()],
+        lets_go: true,
+    })
+}
+
+/// What follows a new image where nothing that was asked for lets a node go: whoever is asked about it may take `drive` for a whole rollout.
+fn waits_for_a_step(first: &Command) -> Option<NextCommands> {
+    matches!(first.inner(), Command::SetImage(_)).then(|| NextCommands {
+        effect: "Then drives, and waits: no node goes before somebody runs `step`, or this command with `--to`."
+            .to_owned(),
+        calls: Vec::new(),
+        lets_go: false,
     })
 }
 
@@ -538,22 +573,61 @@ fn called_off(kind: CliErrorKind, what: &str, by: Option<&str>, when: &str, snap
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::tests::rollout;
+    use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::model::quantity::IntOrPercent;
+
+    /// What is asked about beside a new image says either that nodes go at once or that they wait for a step, and not both.
+    #[test]
+    fn the_preview_of_a_drive_with_another_image_says_whether_nodes_go_before_a_step() {
+        let fake = FakeCluster::rolling(6, 2);
+        let mut console = FakeConsole::open(&fake, "ops");
+        let image = Command::SetImage([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
+        let step = Command::Step(Step::Updated(IntOrPercent::Percent(100)));
+        let mut previewed = |next: NextCommands| {
+            let mut preview = console.engine.preview(&image, fake.now).unwrap();
+            next.join(&mut preview);
+            preview.effects.join(" ")
+        };
+        let snapshot = FakeConsole::open(&fake, "ops").snapshot(&fake);
+        let goes = previewed(what_follows(&[step], &snapshot).unwrap());
+        assert!(goes.contains("then changes its template. From then on"), "{goes}");
+        assert!(goes.contains("Then drives until 6 of 6 nodes are updated"), "{goes}");
+        let waits = previewed(waits_for_a_step(&image).unwrap());
+        assert!(
+            waits.contains("No pod is replaced before a step.") && waits.contains("Then drives, and waits"),
+            "{waits}"
+        );
+        assert!(waits_for_a_step(&Command::Resume).is_none());
+    }
 
     /// Whoever is asked about the image is told that nodes go right after it.
     #[test]
     fn what_follows_the_image_is_said_with_it() {
-        let selector = Command::Select(Some("canary=true".parse().unwrap()));
+        let selector = || Command::Select(Some("canary=true".parse().unwrap()));
         let percent = |share| Command::Step(Step::Updated(IntOrPercent::Percent(share)));
         let keep = |nodes| Command::Step(Step::Partition(IntOrPercent::Int(nodes)));
-        for (next, says) in [
-            (vec![percent(5)], "Then drives until 6 of 120 nodes are updated: "),
-            (vec![selector, keep(100)], "Then drives until 20 of 120 nodes are updated, of those with canary=true: "),
+        let mut fleet = rollout();
+        let mut nodes = fleet.nodes.to_vec();
+        nodes.iter_mut().take(2).for_each(|node| node.labels = [("canary", "true")].into_iter().collect());
+        fleet.nodes = nodes.into();
+        let mut selected = fleet.clone();
+        selected.plan.selector = Some("canary=true".parse().unwrap());
+        for (snapshot, next, says) in [
+            (&fleet, vec![percent(5)], "Then drives until 6 of 120 nodes are updated: "),
+            (
+                &fleet,
+                vec![selector(), percent(100)],
+                "Then drives until 2 of the 2 nodes with canary=true are updated: ",
+            ),
+            (&fleet, vec![selector(), keep(119)], "Then drives until 1 of the 2 nodes with canary=true are updated: "),
+            (&selected, vec![percent(100)], "Then drives until 2 of the 2 nodes with canary=true are updated: "),
+            (&selected, vec![Command::Select(None), keep(100)], "Then drives until 20 of 120 nodes are updated: "),
         ] {
-            let next = what_follows(&next, 120).unwrap();
+            let next = what_follows(&next, snapshot).unwrap();
             assert!(next.effect.starts_with(says), "{}", next.effect);
             assert!(next.calls[0].starts_with("DELETE pods"));
         }
-        assert!(what_follows(&[Command::Tune(Tuning::default())], 120).is_none());
+        assert!(what_follows(&[Command::Tune(Tuning::default())], &fleet).is_none());
     }
 }

@@ -24,7 +24,7 @@ use super::output::{Output, Streams};
 use super::status::tell;
 use super::suggested_commands::CommandPlace;
 use crate::driver::{CommandError, Rollout, Session};
-use crate::engine::model::command::{Command, Preview};
+use crate::engine::model::command::{BEFORE_A_STEP, Command, Preview};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
@@ -229,6 +229,19 @@ pub(crate) struct NextCommands {
     pub(crate) effect: String,
     /// Their API calls, as a preview has them.
     pub(crate) calls: Vec<String>,
+    /// Whether they let nodes go.
+    pub(crate) lets_go: bool,
+}
+
+impl NextCommands {
+    /// Adds it to the preview of the command before. Where it lets nodes go, that one does not leave this to a step.
+    pub(crate) fn join(self, preview: &mut Preview) {
+        for line in preview.effects.iter_mut().filter(|_| self.lets_go) {
+            line.truncate(line.strip_suffix(BEFORE_A_STEP).unwrap_or(line).len());
+        }
+        preview.effects.push(self.effect);
+        preview.calls.extend(self.calls);
+    }
 }
 
 impl Foreground<'_> {
@@ -315,9 +328,8 @@ impl Foreground<'_> {
         end: Option<&str>,
     ) -> Result<(), CliError> {
         let mut preview = one_shot::preview(rollout, &command).await?;
-        if let Some(NextCommands { effect, calls }) = next {
-            preview.effects.push(effect);
-            preview.calls.extend(calls);
+        if let Some(next) = next {
+            next.join(&mut preview);
         }
         if one_shot::asks(&preview, self.args.consent) {
             self.show(&preview)?;

@@ -7,12 +7,16 @@
 //! A signal ends it at any point: `unsettled` gives the Lease back, and says what is recorded by then.
 
 mod advice;
+mod unasked;
 mod unsettled;
 
 use std::io::{self, BufRead, IsTerminal};
 use std::time::Duration;
 
 use self::advice::advice;
+#[cfg(test)]
+pub(crate) use self::unasked::accepted;
+pub(crate) use self::unasked::accepted_match;
 use self::unsettled::{leave, out_of_time};
 use super::args::{How, OutputFormat};
 use super::audit::Warnings;
@@ -20,7 +24,7 @@ use super::error::{CliError, CliErrorKind, Exit, NOTHING_CHANGED};
 use super::json::{self, PreviewJson, TypeMetaJson};
 use super::load::{self, LoadPlace};
 use super::output::{Output, Streams};
-use super::suggested_commands::{ASKS, CommandPlace, CommandTarget, SuggestedCommand, suggested_commands};
+use super::suggested_commands::{ASKS, CommandPlace, CommandTarget, SuggestedCommand, asks_first, suggested_commands};
 use crate::driver::{CommandError, Rollout, Session};
 use crate::engine::model::Str;
 use crate::engine::model::command::{Command, Preview};
@@ -29,6 +33,7 @@ use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::record::{Direction, Halt, Paused};
 use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::engine::report::trouble::TroubleKind;
 use crate::process::output::say_on_stderr;
@@ -123,6 +128,9 @@ async fn carry_out(
     let place = LoadPlace { commands: &commands, namespace: Some(namespace) };
     let before = load::rollout(rollout, place, how.timeout).await?;
     let before = load::with_revision(rollout, before, command.names_revision()).await;
+    if let Some(alarm) = restored(&before) {
+        output.streams().complain(&format!("Warning: {alarm}"));
+    }
     let preview = match how.dry_run {
         true => rollout.preview_once_seen(&command, SEEN_WITHIN).await.map_err(CliError::from),
         false => preview(rollout, &command).await,
@@ -141,17 +149,15 @@ async fn carry_out(
     if how.dry_run {
         return report(&commands, &before, &preview, None, output).map(|exit| (Ok(exit), None));
     }
-    let agreeing = async {
-        accept_the_halt(&command, &before, &preview, how.yes)?;
-        accept_no_match(&command, &before, how.yes)?;
-        accept_no_record(&command, &before, how.yes)?;
-        accept_losing_the_record(&command, &before, how.yes)?;
-        confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await?;
-        accept_going_back(&command, &before, &preview, how.yes)?;
-        accept_halted_before(&command, &preview, how.yes)
+    let agreed = match how.yes || somebody_to_ask() {
+        true => confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await,
+        false => unasked::accepted(&command, &before, &preview),
     };
-    let agreed = agreeing.await;
     recorded(rollout, &command, agreed).await?;
+    // What was agreed to holds no longer: the nodes and the record may be others by now.
+    if restored(&before).is_none() && restored(&rollout.snapshot()).is_some() {
+        return Err(went_back());
+    }
     *given = Some(preview.title.clone());
     let (streams, driver) = (output.streams(), || rollout.snapshot().driver.clone());
     let say = |waits: String| streams.complain(&waits);
@@ -165,6 +171,20 @@ async fn carry_out(
     };
     let said = report(&commands, &rollout.snapshot(), &preview, Some(&settled), output);
     Ok((said, Some(settled)))
+}
+
+/// The alarm that the cluster's state went back to an earlier one, as far as this process has seen that.
+fn restored(snapshot: &Snapshot) -> Option<&Alarm> {
+    snapshot.alarms.iter().find(|alarm| matches!(alarm, Alarm::StateRestored { .. }))
+}
+
+/// The error of a command that was previewed before the cluster's state went back.
+fn went_back() -> CliError {
+    let why =
+        format!("the state of the cluster went back to an earlier one since this was previewed; {NOTHING_CHANGED}");
+    CliError::failed(why).hinted(
+        "was it restored from a backup? Look at the nodes, and at what `rolldeck status` says; the same command then asks anew",
+    )
 }
 
 /// Adds to the error of a command that was to stop a driver, and could not be written, that the driver goes on and how it is stopped all the same.
@@ -324,8 +344,9 @@ pub(crate) fn halt_advice(place: &CommandPlace, snapshot: &Snapshot) -> Option<S
             target.named("resume")
         ));
     }
+    let asks = if asks_first(Remedy::Undo, snapshot) { format!(" ({ASKS})") } else { String::new() };
     let undo = match halt.gate.offers_undo() {
-        true => format!("{} {}, ", target.named("undo"), snapshot.rolls_back_in_words()),
+        true => format!("{} {}{asks}, ", target.named("undo"), snapshot.rolls_back_in_words()),
         false => String::new(),
     };
     Some(format!("{nodes}{undo}{} goes on past it ({ASKS})", target.named("resume")))
@@ -361,93 +382,6 @@ fn first_of(nodes: &[&Str]) -> String {
     }
 }
 
-/// Refuses to resume past a halt if there is nobody to ask and `--yes` is not given. A caller who resumes after a pause may
-/// not know that the rollout has halted meanwhile.
-fn accept_the_halt(command: &Command, snapshot: &Snapshot, preview: &Preview, yes: bool) -> Result<(), CliError> {
-    let halted = snapshot.phase == Phase::Halted && *command.inner() == Command::Resume;
-    if !halted || yes || somebody_to_ask() {
-        return Ok(());
-    }
-    let (gate, why) = snapshot.halt.as_ref().map(|halt| (halt.gate, &*halt.why)).unwrap_or_default();
-    // The preview may count more nodes than those that halted the rollout, so the reason of the halt is stated separately.
-    let goes_on = preview.effects.first().and_then(|first| first.strip_prefix("It goes on"));
-    let accepted = match goes_on.map(|rest| rest.trim_end_matches([':', '.'])) {
-        Some(rest) if rest.contains("accepts") => format!("this goes on{rest} (what halts it now: {why})"),
-        _ => format!("this accepts {} ({why})", gate.accepted_in_words()),
-    };
-    let refused = format!("{accepted}, and nobody can be asked (no terminal); nothing was changed");
-    Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` confirms it"))
-}
-
-/// Refuses a selector that matches no node if there is nobody to ask and `--yes` is not given. Such a selector is probably
-/// misspelt, and stops the rollout.
-pub(crate) fn accept_no_match(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
-    let Command::Select(Some(selector)) = command.inner() else { return Ok(()) };
-    if yes || somebody_to_ask() || selector.is_empty() || snapshot.matching(selector).next().is_some() {
-        return Ok(());
-    }
-    let refused = format!(
-        "no node matches {selector}: while it stands no node is updated, and nobody can be asked (no terminal); nothing was changed"
-    );
-    let error = CliError::new(CliErrorKind::Refused, refused);
-    Err(match selector.meant(&snapshot.nodes.iter().map(|node| &node.labels)) {
-        Some(meant) => error.hinted(meant),
-        None => error.hinted("`--yes` confirms it"),
-    })
-}
-
-/// Refuses commands that let nodes go without a record of their rollout, if there is nobody to ask and `--yes` is not given.
-/// The rollout may have been paused, halted or limited to a few nodes.
-fn accept_no_record(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
-    let lets_go = matches!(command.inner(), Command::Step(_) | Command::Select(_) | Command::SetImage(_));
-    if !lets_go || yes || somebody_to_ask() || !snapshot.alarms.contains(&Alarm::RecordMissing) {
-        return Ok(());
-    }
-    let refused = "no record is left of the rollout, which may have been paused or halted, and nobody can be asked (no terminal); nothing was changed";
-    Err(CliError::new(CliErrorKind::Refused, refused)
-        .hinted("`rolldeck adopt` records it anew, with the limits that its flags name; `--yes` says that the defaults are meant"))
-}
-
-/// Refuses to drop a record that cannot be read, if there is nobody to ask and `--yes` is not given: nothing brings it back.
-fn accept_losing_the_record(command: &Command, snapshot: &Snapshot, yes: bool) -> Result<(), CliError> {
-    let drops = matches!(command.inner(), Command::Adopt | Command::Release(_));
-    if !drops || snapshot.unreadable_record().is_none() || yes || somebody_to_ask() {
-        return Ok(());
-    }
-    let refused = "this drops the record that cannot be read, with its limits, its steps, a pause or a halt and what another driver has in progress, \
-                   and nobody can be asked (no terminal); nothing was changed";
-    Err(CliError::new(CliErrorKind::Refused, refused)
-        .hinted("`--yes` confirms it; `--dry-run` says what is known of it; a newer rolldeck may be able to read it"))
-}
-
-/// Refuses a roll back that names no revision if no rollout is under way, nobody can be asked and `--yes` is not given. Such a roll back moves every
-/// node away from the revision that the last rollout left it at, to one that may have run only briefly, or never.
-fn accept_going_back(command: &Command, snapshot: &Snapshot, preview: &Preview, yes: bool) -> Result<(), CliError> {
-    let unnamed = matches!(command.inner(), Command::Undo { to: None });
-    let idle = snapshot.started_at.is_none() && snapshot.phase == Phase::Idle;
-    if !unnamed || !idle || yes || preview.nodes.is_empty() || somebody_to_ask() {
-        return Ok(());
-    }
-    let nodes = preview.nodes.len();
-    let pods = if nodes == 1 { "the pod of 1 node".to_owned() } else { format!("the pods of {nodes} nodes") };
-    let refused = format!(
-        "no rollout is under way that this would end: it replaces {pods}, and nobody can be asked (no terminal); nothing was changed"
-    );
-    Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` confirms it, and `--to-revision` which revision"))
-}
-
-/// Refuses to go to a revision at which the rollout is known to have halted if nobody can be asked and `--yes` is not given: the preview that warns of it
-/// would be read by nobody.
-fn accept_halted_before(command: &Command, preview: &Preview, yes: bool) -> Result<(), CliError> {
-    let goes = matches!(command.inner(), Command::Undo { .. });
-    let Some(warning) = preview.halted_before.as_ref().filter(|_| goes && !yes && !somebody_to_ask()) else {
-        return Ok(());
-    };
-    let refused =
-        format!("{}, and nobody can be asked (no terminal); nothing was changed", warning.trim_end_matches('.'));
-    Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` confirms it"))
-}
-
 fn somebody_to_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
@@ -472,25 +406,10 @@ pub(crate) async fn confirm(
     if consent == Consent::Given || preview.danger < Danger::Serious {
         return Ok(());
     }
-    let refused = |why: &str| CliError::new(CliErrorKind::Refused, format!("{why}; {NOTHING_CHANGED}"));
-    let lifts = preview.lifts_pause.as_ref().map(|paused| lifts_in_words(paused, snapshot.at));
     if !asks(preview, consent) {
-        if let Some(lifts) = lifts {
-            let costs = match preview.danger {
-                Danger::ExceedsBudget => " and can take down more nodes than the budget",
-                Danger::None | Danger::Bounded | Danger::Serious => "",
-            };
-            return Err(refused(&format!("this {lifts}{costs}, and nobody can be asked (no terminal)"))
-                .hinted("`--yes` confirms it; `resume` lifts the pause and changes nothing else"));
-        }
-        return match preview.danger {
-            Danger::ExceedsBudget => {
-                Err(refused("this can take down more nodes than the budget, and nobody can be asked (no terminal)")
-                    .hinted("`--yes` confirms it"))
-            }
-            _ => Ok(()),
-        };
+        return unasked::accepted_preview(snapshot, preview);
     }
+    let lifts = preview.lifts_pause.as_ref().map(|paused| lifts_in_words(paused, snapshot.at));
     let lifts = lifts.map(|lifts| format!("This {lifts}. ")).unwrap_or_default();
     let (question, wanted) = match preview.danger {
         Danger::ExceedsBudget => (
@@ -507,7 +426,7 @@ pub(crate) async fn confirm(
     if answer == wanted || (wanted == "y" && answer.eq_ignore_ascii_case("yes")) {
         Ok(())
     } else {
-        Err(refused("declined"))
+        Err(CliError::new(CliErrorKind::Refused, format!("declined; {NOTHING_CHANGED}")))
     }
 }
 

@@ -43,6 +43,12 @@ impl SuggestedCommand {
         Self { text, asks, ..self }
     }
 
+    /// The words of the command, and whether it is said to ask first.
+    #[cfg(test)]
+    pub(crate) fn as_told(&self) -> (Option<&[String]>, bool) {
+        (self.argv.as_deref(), self.asks)
+    }
+
     /// Whether this is the command that drives.
     pub(crate) fn drives(&self) -> bool {
         self.remedy == spelled(Remedy::Drive).0
@@ -208,10 +214,10 @@ fn is_driven(snapshot: &Snapshot) -> bool {
 }
 
 /// Whether the command of a remedy is refused without `--yes` where no terminal can be asked, as far as a snapshot tells: it accepts what the rollout
-/// halted for, lifts a pause of a person besides, moves nodes although no rollout is under way, may take down more than the budget, or begins to
+/// halted for, lifts a pause of somebody else besides, moves nodes although no rollout is under way, may take down more than the budget, or begins to
 /// drive a rollout although it is about pre-warming only.
-fn asks_first(remedy: Remedy, snapshot: &Snapshot) -> bool {
-    let is_paused = matches!(&snapshot.phase, Phase::Paused(paused) if !paused.is_by_rolldeck());
+pub(crate) fn asks_first(remedy: Remedy, snapshot: &Snapshot) -> bool {
+    let asks = snapshot.roll_back_asks;
     match remedy {
         Remedy::Resume
         | Remedy::LiftPause
@@ -219,11 +225,10 @@ fn asks_first(remedy: Remedy, snapshot: &Snapshot) -> bool {
         | Remedy::ResumeWithTemplate
         | Remedy::ResumePastFailures
         | Remedy::ResumeWithQuota => snapshot.phase == Phase::Halted,
-        Remedy::UndoTo { at_once, .. } | Remedy::BackToTarget { at_once, .. } if at_once.deletes > 0 => true,
         Remedy::Undo | Remedy::UndoTo { .. } => {
-            is_paused || (snapshot.started_at.is_none() && snapshot.phase == Phase::Idle)
+            asks.usual || (snapshot.started_at.is_none() && snapshot.phase == Phase::Idle)
         }
-        Remedy::BackToTarget { .. } => is_paused,
+        Remedy::BackToTarget { .. } => asks.to_target,
         Remedy::RaiseBudget { to: most } | Remedy::SetLimits { max_unavailable: most, .. } => {
             may_all_be_down(most, snapshot.counts.nodes)
         }

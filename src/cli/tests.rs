@@ -1,5 +1,6 @@
 //! Transcripts of the command line against a scripted driver: what is typed, what is printed, how it exits.
 
+mod asks;
 mod completion;
 mod connecting;
 mod diagnose;

@@ -99,6 +99,7 @@ impl Engine {
             to,
             revisions: revisions.into(),
             roll_back: self.usual_roll_back().map(|revision| revision.hash.clone()),
+            roll_back_asks: self.roll_back_asks(&intent, now),
             counts,
             pulls: PullSummary { counts: self.pull_counts(), ..self.view.pull_summary().clone() },
             budget: self.budget_view(&intent, &nodes),

@@ -149,6 +149,24 @@ fn lacks_its_image() -> Snapshot {
     lacks
 }
 
+/// Whoever resumed past a halt whose cause stands gets no further halt: what leads on is said once, while the drive waits and where it ends.
+#[tokio::test(start_paused = true)]
+async fn a_drive_that_stands_still_names_what_leads_on() {
+    let used_up = Alarm::BudgetUsedUp { used: 2, limit: 2, waiting: 17, failed: 2 };
+    let nodes = vec![script::node("ipc-017", NodeState::Failed)].into();
+    let stands = Snapshot { alarms: vec![used_up], nodes, ..script::driving() };
+    let undo = "rolldeck undo --context prod-eu -n edge ds/agent   (rolls back to revision 14)";
+    let output = Script::of(script::held_by_nobody())
+        .then(script::driving())
+        .then(stands)
+        .run("drive ds/agent --until held --timeout 5m")
+        .await;
+    assert_eq!(output.code, 3, "{}{}", output.text, output.error);
+    assert_eq!(output.text.matches(&format!("next: {undo}")).count(), 1, "{}", output.text);
+    let hint = format!("\nHint: {undo}");
+    assert!(output.error.contains("no node can be updated") && output.error.contains(&hint), "{}", output.error);
+}
+
 #[tokio::test]
 async fn a_drive_until_held_ends_where_the_images_that_are_needed_cannot_be_pulled() {
     let output = Script::of(script::held_by_nobody())
@@ -164,9 +182,12 @@ async fn a_drive_until_held_ends_where_the_images_that_are_needed_cannot_be_pull
     let offered = [
         format!("rolldeck set-image {place} agent=IMAGE   (begins a new rollout, with an image that is there)"),
         format!("rolldeck undo {place}   (rolls back to revision 14)"),
-        format!("rolldeck prewarm --retry {place}   (pulls again what failed)"),
+        format!(
+            "rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 {place}   (pulls again what failed; {})",
+            "asks first, without a terminal it needs --yes"
+        ),
     ];
-    assert_eq!(next, offered, "a cancelled pre-warming would begin again");
+    assert_eq!(next, offered, "nobody drives once it has ended: `prewarm --retry` would only be recorded");
     // Once its image is named the line can be read.
     let line = next[0].split("   (").next().unwrap().replace("IMAGE", "registry.example/agent:v3");
     assert!(crate::cli::parse(line.split(' ').map(Into::into)).is_ok(), "{line}");

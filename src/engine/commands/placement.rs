@@ -71,6 +71,15 @@ impl Engine {
         self.template_gone_back_to(intent).map(|template| self.placement_put_back(&template)).unwrap_or_default()
     }
 
+    /// Whether the controller deletes pods at once where the template of this revision is put back, as its placement is another.
+    pub(super) fn deletes_at_once(&self, intent: &Intent) -> bool {
+        let template = self.template_gone_back_to(intent);
+        let present = self.view.daemonset.as_ref().map(|daemonset| &daemonset.template);
+        // The nodes are judged one by one only where that can make a difference.
+        let differs = template.as_ref().zip(present).filter(|(then, now)| !then.is_placed_as(now));
+        differs.is_some_and(|(then, _)| !self.placement_put_back(then).loses.is_empty())
+    }
+
     fn template_gone_back_to(&self, intent: &Intent) -> Option<Template> {
         let target = intent.change.as_ref()?.revision()?;
         Some(self.view.revision(target)?.template.clone())

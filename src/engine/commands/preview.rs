@@ -10,7 +10,7 @@ use crate::engine::assess::rows::Assessment;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::command::{Command, Early, Preview, PrewarmCommand, Refusal, Step};
+use crate::engine::model::command::{BEFORE_A_STEP, Command, Early, Preview, PrewarmCommand, Refusal, Step};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
@@ -242,11 +242,12 @@ impl Engine {
     /// What happens where a command asks for another template, which steps bring to the nodes.
     fn begins_steps_in_words(&self) -> Vec<String> {
         let first = match self.is_adopted() {
-            true => "Changes the template. No pod is replaced before a step.",
-            false => "Adopts the DaemonSet first, then changes its template. No pod is replaced before a step.",
+            true => "Changes the template.",
+            false => "Adopts the DaemonSet first, then changes its template.",
         };
+        let first = format!("{first}{BEFORE_A_STEP}");
         let then = "From then on any pod that is lost by itself comes back with the new template.";
-        [first.to_owned(), then.to_owned()].into_iter().chain(self.set_back_on_request()).collect()
+        [first, then.to_owned()].into_iter().chain(self.set_back_on_request()).collect()
     }
 
     /// Which nodes a driver lets go by the recorded intent.

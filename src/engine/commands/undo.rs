@@ -11,6 +11,7 @@
 //! To a revision that was made after the present one, or after the one that the rollout came from, nothing goes back: a rollout to it begins, with steps and
 //! gates.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::allowance::counted_are;
@@ -23,7 +24,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, PrewarmCommand, Refusal};
 use crate::engine::model::facts::RevisionFact;
 use crate::engine::model::record::{Change, Direction, Intent};
-use crate::engine::model::roll_back::NoRollBack;
+use crate::engine::model::roll_back::{NoRollBack, RollBackAsks};
 use crate::engine::model::rollout_event::{ROLLED_BACK, RevisionHalt, WENT_TO, last_rolled_back_to, with_earlier};
 use crate::engine::model::time::{ShortDuration, Timestamp, UtcTime};
 use crate::engine::rules::revision_numbers::present_number;
@@ -86,6 +87,23 @@ impl Engine {
         chosen.is_some_and(|chosen| self.is_made_later(chosen))
     }
 
+    /// Whether a roll back has to be agreed to, the usual one and the one to the target of `before`: what its preview would say of that, without its words.
+    pub(crate) fn roll_back_asks(&self, before: &Intent, now: Timestamp) -> RollBackAsks {
+        let asks = |to: Option<i64>| {
+            let Ok(resolved) = self.resolve_undo(to, now) else { return false };
+            let mut after = self.recorded_intent();
+            resolved.edits.iter().for_each(|edit| edit.apply(&mut after));
+            let after = after.map(Cow::into_owned).unwrap_or_default();
+            let command = Command::Undo { to };
+            self.lifts_pause(&command, &after).is_some()
+                || self.halted_before(&command, &after, now).is_some()
+                || self.deletes_at_once(&after)
+        };
+        let target = before.target.as_ref().and_then(|target| self.view.revision(target));
+        let elsewhere = target.filter(|target| self.view.current.as_ref() != Some(&target.hash));
+        RollBackAsks { usual: asks(None), to_target: elsewhere.is_some_and(|target| asks(Some(target.number))) }
+    }
+
     /// What brings the nodes to the target that are not at it, if it is no roll back that an operator waits for; empty if all are, or nothing is recorded.
     fn left_to_update_in_words(&self, intent: &Intent) -> String {
         let left = self.assessment.rows().filter(|row| row.in_fleet && !row.at_target).count();
@@ -114,7 +132,8 @@ impl Engine {
         self.view.own_revisions().find(|revision| Some(revision.number) == now).ok_or_else(|| {
             let known: Vec<String> =
                 self.newest_first().iter().map(|revision| with_earlier(revision.number, &earlier)).collect();
-            Refusal::NotThere(format!("no revision {number}; there are {}", known.join(", ")))
+            let there_are = if known.len() == 1 { "there is only" } else { "there are" };
+            Refusal::NotThere(format!("no revision {number}; {there_are} {}", known.join(", ")))
         })
     }
 

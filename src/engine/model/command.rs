@@ -180,6 +180,8 @@ impl fmt::Display for PrewarmCommand {
 
 /// The end of the answer to [`Command::SetImage`]. A command that lets nodes go at the same time leaves it out.
 pub const BEFORE_THE_FIRST_STEP: &str = "; no pod is replaced before the first step";
+/// The same at the end of a sentence of the preview, where no other command follows that lets nodes go.
+pub const BEFORE_A_STEP: &str = " No pod is replaced before a step.";
 
 /// How far a rollout may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

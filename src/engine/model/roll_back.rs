@@ -4,6 +4,16 @@ use std::fmt;
 
 use super::Str;
 
+/// Whether a roll back has to be agreed to before it is made: it lifts a pause of somebody else, leads to a revision at which the rollout is known to
+/// have halted, or has its controller delete pods at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RollBackAsks {
+    /// The one that names no revision.
+    pub usual: bool,
+    /// The one to the target of the rollout.
+    pub to_target: bool,
+}
+
 /// Why a roll back that names no revision is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NoRollBack {

@@ -209,6 +209,14 @@ impl Template {
         self.parts.host_network
     }
 
+    /// Whether the nodes for it are chosen as for `other`: by the same name, labels, affinity and tolerations.
+    pub fn is_placed_as(&self, other: &Self) -> bool {
+        let (own, other) = (&*self.parts, &*other.parts);
+        (&own.node_name, &own.node_selector, &own.node_terms)
+            == (&other.node_name, &other.node_selector, &other.node_terms)
+            && (&own.tolerations, own.host_network) == (&other.tolerations, other.host_network)
+    }
+
     /// `spec.nodeName`.
     pub fn node_name(&self) -> Option<&Str> {
         self.parts.node_name.as_ref()

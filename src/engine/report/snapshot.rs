@@ -32,7 +32,7 @@ use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::model::pull::PullSummary;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{By, Direction, DriverStopped, Halt, Paused};
-use crate::engine::model::roll_back::NoRollBack;
+use crate::engine::model::roll_back::{NoRollBack, RollBackAsks};
 use crate::engine::model::rollout_event::{RevisionHalt, RolloutEvent};
 use crate::engine::model::settings::Settings;
 use crate::engine::model::site::SiteLabel;
@@ -108,6 +108,8 @@ pub struct Snapshot {
     pub revisions: Arc<[RevisionView]>,
     /// The hash of the revision to which a roll back without a named revision leads, or why there is none.
     pub roll_back: Result<Str, NoRollBack>,
+    /// Whether a roll back has to be agreed to.
+    pub roll_back_asks: RollBackAsks,
     /// The number of nodes in each position.
     pub counts: Counts,
     /// The pulls of the target's images.

@@ -206,6 +206,7 @@ pub(super) fn loading() -> Snapshot {
         image_changes: Vec::new(),
         revisions: Arc::new([]),
         roll_back: Err(NoRollBack::NotLoaded),
+        roll_back_asks: Default::default(),
         counts: Counts::default(),
         pulls: PullSummary::default(),
         budget: BudgetView::default(),

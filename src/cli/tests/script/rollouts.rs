@@ -138,6 +138,7 @@ pub(in crate::cli) fn rollout() -> Snapshot {
             to: Some("registry.example/agent:v1.9.0".into()),
         }],
         roll_back: Ok(revisions[1].hash.clone()),
+        roll_back_asks: Default::default(),
         revisions: revisions.into(),
         counts: Counts { nodes: 120, updated: 38, committed: 40, available: 115, failed: 1, ..Counts::default() },
         pulls: PullSummary::default(),
