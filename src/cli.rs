@@ -84,6 +84,15 @@ enum CommandLine {
     Unfinished(LineToComplete),
 }
 
+impl Invocation {
+    /// The style of a console that was typed, whether or not a console is opened: a name of a theme that is not there is an error in any case.
+    pub fn typed_style(&self) -> Option<Style> {
+        let CommandLine::Typed(cli) = &self.0 else { return None };
+        let theme = cli.look.theme.clone().filter(|theme| !theme.is_empty() && !cli.look.theme_from_env);
+        theme.map(|theme| Style { theme: Some(theme), ..Style::default() })
+    }
+}
+
 #[cfg(test)]
 impl Invocation {
     fn typed(self) -> Cli {

@@ -15,6 +15,9 @@ fn main() -> ExitCode {
         Err(error) => return cli::CliError::failed(format!("starting: {error}")).exit(),
     };
     let end = runtime.block_on(async {
+        if let Some(style) = invocation.typed_style() {
+            tui::check(&look(style)).map_err(console_error)?;
+        }
         match cli::run(invocation).await? {
             cli::CallerTask::Exit(exit) => Ok(exit),
             cli::CallerTask::Console(console) => open(*console).await,

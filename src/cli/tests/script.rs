@@ -81,6 +81,8 @@ pub(super) struct Script {
     fails: Option<CommandError>,
     /// No command is settled before the driver is told to end.
     never_settles: bool,
+    /// The next snapshot comes right after a preview.
+    moves_on_preview: bool,
     /// Nothing that is printed can be written.
     disk_is_full: bool,
     /// The clock, where time passes and nothing changes.
@@ -110,6 +112,7 @@ impl Script {
             is_second: false,
             fails: None,
             never_settles: false,
+            moves_on_preview: false,
             disk_is_full: false,
             now: Timestamp::default(),
         }
@@ -118,6 +121,12 @@ impl Script {
     /// Commands are accepted, and the next snapshot shows it; they are not settled.
     pub(super) fn never_settles(mut self) -> Self {
         self.never_settles = true;
+        self
+    }
+
+    /// Something changes between the preview and the command.
+    pub(super) fn moves_on_preview(mut self) -> Self {
+        self.moves_on_preview = true;
         self
     }
 
@@ -313,7 +322,14 @@ impl Script {
             match request {
                 Request::ImagesOnNodes(answer) => drop(answer.send(self.images_on_nodes())),
                 Request::Refused(command, why) => self.refused.lock().unwrap().push((command, why)),
-                Request::Preview(command, answer) => drop(answer.send(self.preview(&command))),
+                Request::Preview(command, answer) => {
+                    if self.moves_on_preview
+                        && let Some(next) = rest.next()
+                    {
+                        snapshots.send_replace(next);
+                    }
+                    drop(answer.send(self.preview(&command)));
+                }
                 Request::Command(command, answer) if self.never_settles => {
                     follow(&snapshots, &mut rest.by_ref().take(1)).await;
                     match command {

@@ -13,7 +13,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::labels::Selector;
 use crate::engine::model::record::{Halt, HaltingGate, OURSELVES, Paused};
 use crate::engine::model::step_ahead::{NoStep, SelectionDone};
-use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::process::signals::EndSignal;
 use insta::assert_snapshot;
 
@@ -420,4 +420,34 @@ async fn a_refusal_is_printed_as_the_answer_would_be() {
     let came = refused.run("drive ds/agent --to 10% --yes -o json").await;
     let last = came.text.lines().last().unwrap_or_default();
     assert!(last.starts_with("{\"apiVersion\"") && last.contains("\"kind\":\"Error\""), "{}", came.text);
+}
+
+fn restored(snapshot: Snapshot) -> Snapshot {
+    Snapshot { alarms: vec![Alarm::StateRestored { at: at(590) }], ..snapshot }
+}
+
+/// What a person agreed to was another cluster: whatever is written then may undo what they did since the backup.
+#[tokio::test]
+async fn a_command_that_was_previewed_before_the_cluster_went_back_is_not_carried_out() {
+    let script = Script::of(script::held_by_nobody()).then(restored(script::held_by_nobody())).moves_on_preview();
+    let output = script.run("step ds/agent --to 3 --yes").await;
+    assert_eq!(output.code, 1, "{}{}", output.text, output.error);
+    assert!(output.error.contains("the state of the cluster went back to an earlier one"), "{}", output.error);
+    assert!(output.error.contains("nothing was changed") && script.requests().is_empty(), "{:?}", script.requests());
+    // Where it was seen before, the preview is of the cluster as it is.
+    let script = Script::of(restored(script::held_by_nobody())).then(script::held_by_nobody());
+    let output = script.run("step ds/agent --to 3 --yes").await;
+    assert_eq!((output.code, script.requests().len()), (0, 1), "{}", output.error);
+}
+
+/// A misspelt theme is an error, also where no console is opened.
+#[test]
+fn a_theme_that_was_typed_is_known_before_anything_is_opened() {
+    let theme = |line: &str| {
+        let words = std::iter::once("rolldeck").chain(line.split(' ')).map(std::ffi::OsString::from);
+        crate::cli::parse(words).unwrap().typed_style().and_then(|style| style.theme)
+    };
+    assert_eq!(theme("--plain --theme drak").as_deref(), Some("drak"));
+    assert_eq!(theme("ds/agent -o json --theme dark").as_deref(), Some("dark"));
+    assert_eq!(theme("--plain ds/agent"), None);
 }
