@@ -100,8 +100,18 @@ impl Engine {
             true => format!(" instead of {allowed}"),
             false => String::new(),
         };
+        // The number is one of all nodes, of which a selector lets only some go.
+        let only = intent.selector.as_ref().map(|selector| {
+            let there_are = match self.matching(selector) {
+                0 => "no node has".to_owned(),
+                1 => "1 node has".to_owned(),
+                nodes => format!("{nodes} nodes have"),
+            };
+            format!("; of these only those with {selector}, which {there_are}")
+        });
+        let (allowed_then, keep, only) = (after.allowed, after.keep, only.unwrap_or_default());
         let says =
-            format!("{} of {fleet} nodes may be updated{before}, partition keeps {}{stay}", after.allowed, after.keep);
+            format!("{allowed_then} of {fleet} nodes may be updated{before}, partition keeps {keep}{only}{stay}");
         // Repeated steps, while the canaries still pull, would open the whole fleet to a revision of which nothing is known yet.
         let danger = match raises {
             true if self.unproven_in_words().is_some() => Danger::Serious,
