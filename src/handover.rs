@@ -111,6 +111,19 @@ impl StoryLine {
     }
 }
 
+/// `44 earlier events are left out, as only the newest 256 are kept: …`, where there were more than a timeline keeps.
+fn events_left_out(snapshot: &Snapshot) -> Option<String> {
+    let are = match snapshot.earlier_events {
+        0 => return None,
+        1 => "1 earlier event is".to_owned(),
+        left => format!("{left} earlier events are"),
+    };
+    let kept = snapshot.timeline.len();
+    Some(format!(
+        "{are} left out, as only the newest {kept} are kept: `rolldeck log` has those of each account that took part."
+    ))
+}
+
 impl Handover {
     /// The sentence for a rollout without findings. Such a rollout may still not progress.
     fn nothing_wrong(&self) -> String {
@@ -138,6 +151,7 @@ impl Handover {
         if story.dropped() > 0 {
             notes.push(format!("{} earlier moments of nodes are left out.", story.dropped()));
         }
+        notes.extend(events_left_out(&snapshot));
         let from = match &audited {
             None => {
                 "Who did what is as far as this console saw it, and as Events on the DaemonSet tell, which a cluster usually keeps for \

@@ -38,6 +38,21 @@ fn the_text_says_what_it_is_what_is_wrong_and_what_happened() {
     insta::assert_snapshot!(text);
 }
 
+/// A timeline keeps a number of events: who reads a report that begins later than the rollout has to know that it does.
+#[test]
+fn a_report_says_how_many_earlier_events_are_left_out() {
+    let (snapshot, story) = failed();
+    let report = |earlier_events| {
+        let snapshot = Snapshot { earlier_events, ..Snapshot::clone(&snapshot) };
+        Handover::new("prod-eu", Arc::new(snapshot), &story, None)
+    };
+    let text = report(44).text();
+    let happened = text.split("\nWhat happened\n").nth(1).unwrap();
+    assert!(happened.starts_with("  … 44 earlier events are left out, as only the newest "), "{happened}");
+    assert!(report(1).html().contains("1 earlier event is left out"), "the page says so, too");
+    assert!(!report(0).text().contains("left out"));
+}
+
 /// A rollout in which every node is well by now says what went wrong in it, and what under the record before.
 #[test]
 fn a_report_says_what_went_wrong_until_now_and_under_which_record() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Handover, LEGEND, StoryLine, clean, headline, look};
+use super::{Handover, LEGEND, StoryLine, clean, events_left_out, headline, look};
 use crate::engine::model::facts::Severity;
 use crate::engine::report::node_story::clock_time;
 use crate::engine::report::story::{ProgressFigures, ProgressPoint};
@@ -80,6 +80,9 @@ impl Handover {
         line("\nWhat happened");
         if self.lines.is_empty() {
             line("  nothing is known of it");
+        }
+        if let Some(left) = events_left_out(&self.snapshot) {
+            line(&format!("  … {left}"));
         }
         let mut day = String::new();
         for StoryLine { at, who, node, text, severity, facts: _ } in &self.lines {
