@@ -4,8 +4,9 @@ use crate::engine::model::image::version_of;
 use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{PrewarmPulls, PullState};
 use crate::engine::model::template::ImageUse;
-use crate::engine::model::time::{ShortDuration, Timestamp};
+use crate::engine::model::time::Timestamp;
 use crate::engine::report::prewarm_words::PrewarmWords;
+use crate::engine::report::snapshot::pull_words::Span;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 
 const IMAGE_HEAD: [&str; 6] = ["NODE", "IMAGE", "IMAGES", "FOR", "EXPECTED", "WHY"];
@@ -27,7 +28,7 @@ fn image_cells(node: &NodeView, at: Timestamp) -> [String; IMAGE_HEAD.len()] {
         node.name.to_string(),
         node.image.to_string(),
         each.collect::<Vec<_>>().join(", "),
-        node.pulling_for(at).map_or_else(|| "-".to_owned(), |span| ShortDuration(span).to_string()),
+        node.pulling_for(at).map_or_else(|| "-".to_owned(), |span| Span(span).to_string()),
         node.usual_pull.as_ref().map_or_else(|| "-".to_owned(), |usual| usual.to_string()),
         why.map_or_else(String::new, |pull| pull.words(at, node.usual_pull.as_deref().copied())),
     ]
@@ -41,7 +42,7 @@ pub(super) fn prewarm_table(snapshot: &Snapshot, pulls: &PrewarmPulls) -> Vec<Ve
         let state = node.prewarm.as_deref()?;
         let (elapsed, usual) = match state {
             PrewarmState::Pulling { since } => {
-                let elapsed = ShortDuration(snapshot.at.since(*since)).to_string();
+                let elapsed = Span(snapshot.at.since(*since)).to_string();
                 (elapsed, pulls.usual(&node.name, &node.site).map(|usual| usual.to_string()))
             }
             _ => (none(), None),
@@ -54,4 +55,25 @@ pub(super) fn prewarm_table(snapshot: &Snapshot, pulls: &PrewarmPulls) -> Vec<Ve
     };
     let rows = snapshot.nodes.iter().filter_map(cells);
     std::iter::once(head.map(str::to_owned).to_vec()).chain(rows).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::tests::rollout;
+    use crate::engine::model::node::NodeState;
+    use crate::engine::model::pull::fixtures::image;
+
+    /// The same pull is told in seconds in each of its columns.
+    #[test]
+    fn how_long_a_pull_runs_is_told_as_finely_as_how_long_it_usually_takes() {
+        let snapshot = rollout();
+        let since = snapshot.at - std::time::Duration::from_secs(125);
+        let node = NodeView {
+            state: NodeState::Pulling,
+            images: [image(ImageUse::Main, PullState::Pulling { since })].into(),
+            ..NodeView::unknown("ipc-001")
+        };
+        assert_eq!(image_cells(&node, snapshot.at)[3], "125s");
+    }
 }
