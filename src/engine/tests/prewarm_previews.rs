@@ -85,6 +85,30 @@ fn the_images_of_a_node_that_the_rollout_took_down_do_not_come_first() {
     assert!(warned.iter().any(|warning| warning.contains(": 5 nodes wait for them until")), "{warned:?}");
 }
 
+/// Whoever pre-warms while the partition lets no node go drives, and lets none go either; one that it lets go is named before.
+#[test]
+fn the_preview_of_whoever_would_drive_says_whether_a_node_of_the_rollout_is_in_line() {
+    let (mut fake, mut console) = six();
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    let ahead = Command::Prewarm(start("v2"));
+    let previewed = |fake: &mut FakeCluster| {
+        let mut other = FakeConsole::open(fake, "bob");
+        other.run(fake);
+        other.engine.preview(&ahead, fake.now).unwrap()
+    };
+    let none = previewed(&mut fake);
+    let says = "This process becomes the driver; no node of the rollout is in line now.";
+    assert!(none.effects.iter().any(|line| line == says), "{:?}", none.effects);
+    assert!(none.nodes.is_empty() && none.danger < Danger::Serious, "{:?}", none.danger);
+    FakeConsole::open_as(&fake, "eve", Role::OneShot)
+        .ask(&mut fake, Command::Step(Step::Updated(IntOrPercent::Int(2))))
+        .unwrap();
+    let two = previewed(&mut fake);
+    assert!(!two.effects.iter().any(|line| line == says), "{:?}", two.effects);
+    assert_eq!((two.nodes.len(), two.danger), (2, Danger::Serious), "{:?}", two.effects);
+}
+
 /// What is cancelled on the way back does not begin again.
 #[test]
 fn a_cancellation_on_the_way_back_does_not_say_that_pre_warming_begins_again() {
