@@ -31,7 +31,8 @@ fn waits(snapshot: &Snapshot) -> String {
 #[test]
 fn a_step_under_a_selector_raises_nothing_that_only_lifting_it_would_use() {
     let (mut fake, mut console) = with_canaries();
-    step(&mut console, &mut fake).unwrap();
+    let said = step(&mut console, &mut fake).unwrap();
+    assert!(said.contains("; of these only those with zone=canary, which 3 nodes have"), "{said}");
     assert_eq!(fake.at("hash2"), 1);
     // The plan's next step is 10 %: 12 nodes. The selector has 3.
     let ahead = StepAhead { step: Percent(10), allowed: 3, frees: Some(2), cut_by_selector: true };
