@@ -91,8 +91,7 @@ fn an_adoption_can_be_driven() {
 /// Its controller gives a template that comes back a new number: the header tells which number it had, where the events of the rollout tell that.
 #[test]
 fn the_target_of_a_roll_back_is_told_by_its_former_number() {
-    let renumbered = |known: bool| {
-        let mut snapshot = back(running());
+    let renumbered = |mut snapshot: Snapshot, known: bool| {
         let mut target = snapshot.to.clone().unwrap();
         target.number = Some(18);
         target.seen_numbers = if known { vec![14] } else { Vec::new() };
@@ -104,7 +103,17 @@ fn the_target_of_a_roll_back_is_told_by_its_former_number() {
         let screen = TestConsole::on(snapshot.clone(), cells, 40).screen();
         screen.lines().nth(1).unwrap_or_default().to_owned()
     };
-    let (known, unknown) = (renumbered(true), renumbered(false));
+    let (known, unknown) = (renumbered(back(running()), true), renumbered(back(running()), false));
+    let forward = renumbered(running(), true);
+    let told = (60..200).filter(|cells| {
+        let line = line(&forward, *cells);
+        let note = line.find(" (was 14)").or_else(|| line.find(" (the template of 14)"));
+        note.is_some_and(|at| {
+            assert!(line[..at].ends_with("→ 18"), "behind the number, and not behind the step: {line}");
+            true
+        })
+    });
+    assert!(told.count() > 20);
     assert!(line(&known, 200).contains("→ 18 (the template of 14)"), "{}", line(&known, 200));
     let paused = Snapshot { phase: fixtures::paused().phase, ..known.clone() };
     assert!(line(&paused, 80).contains("→ 18 (was 14)"), "{}", line(&paused, 80));

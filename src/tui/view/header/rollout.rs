@@ -67,7 +67,9 @@ pub(super) fn change(ctx: &RenderContext<'_>, shown: &ShownSnapshot, cells: usiz
     let rail_cells: usize = rail.iter().flatten().map(|span| width(&span.content)).sum::<usize>() + 3;
     let taken = width(&snapshot.change().to_string()) + width(&tail) + if rail.is_some() { rail_cells } else { 0 };
     let renumbered = renumbered(snapshot).into_iter().find(|words| taken + width(words) <= room);
-    tail.push_str(&renumbered.unwrap_or_default());
+    // It belongs to the number, and not to the step behind that.
+    let end = end_of_numbers(&tail, snapshot);
+    tail.insert_str(end, &renumbered.unwrap_or_default());
     let versions = room.saturating_sub(width(&tail));
     let mut spans = vec![Span::raw(" ")];
     spans.extend(versions_of(ctx, snapshot, versions));
@@ -103,6 +105,12 @@ fn revisions_of(snapshot: &Snapshot) -> String {
     let falls =
         snapshot.has_change() && number(&snapshot.to).zip(number(&snapshot.from)).is_some_and(|(to, from)| to < from);
     format!("{}{}", snapshot.numbers(), if falls { " (older)" } else { "" })
+}
+
+/// Where in `tail`, in bytes, the numbers of the revisions end.
+fn end_of_numbers(tail: &str, snapshot: &Snapshot) -> usize {
+    let numbers = revisions_of(snapshot);
+    tail.find(&numbers).map_or(tail.len(), |at| at + numbers.len())
 }
 
 /// The number that the target had before it was rolled back to, in two lengths: its controller gives a template that comes back a new number, which the
