@@ -355,7 +355,13 @@ impl Engine {
         let RevisionHalt { at, why, from_event } = self.halted_revisions().remove(&revision.hash)?;
         let told = if from_event { "As an Event says, the" } else { "The" };
         let when = UtcTime { at, now };
-        Some(format!("{told} rollout halted at revision {}, at {when}: {why}.", revision.number))
+        // Whoever names an image does not know the number that its revision had.
+        let same = match command {
+            Command::SetImage(_) => " It had this template.",
+            Command::Prewarm(_) => " It had these images.",
+            _ => "",
+        };
+        Some(format!("{told} rollout halted at revision {}, at {when}: {why}.{same}", revision.number))
     }
 
     /// The revision with these images at which the rollout halted last; `None` if it did not halt at each revision that has them.

@@ -23,6 +23,7 @@ use crate::engine::model::first_names::first_names;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::quantity::{Rounding, counted};
+use crate::engine::model::record::Direction;
 use crate::engine::model::settings::Finish;
 use crate::engine::model::step_ahead::{NoStep, StepAhead};
 use crate::engine::model::time::ShortDuration;
@@ -107,8 +108,12 @@ impl Snapshot {
                     false => "nobody drives: nothing is started",
                 };
                 let waits = waits.into();
+                // Whoever drives on takes the failing revision to its halt.
+                let fails = self.direction == Direction::Forward && self.revision_fails();
+                let undo = fails.then(|| self.away());
                 let step = self.step_after_soaking().map(Remedy::Step);
-                Some(Guidance { waits, remedies: step.into_iter().chain([Remedy::Drive]).collect() })
+                let remedies = undo.into_iter().chain(step).chain([Remedy::Drive]).collect();
+                Some(Guidance { waits, remedies })
             }
             Phase::Running if matches!(self.driver, DriverView::Waiting { holder: None }) => {
                 Some(Guidance { waits: "nobody drives yet: waits for the lease".into(), remedies: Vec::new() })

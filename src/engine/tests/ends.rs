@@ -97,7 +97,10 @@ fn an_image_at_which_it_halted_before_is_warned_of() {
     assert!(!preview.warnings.iter().any(|line| line.contains("halted at revision")), "{:?}", preview.warnings);
     assert!(!preview.effects.iter().any(|line| ends_a_roll_back(line)), "every node is back: {:?}", preview.effects);
     let again = console.engine.preview(&image("agent:bad"), fake.now).unwrap().warnings;
-    assert!(again.iter().any(|line| line.starts_with("The rollout halted at revision 2, at ")), "{again:?}");
+    let warns = |line: &String| {
+        line.starts_with("The rollout halted at revision 2, at ") && line.ends_with(" It had this template.")
+    };
+    assert!(again.iter().any(warns), "{again:?}");
 }
 
 /// Whoever brings images that no node could pull is told so, as who sets them is; not where another revision has them, too, and did not halt.
@@ -111,7 +114,10 @@ fn pre_warming_of_an_image_at_which_it_halted_before_is_warned_of() {
         console.engine.preview(&command, fake.now).unwrap().warnings
     };
     let again = warnings(&mut console, &fake, "bad");
-    assert!(again.iter().any(|line| line.starts_with("The rollout halted at revision 2, at ")), "{again:?}");
+    let warns = |line: &String| {
+        line.starts_with("The rollout halted at revision 2, at ") && line.ends_with(" It had these images.")
+    };
+    assert!(again.iter().any(warns), "{again:?}");
     let other = warnings(&mut console, &fake, "v3");
     assert!(!other.iter().any(|line| line.contains("halted at revision")), "{other:?}");
 }

@@ -132,3 +132,25 @@ fn where_accepted_failures_use_up_the_budget_no_step_is_offered() {
     assert!(guidance.waits.contains("another step moves nothing while 2 are down and 2 may be"), "{}", guidance.waits);
     assert!(!guidance.remedies.iter().any(|remedy| matches!(remedy, Remedy::Step(_))), "{guidance:?}");
 }
+
+/// The driver ended while a new pod crashes. Whoever drives on takes it to its halt: the way back comes first, and is not offered of a revision that works.
+#[test]
+fn where_nobody_drives_a_revision_that_fails_the_way_back_is_offered() {
+    for (crashes, offered) in [(false, vec![Remedy::Drive]), (true, vec![Remedy::Undo, Remedy::Drive])] {
+        let mut fake = FakeCluster::rolling(4, 1);
+        fake.slow = true;
+        let mut console = FakeConsole::open(&fake, "ada");
+        console.set_image(&mut fake, "agent:v2");
+        console.partition(&mut fake, 3);
+        console.run_for(&mut fake, 5);
+        if crashes {
+            fake.crash("n1");
+        }
+        console.run_for(&mut fake, 5);
+        console.ask(&mut fake, Command::StopDriving).unwrap();
+        console.run_for(&mut fake, 2);
+        let snapshot = console.snapshot(&fake);
+        let guidance = snapshot.guidance().unwrap();
+        assert_eq!((snapshot.phase.clone(), guidance.remedies), (Phase::Running, offered), "{}", guidance.waits);
+    }
+}
