@@ -65,7 +65,7 @@ fn one_pod_that_changes_costs_at_most_200_bytes() {
 #[test]
 fn a_minute_that_passes_for_all_rows_costs_at_most_200_bytes_with_a_pod_that_changes() {
     for minutes in [1, 9, 10, 58] {
-        let nodes: Vec<_> = (0..15_000).map(|number| updated(&format!("ipc-{number:05}"), 60 * minutes)).collect();
+        let nodes: Vec<_> = (0..3_000).map(|number| updated(&format!("ipc-{number:05}"), 60 * minutes)).collect();
         let mut screen = Screen::new(Vec::new());
         let mut console = TestConsole::on(Snapshot { nodes: nodes.clone().into(), ..idle() }, 120, 40);
         show(&mut screen, &console);
@@ -85,9 +85,9 @@ fn a_minute_that_passes_for_all_rows_costs_at_most_200_bytes_with_a_pod_that_cha
 /// pane moves for that. The line that goes again costs no more.
 #[test]
 fn a_line_more_above_the_map_does_not_write_the_map_again() {
-    let nodes: Vec<_> = (0..15_000)
+    let nodes: Vec<_> = (0..3_000)
         .map(|number| {
-            let site = format!("site-{:02}", number / 750);
+            let site = format!("site-{:02}", number / 150);
             NodeView { site: site.as_str().into(), ..updated(&format!("ipc-{number:05}"), 900) }
         })
         .collect();
@@ -103,7 +103,7 @@ fn a_line_more_above_the_map_does_not_write_the_map_again() {
         let mut screen = Screen::new(Vec::new());
         let mut terminal = vt100::Parser::new(height, width, 0);
         screen.set_synchronized(2);
-        let counts = Counts { updated: 15_000, nodes: 15_000, available: 15_000, ..idle().counts };
+        let counts = Counts { updated: 3_000, nodes: 3_000, available: 3_000, ..idle().counts };
         let mut console =
             TestConsole::on(Snapshot { nodes: nodes.clone().into(), counts, ..idle() }, width, height).typed("m");
         show(&mut screen, &console);

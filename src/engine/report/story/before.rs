@@ -55,9 +55,15 @@ pub(super) fn reconstruct(
                 ready.extend(Some(since).filter(|_| is_updated));
             }
             NodeState::Failed => {
-                // The pod does not tell when it failed; a halt because of it does.
+                // The pod does not tell when it failed; a halt because of it does. Of a container that restarts it tells since when, and the node counts as
+                // failed only after too many restarts.
                 let halt = snapshot.halt.as_ref().filter(|halt| halt.failed().contains(&node.name));
-                let since = halt.map_or(since, |halt| since.min(halt.at.max(made)));
+                let halted_at = halt.map(|halt| halt.at.max(made));
+                let since = match halted_at {
+                    Some(at) if node.restarts > 0 => at,
+                    Some(at) => since.min(at),
+                    None => since,
+                };
                 say(since, state(None, node.state, cause(node)));
             }
             NodeState::NodeDown | NodeState::PullFailed => say(since, state(None, node.state, cause(node))),
