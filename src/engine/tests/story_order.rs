@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::story::told;
 use super::*;
+use crate::engine::model::facts::ContainerState;
 use crate::engine::model::node::ImageState;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
@@ -122,4 +123,42 @@ fn a_pod_that_is_ready_again_is_told_to_be() {
     node.see(32_000, NodeState::Starting, 32_000, Some("next"));
     node.see(37_000, NodeState::Soaking, 37_000, Some("next"));
     assert_eq!(node.told().last().map(String::as_str), Some("ready after 5s, soaks"));
+}
+
+/// A pod that crashes again and again tells since when. Its node failed when that had lasted for too long, as who watched it says.
+#[test]
+fn a_crash_loop_that_nobody_watched_failed_when_it_halted_the_rollout() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open(&fake, "ops");
+    fake.slow = true;
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 3);
+    console.run_for(&mut fake, 2);
+    let node = fake.deleted[0].clone();
+    // It is never ready, as one whose container ends at once.
+    let mut is = |fake: &mut FakeCluster, restarts: u32, state: &ContainerState, secs: u64| {
+        fake.change_pod(&node, |pod| {
+            let container = &mut pod.containers[0];
+            (container.ready, container.restarts, container.state) = (false, restarts, state.clone());
+            (container.last_end, container.last_exit) = (Some("Error".into()), Some(1));
+            pod.ready = false;
+        });
+        console.run_for(fake, secs);
+    };
+    let waits = ContainerState::Waiting { reason: "CrashLoopBackOff".into(), message: None };
+    for restarts in 0..3 {
+        let runs = ContainerState::Running { since: Some(fake.now) };
+        is(&mut fake, restarts, &runs, 1);
+        is(&mut fake, restarts, &waits, 10);
+    }
+    is(&mut fake, 3, &waits, 5);
+    let snapshot = FakeConsole::open_as(&fake, "eve", Role::OneShot).snapshot(&fake);
+    let halted_at = snapshot.halt.as_ref().expect("three restarts are too many").at;
+    let later = Story::reconstructed(&snapshot, |_| None);
+    let failed = later.of_node(&node).find(|moment| moment.change.to_string() == "failed: crash loop").unwrap();
+    assert_eq!(failed.at, halted_at);
+    assert!(
+        snapshot.nodes.iter().any(|view| *view.name == *node && view.since.unwrap() < halted_at),
+        "it tells another time"
+    );
 }
