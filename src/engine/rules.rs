@@ -15,6 +15,7 @@ pub(super) mod holds;
 pub(crate) mod injected;
 pub(super) mod line_of_sites;
 pub mod missing_record;
+pub(crate) mod node_restarts;
 pub mod ownership;
 pub(crate) mod pace;
 pub(super) mod pulls;

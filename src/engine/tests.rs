@@ -22,6 +22,7 @@ mod kept;
 mod lease_refused;
 mod lifted;
 mod moved_tag;
+mod node_restarts;
 mod order;
 mod overtaken;
 mod pace;

@@ -90,6 +90,8 @@ struct ReportNode {
     pod: Option<String>,
     pod_created_at: Option<Timestamp>,
     restarts: u32,
+    /// How many of them do not count, since its node was restarted.
+    restarts_with_node: u32,
 }
 
 impl ReportRevision {
@@ -119,6 +121,7 @@ impl Handover {
             pod: node.pod.as_deref().map(clean),
             pod_created_at: node.pod_created_at,
             restarts: node.restarts,
+            restarts_with_node: node.restarts_with_node,
         };
         let finding = |finding: &crate::engine::report::diagnosis::Finding| ReportFinding {
             title: clean(&finding.title),

@@ -46,6 +46,8 @@ pub(crate) struct NodeJson<'a> {
     pod: Option<&'a str>,
     pod_created_at: Option<Timestamp>,
     restarts: u32,
+    /// How many of them do not count, since its node was restarted.
+    restarts_with_node: u32,
     /// The restarts for which it is watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     restarted: Option<RestartsView>,
@@ -98,6 +100,7 @@ impl<'a> NodeJson<'a> {
             pod: node.pod.as_deref(),
             pod_created_at: node.pod_created_at,
             restarts: node.restarts,
+            restarts_with_node: node.restarts_with_node,
             restarted: node.restarted,
             lost_readiness: node.lost_readiness,
             accepted: node.accepted,

@@ -266,6 +266,19 @@ struct Terminated<'a> {
     exit_code: Clamped<i32>,
     #[serde(borrow)]
     message: Option<Text<'a>>,
+    #[serde(borrow)]
+    started_at: Option<Text<'a>>,
+    #[serde(borrow)]
+    finished_at: Option<Text<'a>>,
+}
+
+impl Terminated<'_> {
+    /// For how many seconds it ran. `None`: its kubelet does not know when it began or ended, and writes no time or that of year 1.
+    fn ran_secs(&self) -> Option<u32> {
+        let known = |at: &Option<Text<'_>>| instant(at).filter(|at| *at > Timestamp::default());
+        let ran = known(&self.finished_at)?.since(known(&self.started_at)?);
+        Some(u32::try_from(ran.as_secs()).unwrap_or(u32::MAX))
+    }
 }
 
 impl PodWire<'_> {
@@ -430,6 +443,7 @@ impl ContainerStatus<'_> {
             state: self.state.as_ref().map_or_else(waiting, |state| state.fact(interner)),
             last_end: last.and_then(|last| interner.optional_words(&last.reason, NAME)),
             last_exit: last.map(|last| last.exit_code.0),
+            last_ran_secs: last.and_then(Terminated::ran_secs),
             restarts: self.restart_count.unwrap_or_default().0,
             ready: self.ready.unwrap_or(false),
         }

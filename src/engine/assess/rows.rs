@@ -69,6 +69,7 @@ pub(crate) struct Row {
     pub(crate) since: Option<Timestamp>,
     /// The pod that counts on this node.
     pub(crate) pod: Option<PodIx>,
+    /// How often the containers of its pod were restarted, without the restarts that do not count because its node was restarted.
     pub(crate) restarts: u32,
     pub(crate) in_fleet: bool,
     pub(crate) should_run: bool,
@@ -374,7 +375,7 @@ impl<'a> Assessor<'a> {
             changes_at: self.changes_at,
             since,
             pod: pods.counts,
-            restarts: any_pod.map_or(0, restarts),
+            restarts: any_pod.map_or(0, counted_restarts),
             in_fleet,
             should_run: if self.nodes_visible { entry.eligibility.should_run } else { in_fleet },
             at_target,
@@ -476,6 +477,7 @@ impl<'a> Assessor<'a> {
     }
 }
 
-fn restarts(pod: &PodEntry) -> u32 {
-    crate::engine::view::restarts::total(&pod.fact)
+/// The restarts of a pod that count.
+fn counted_restarts(pod: &PodEntry) -> u32 {
+    pod.restarts.counted(&pod.fact)
 }

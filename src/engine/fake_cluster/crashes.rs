@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use super::FakeCluster;
 use crate::engine::model::Str;
-use crate::engine::model::facts::{ContainerState, PodFact};
+use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
+use crate::engine::model::template::ContainerRole;
 
 impl FakeCluster {
-    /// The container of this node's pod ends, and waits to be started again.
+    /// The first main container of this node's pod ends, and waits to be started again.
     pub(crate) fn crash(&mut self, node: &str) {
         let now = self.now;
         self.change_pod(node, |pod| {
-            let container = &mut pod.containers[0];
+            let container = main_container(pod);
             (container.ready, container.last_end, container.last_exit) = (false, Some("Error".into()), Some(1));
             container.state = ContainerState::Waiting { reason: "CrashLoopBackOff".into(), message: None };
             (pod.ready, pod.ready_since) = (false, Some(now));
@@ -22,11 +23,62 @@ impl FakeCluster {
     pub(crate) fn restart(&mut self, node: &str) {
         let now = self.now;
         self.change_pod(node, |pod| {
-            let container = &mut pod.containers[0];
+            let container = main_container(pod);
             (container.ready, container.restarts) = (true, container.restarts + 1);
             container.state = ContainerState::Running { since: Some(now) };
             (pod.ready, pod.ready_since) = (true, Some(now));
         });
+    }
+
+    /// Its pods have an init container and two main ones.
+    pub(crate) fn give_three_containers(&mut self, node: &str) {
+        self.change_pod(node, |pod| {
+            let main = pod.containers[0].clone();
+            let sidecar = ContainerFact { name: "sidecar".into(), ..main.clone() };
+            let ended = ContainerState::Terminated { reason: "Completed".into(), exit_code: 0, message: None };
+            let setup = ContainerFact {
+                name: "setup".into(),
+                role: ContainerRole::Init,
+                state: ended,
+                ready: true,
+                ..main.clone()
+            };
+            pod.containers = vec![setup, main, sidecar];
+        });
+    }
+
+    /// The machine of this node is switched off, and is up again: its kubelet finds the containers of the pod gone, and runs them anew in a new sandbox. Each
+    /// step comes as news of its own, two seconds apart where a console looks. Its containers had run for `ran`.
+    pub(crate) fn power_cycle(&mut self, node: &str, ran: Duration, mut look: impl FnMut(&mut Self)) {
+        let now = self.now;
+        let lost = || ContainerState::Terminated { reason: "Unknown".into(), exit_code: 255, message: None };
+        self.change_pod(node, |pod| {
+            for container in pod.containers.iter_mut().filter(|container| container.role == ContainerRole::Main) {
+                (container.ready, container.state) = (false, lost());
+            }
+            (pod.ready, pod.ready_since) = (false, Some(now));
+        });
+        look(self);
+        let count = self.pods.values().find(|pod| pod.node.as_deref() == Some(node)).unwrap().containers.len();
+        for nth in 0..count {
+            let now = self.now;
+            self.change_pod(node, |pod| {
+                let container = &mut pod.containers[nth];
+                container.restarts += 1;
+                container.ready = true;
+                if container.role == ContainerRole::Init {
+                    (container.last_end, container.last_exit) = (Some("Completed".into()), Some(0));
+                } else {
+                    (container.last_end, container.last_exit) = (Some("Unknown".into()), Some(255));
+                    container.last_ran_secs = Some(u32::try_from(ran.as_secs()).unwrap());
+                    container.state = ContainerState::Running { since: Some(now) };
+                }
+                if nth + 1 == count {
+                    (pod.ready, pod.ready_since) = (true, Some(now));
+                }
+            });
+            look(self);
+        }
     }
 
     /// Crashes each pod of this revision that has been ready for five seconds.
@@ -50,4 +102,8 @@ impl FakeCluster {
         };
         self.pods.values().filter(fits).filter_map(|pod| pod.node.clone()).collect()
     }
+}
+
+fn main_container(pod: &mut PodFact) -> &mut ContainerFact {
+    pod.containers.iter_mut().find(|container| container.role == ContainerRole::Main).unwrap()
 }

@@ -165,6 +165,8 @@ pub struct ContainerFact {
     pub last_end: Option<Str>,
     /// The exit code of its last end.
     pub last_exit: Option<i32>,
+    /// For how many seconds it ran before its last end, where its kubelet knows both ends of that run.
+    pub last_ran_secs: Option<u32>,
     /// How often it was restarted.
     pub restarts: u32,
     /// Its readiness.
@@ -182,6 +184,7 @@ impl ContainerFact {
             state,
             last_end: None,
             last_exit: None,
+            last_ran_secs: None,
             restarts: 0,
             ready: false,
         }

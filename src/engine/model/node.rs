@@ -1,5 +1,7 @@
 //! The state of a node: its place in a rollout, the blame for its unavailability, and whether it has the images.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use super::cause::CauseKind;
@@ -94,14 +96,33 @@ pub(crate) const AGAINST: u32 = 2;
 pub struct RestartsView {
     /// How often.
     pub times: u32,
-    /// The exit code of the container that ended last, where its kubelet told.
-    pub exit: Option<i32>,
+    /// How the container that ended last did, where its kubelet told.
+    pub end: Option<RunEnd>,
 }
 
 impl RestartsView {
     /// Whether no serving pod is replaced until this pod has shown that it stays up.
     pub fn speaks_against_revision(self) -> bool {
         self.times >= AGAINST
+    }
+}
+
+/// How a run of a container ended that was started again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RunEnd {
+    /// By itself, with this exit code.
+    Exit(i32),
+    /// Its node, or the container runtime of its node, was restarted.
+    WithItsNode,
+}
+
+impl fmt::Display for RunEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exit(code) => write!(f, "exit {code}"),
+            Self::WithItsNode => f.write_str("its node restarted"),
+        }
     }
 }
 

@@ -461,16 +461,19 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         | NodeState::Ineligible => {}
     }
     if let Some(restarted) = node.restarted {
-        let exit = restarted.exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
+        let end = restarted.end.map(|end| format!(", last: {end}")).unwrap_or_default();
         let found = warns(FindingKind::Restarted, "restarts after it was ready".to_owned());
-        let text: Str = format!("{} times{exit}", restarted.times).into();
+        let text: Str = format!("{}{end}", counted(restarted.times as usize, "time")).into();
         let found = found.says(Some(text)).do_this(["read the log of the run before"]);
         return Some(found.offers(remedies::restarts(node, snapshot)));
     }
     if node.keeps_restarting() {
         let found = warns(FindingKind::Restarted, "restarts before it was ready".to_owned());
-        let times =
-            if node.restarts == 1 { "once so far".to_owned() } else { format!("{} times so far", node.restarts) };
+        let times = if node.counted_restarts() == 1 {
+            "once so far".to_owned()
+        } else {
+            format!("{} times so far", node.counted_restarts())
+        };
         let found = found.says(Some(times.into())).do_this(["read the log of the run before"]);
         return Some(found.offers(remedies::restarts(node, snapshot)));
     }

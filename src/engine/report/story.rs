@@ -32,7 +32,7 @@ use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::facts::Severity;
-use crate::engine::model::node::{ImageState, NodeState};
+use crate::engine::model::node::{ImageState, NodeState, RunEnd};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::time::Timestamp;
@@ -113,8 +113,8 @@ pub enum NodeChange {
     Restarted {
         /// How often since the pod was made.
         times: u32,
-        /// The exit code of the container that ended last, where its kubelet told.
-        exit: Option<i32>,
+        /// How the container that ended last did, where its kubelet told.
+        end: Option<RunEnd>,
     },
     /// The node should not run the pod any more, or is gone.
     Gone,
@@ -455,8 +455,8 @@ fn why(node: &NodeView) -> Option<Str> {
 fn changes(was: &LastNode, is: &LastNode, node: &NodeView) -> Vec<NodeChange> {
     let restarted = is.restarts > was.restarts && was.pod == is.pod;
     let restarted = restarted.then(|| {
-        let exit = node.restarted.and_then(|restarted| restarted.exit);
-        NodeChange::Restarted { times: is.restarts, exit }
+        let end = node.restarted.and_then(|restarted| restarted.end);
+        NodeChange::Restarted { times: is.restarts, end }
     });
     restarted.into_iter().chain(changed(was, is, node)).collect()
 }

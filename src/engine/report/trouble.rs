@@ -29,7 +29,7 @@ impl Snapshot {
     pub fn restarts_to_fail(&self, node: &NodeView) -> Option<u32> {
         let most = self.settings.gates.max_restarts;
         let may_fail = node.at_target && self.has_plan() && !node.counts_as_failed();
-        (may_fail && (1..=most).contains(&node.restarts)).then(|| most + 1)
+        (may_fail && (1..=most).contains(&node.counted_restarts())).then(|| most + 1)
     }
 
     /// What [`Self::restarts_to_fail`] does to the rollout, in few words: `halts at 3 restarts (2 now)`; `fails at 3 restarts (2 now)` where the failure
@@ -46,7 +46,7 @@ impl Snapshot {
             OnFailure::Halt => "halts",
             OnFailure::RollBack => "rolls back",
         };
-        Some(format!("{then} at {} ({} now)", counted(at as usize, "restart"), node.restarts))
+        Some(format!("{then} at {} ({} now)", counted(at as usize, "restart"), node.counted_restarts()))
     }
 
     /// Whether the new revision fails somewhere: a node counts as failed, or its new pod has a cause that speaks against the revision.

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::node_restarts::{ended_by_themselves, is_end_with_the_node};
 use super::pulls::waits_by;
 use super::recognise::{TextSource, recognise};
 use crate::engine::model::Str;
@@ -79,6 +80,8 @@ pub(crate) fn diagnose_container(container: &ContainerFact) -> Option<Cause> {
             };
             (kind, message)
         }
+        // It is started again once its node is up.
+        ContainerState::Terminated { reason, .. } if is_end_with_the_node(reason) => return None,
         ContainerState::Terminated { reason, exit_code, message } if *exit_code != 0 => {
             let words = || Some(format!("{reason}, exit code {exit_code}").into());
             (end(container, reason), message.clone().or_else(words))
@@ -124,13 +127,13 @@ fn end(container: &ContainerFact, reason: &str) -> CauseKind {
 }
 
 /// Why the containers of this pod restart, by how the one that ended last ended; `None` where none restarts. An init container that is through
-/// does not restart any more.
+/// does not restart any more, and one that ended with its node says nothing.
 pub(crate) fn why_it_restarts(pod: &PodFact) -> Option<CauseKind> {
     let is_through = |container: &ContainerFact| {
         container.role == ContainerRole::Init
             && matches!(container.state, ContainerState::Terminated { exit_code: 0, .. })
     };
-    let restarts = pod.containers.iter().filter(|container| container.restarts > 0 && !is_through(container));
+    let restarts = ended_by_themselves(pod).filter(|container| container.restarts > 0 && !is_through(container));
     let container = restarts.max_by_key(|container| container.last_exit.is_some_and(|exit| exit != 0))?;
     Some(end(container, container.last_end.as_deref().unwrap_or_default()))
 }

@@ -14,6 +14,13 @@ pub(crate) enum ObservedAt {
 }
 
 impl ObservedAt {
+    /// When we saw it, by our clock.
+    pub(crate) fn seen_at(self) -> Timestamp {
+        match self {
+            Self::Happen(at) | Self::Already(at, _) => at,
+        }
+    }
+
     /// How long ago it was. If we saw it happen: by our own clock. Otherwise: how long ago it was by the cluster's dates when we
     /// first saw it, plus the time since then by our own clock. So nothing becomes older because somebody sets a clock.
     pub(crate) fn elapsed(self, said_at: Option<Timestamp>, now: Timestamp, server_now: Timestamp) -> Duration {

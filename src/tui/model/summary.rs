@@ -66,7 +66,7 @@ impl SnapshotSummary {
                 (Some(this), Some(other)) => this < other,
                 (this, other) => this.is_some() && other.is_none(),
             };
-            let fails = snapshot.restarts_to_fail(node).map(|_| (node.name.clone(), node.restarts));
+            let fails = snapshot.restarts_to_fail(node).map(|_| (node.name.clone(), node.counted_restarts()));
             match trouble.iter_mut().find(|trouble| trouble.kind == kind && trouble.accepted == node.accepted) {
                 Some(group) => {
                     group.nodes += 1;

@@ -6,7 +6,7 @@ use super::console::{TestConsole, text_of};
 use super::fixtures::{failed, held, idle, running, target, updated};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::hold::Hold;
-use crate::engine::model::node::{NodeState, RestartsView};
+use crate::engine::model::node::{NodeState, RestartsView, RunEnd};
 use crate::engine::report::snapshot::{Counts, NodeView, Snapshot};
 use crate::tui::message::Msg;
 use crate::tui::terminal::Screen;
@@ -95,7 +95,7 @@ fn a_line_more_above_the_map_does_not_write_the_map_again() {
         let mut watched = nodes.clone();
         let it = &mut watched[number];
         *it = NodeView {
-            restarted: Some(RestartsView { times: 1, exit: Some(1) }),
+            restarted: Some(RestartsView { times: 1, end: Some(RunEnd::Exit(1)) }),
             restarts: 1,
             site: it.site.clone(),
             ..target(&it.name, NodeState::Soaking, 0)

@@ -105,7 +105,7 @@ pub(super) fn about(
     (cells, most): (usize, usize),
 ) -> (Vec<Line<'static>>, usize) {
     let (glyph, role) = sign(node);
-    let since = node.shown_since().map(|since| ctx.age(shown, since));
+    let since = node.shown_since().and_then(|since| ctx.lasted(shown, since));
     let state = match (&node.cause, since) {
         // The comma tells that the time is that of the state, not of its cause.
         (Some(cause), Some(since)) => format!("{}: {cause}, {since}", node.state_words()),
@@ -297,17 +297,22 @@ fn being_pulled(snapshot: &Snapshot, at_target: bool) -> String {
 
 /// How often the containers of the node's pod restarted, and what follows from restarts after it was ready.
 fn restarts_in_words(node: &NodeView) -> (String, ThemeRole) {
-    let Some(restarted) = node.restarted else { return (node.restarts.to_string(), ThemeRole::Text) };
-    let exit = restarted.exit.map(|exit| format!(", exit {exit}")).unwrap_or_default();
-    let then = if restarted.speaks_against_revision() && node.state != NodeState::Failed {
-        "; no serving pod is replaced meanwhile"
-    } else {
-        ""
+    let (all, counted) = (node.restarts, node.counted_restarts());
+    let counts = if counted == 1 { "counts" } else { "count" };
+    let Some(RestartsView { times, end }) = node.restarted else {
+        // The others came with its node.
+        let words = if all == counted { all.to_string() } else { format!("{all}, of which {counted} {counts}") };
+        return (words, ThemeRole::Text);
     };
-    let RestartsView { times, .. } = restarted;
-    let words = match node.restarts {
-        all if all == times => format!("{times} after it was ready{exit}{then}"),
-        all => format!("{all}, {times} of them after it was ready{exit}{then}"),
+    let end = end.map(|end| format!(", {end}")).unwrap_or_default();
+    let speaks = node.restarted.is_some_and(RestartsView::speaks_against_revision);
+    let then = if speaks && node.state != NodeState::Failed { "; no serving pod is replaced meanwhile" } else { "" };
+    let words = if all != counted {
+        format!("{all}, of which {counted} {counts}{end}{then}")
+    } else if all == times {
+        format!("{all} after it was ready{end}{then}")
+    } else {
+        format!("{all}, {times} of them after it was ready{end}{then}")
     };
     (words, ThemeRole::Warn)
 }

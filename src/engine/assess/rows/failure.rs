@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Assessor, restarts};
+use super::{Assessor, counted_restarts};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::{ContainerFact, says_more_than_the_code};
@@ -32,9 +32,10 @@ impl Assessor<'_> {
         }
         let deadline = Duration::from(gates.progress_deadline_secs);
         let ready_for = pod.ready_observed.map(|observed| self.ready_for(pod, observed, true, clock));
-        if restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
+        if counted_restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
             let ended = last_end(pod).map(|ended| format!("; {ended}")).unwrap_or_default();
-            let words = format!("{} (max {}){ended}", counted(restarts(pod) as usize, "restart"), gates.max_restarts);
+            let words =
+                format!("{} (max {}){ended}", counted(counted_restarts(pod) as usize, "restart"), gates.max_restarts);
             let known =
                 pod.trouble.as_ref().map(|trouble| &trouble.cause).filter(|known| known.kind.says_why_it_restarts());
             let kind = known.map_or(CauseKind::CrashLoop, |known| known.kind);

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::Assessor;
-use crate::engine::model::node::{CrashLoopView, NodeState, RestartsView};
+use crate::engine::model::node::{CrashLoopView, NodeState, RestartsView, RunEnd};
 use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::diagnose::why_it_restarts;
+use crate::engine::rules::node_restarts::ended_by_themselves;
 use crate::engine::view::PodEntry;
 use crate::engine::view::restarts::WATCHED;
 
@@ -41,7 +42,9 @@ impl Assessor<'_> {
         }
         let exit = pod.fact.containers.iter().filter(|container| container.restarts > 0);
         let exit = exit.filter_map(|container| container.last_exit).next_back();
-        (elapsed < needed).then_some(RestartsView { times: pod.restarts.since_ready, exit })
+        let with_its_node = ended_by_themselves(&pod.fact).all(|container| container.restarts == 0);
+        let end = if with_its_node { Some(RunEnd::WithItsNode) } else { exit.map(RunEnd::Exit) };
+        (elapsed < needed).then_some(RestartsView { times: pod.restarts.since_ready, end })
     }
 
     /// The crash loop of a pod at the target on a node that is up. A pod that restarted is taken to be in one until it is available; after several

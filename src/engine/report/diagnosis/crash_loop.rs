@@ -19,14 +19,14 @@ pub(super) fn in_crash_loop(node: &NodeView, snapshot: &Snapshot) -> Option<Find
     let images = revision_of(node, snapshot).map_or(&[][..], |revision| &revision.images);
     let container = if let [(only, _)] = images { Some(only.clone()) } else { None };
     let cause = Cause { kind, container, message: None };
-    let exit = node.restarted.and_then(|restarted| restarted.exit);
-    let exit = exit.map(|exit| format!(", last exit {exit}")).unwrap_or_default();
-    let times = counted(node.restarts as usize, "restart");
+    let end = node.restarted.and_then(|restarted| restarted.end);
+    let end = end.map(|end| format!(", last: {end}")).unwrap_or_default();
+    let times = counted(node.counted_restarts() as usize, "restart");
     // Until then nothing halts.
     let fails = |at: u32| format!("; with {} it counts as failed", counted(at as usize, "restart"));
     let fails = snapshot.restarts_to_fail(node).map(fails).unwrap_or_default();
     let mut found = Finding::new(FindingKind::Cause(kind), title(&cause, node, snapshot), Severity::Warning).on(node);
-    found = found.says(Some(format!("{times}{exit}; its container is up for the moment{fails}").into()));
+    found = found.says(Some(format!("{times}{end}; its container is up for the moment{fails}").into()));
     found.remedies = remedies::of(&cause, node, snapshot);
     found.commands = match &cause.container {
         Some(_) => remedies::commands(&cause, node, snapshot),

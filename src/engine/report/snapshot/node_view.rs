@@ -19,6 +19,7 @@ use crate::engine::model::pull::{ImagePull, PullState, UsualPull};
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::holds::{HoldEndedBy, HoldKind};
+use crate::engine::view::restarts::total;
 
 /// The revision of a pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -68,6 +69,8 @@ pub struct NodeView {
     pub pod_created_at: Option<Timestamp>,
     /// How often its pod's containers restarted.
     pub restarts: u32,
+    /// How many of them do not count: its node was restarted, which says nothing of the revision.
+    pub restarts_with_node: u32,
     /// The restarts because of which its pod at the target revision is watched.
     pub restarted: Option<RestartsView>,
     /// Its pod at the target crashes again and again.
@@ -117,6 +120,7 @@ impl Engine {
         // The row tells since when the node is in trouble, through all of its states.
         let cause_since = cause_since.or_else(|| kind.and(row.since).map(|at| self.view.our_time(at)));
         let pod = pod.map(|pod| &pod.fact);
+        let restarts = pod.map_or(row.restarts, total);
         let revision = pod.and_then(|pod| pod.revision.clone());
         let revision = revision.map(|hash| PodRevision { number: numbers.get(&hash).copied(), hash });
         let suspect = self.suspects.judgement().verdicts.get(&row.node).copied();
@@ -150,7 +154,8 @@ impl Engine {
             prewarm: self.prewarm_state(row.node).map(Box::new),
             pod: pod.map(|pod| pod.name.clone()),
             pod_created_at: pod.map(|pod| self.view.our_time(pod.created_at)),
-            restarts: row.restarts,
+            restarts,
+            restarts_with_node: restarts.saturating_sub(row.restarts),
             restarted: row.restarted,
             crash_loop: row.crash_loop,
             lost_readiness,
@@ -195,9 +200,14 @@ impl NodeView {
         self.state == NodeState::Updated && !self.counts_as_failed()
     }
 
+    /// How many restarts of its pod count: all but those with its node.
+    pub fn counted_restarts(&self) -> u32 {
+        self.restarts.saturating_sub(self.restarts_with_node)
+    }
+
     /// Whether its new pod has never been ready and its containers restart. Between two crashes they run, and nothing else tells of the restarts.
     pub fn keeps_restarting(&self) -> bool {
-        keeps_restarting(self.state, self.at_target, self.restarts)
+        keeps_restarting(self.state, self.at_target, self.counted_restarts())
     }
 
     /// Whether it is next to be updated, whatever it waits for in line.
@@ -235,6 +245,7 @@ impl NodeView {
 mod fixtures {
     use super::*;
     use crate::engine::model::cause::CauseKind;
+    use crate::engine::model::node::RunEnd;
     use crate::engine::model::pull::PeerScope;
     use crate::engine::model::pull::fixtures::{a_minute, image};
     use crate::engine::model::template::ImageUse;
@@ -272,6 +283,7 @@ mod fixtures {
                 pod: None,
                 pod_created_at: None,
                 restarts: 0,
+                restarts_with_node: 0,
                 restarted: None,
                 crash_loop: None,
                 lost_readiness: false,
@@ -318,7 +330,8 @@ mod fixtures {
                 pod: Some(format!("ipc-agent-{number}").into()),
                 pod_created_at: Some(before_noon(5)),
                 restarts: number,
-                restarted: Some(RestartsView { times: number, exit: Some(7) }),
+                restarts_with_node: (number / 2).max(1),
+                restarted: Some(RestartsView { times: number, end: Some(RunEnd::Exit(7)) }),
                 crash_loop: Some(CrashLoopView { cause: CauseKind::CrashLoop, since: before_noon(6) }),
                 lost_readiness: true,
                 suspect: Some(SuspectView::Again),
@@ -340,8 +353,8 @@ mod fixtures {
 
         fields! {
             name, state, hold, pod_wait, cause, cause_since, blame, down_by, since, revision, at_target, image, images,
-            usual_pull, prewarm, pod, pod_created_at, restarts, restarted, crash_loop, lost_readiness, suspect, accepted, eligible, ineligible,
-            serves, committed, selected, site, labels, rank, clock_skew_millis, counted_unavailable_until, pressure, details,
+            usual_pull, prewarm, pod, pod_created_at, restarts, restarts_with_node, restarted, crash_loop, lost_readiness, suspect, accepted, eligible,
+            ineligible, serves, committed, selected, site, labels, rank, clock_skew_millis, counted_unavailable_until, pressure, details,
         }
     }
 

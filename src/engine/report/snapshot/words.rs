@@ -439,9 +439,9 @@ impl fmt::Display for Why<'_> {
                 };
                 if let Some(restarted) = node.restarted {
                     // A narrow column cuts the end off, so the exit code, by which operators search, comes first.
-                    let exit = restarted.exit.map(|exit| format!("exit {exit}, ")).unwrap_or_default();
+                    let end = restarted.end.map(|end| format!("{end}, ")).unwrap_or_default();
                     let restarts = if restarted.times == 1 { "restart" } else { "restarts" };
-                    say(f, &format_args!("{exit}{} {restarts}", restarted.times))?;
+                    say(f, &format_args!("{end}{} {restarts}", restarted.times))?;
                     node.pod_created_at.map_or(Ok(()), |made| write!(f, " in {}", ShortDuration(at.since(made))))?;
                 }
                 if let Some(suspect) = node.suspect {

@@ -18,9 +18,9 @@ impl fmt::Display for NodeChange {
             Self::Trouble { why } => return f.write_str(why),
             Self::Readiness { ready: false } => return f.write_str("is not ready any more"),
             Self::Readiness { ready: true } => return f.write_str("well again: its pod is ready"),
-            Self::Restarted { times, exit } => {
+            Self::Restarted { times, end } => {
                 write!(f, "restarted (restart {times})")?;
-                return exit.map_or(Ok(()), |exit| write!(f, ", exit {exit}"));
+                return end.map_or(Ok(()), |end| write!(f, ", {end}"));
             }
             Self::Gone => return f.write_str("gone from the list: it should not run the pod any more"),
         };

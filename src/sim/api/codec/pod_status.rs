@@ -102,6 +102,7 @@ fn parse_container(mut container: FieldReader, role: ContainerRole) -> Answer<Co
             state,
             last_end,
             last_exit: last_exit.map(|exit: LastExit| exit.code),
+            last_ran_secs: last_exit.map(|exit| exit.ran_secs()),
             restarts: container.count("restartCount")?.unwrap_or_default(),
             ready: container.flag("ready")?,
         },
@@ -125,6 +126,8 @@ fn render_container(container: &ContainerStatus, o: &mut ObjectWriter<'_>) {
         last_end,
         // Written as the exit code of the status's `last_exit`.
         last_exit: _,
+        // It is the time between both ends of `last_exit`.
+        last_ran_secs: _,
         restarts,
         ready,
     } = fact;

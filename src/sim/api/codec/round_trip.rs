@@ -199,6 +199,7 @@ fn container(rng: &mut Rng, role: ContainerRole) -> ContainerStatus {
             state: one_of(rng, &states),
             last_end: last_exit.and_then(|_| maybe(rng, text)),
             last_exit: last_exit.map(|exit| exit.code),
+            last_ran_secs: last_exit.map(|exit| exit.ran_secs()),
             restarts: rng.u32(..),
             ready: rng.bool(),
         },

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::causes::failure_for;
+use super::suspects::STEADY;
 use super::{Observer, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState, PodFact, StrategyKind};
 use crate::engine::model::labels::Labels;
 use crate::engine::model::record::Intent;
 use crate::engine::model::site::SiteLabel;
-use crate::engine::model::template::TaintEffect;
+use crate::engine::model::template::{ContainerRole, TaintEffect};
 use crate::engine::model::time::Timestamp;
 use crate::sim::attack::faults::FaultKind;
 use crate::sim::world::object::Object;
@@ -76,21 +77,46 @@ pub(super) struct Restarted {
     pub(super) last: Timestamp,
     pub(super) total: u32,
     ready_since: Option<Timestamp>,
+    /// Since when it has been ready at some time, after its node was restarted last.
+    back_since: Option<Timestamp>,
 }
 
 impl Restarted {
-    /// The restarts after a change of the pod. A restart counts only if the pod had been ready for longer than news takes to travel.
-    pub(super) fn next(before: Option<Self>, fact: &PodFact, at: Timestamp, slack: Duration) -> Self {
+    /// The restarts after a change of the pod, and how it was before. A restart counts only if the pod had been ready for longer than news takes to
+    /// travel. One with the pod's node, which starts each container again, counts only if it was back from the one before, and that was lately.
+    fn next(before: Option<(Self, &PodFact)>, fact: &PodFact, at: Timestamp, slack: Duration) -> Self {
         let total = fact.containers.iter().map(|container| container.restarts).sum();
-        let mut now = before.unwrap_or(Self { total, ..Self::default() });
-        let was_ready = now.ready_since.is_some_and(|since| since + slack + ROUNDED < at);
-        if total > now.total && (was_ready || now.times > 0) {
-            now.times += total - now.total;
+        let (mut now, known) = match before {
+            Some((restarted, known)) => (restarted, known),
+            None => (Self { total, ..Self::default() }, fact),
+        };
+        let long_ago = |since: Option<Timestamp>| since.is_some_and(|since| since + slack + ROUNDED < at);
+        let was_ready = long_ago(now.ready_since);
+        let mut by_itself = 0;
+        let mut with_its_node = false;
+        for container in &fact.containers {
+            let known = known.containers.iter().find(|known| known.name == container.name);
+            let more = container.restarts.saturating_sub(known.map_or(0, |known| known.restarts));
+            match container.last_end.as_deref() {
+                Some("Unknown") => with_its_node |= more > 0,
+                // One that is through is run again only with its node.
+                Some("Completed") if container.role == ContainerRole::Init => {}
+                _ => by_itself += more,
+            }
+        }
+        if by_itself > 0 && (was_ready || now.times > 0) {
+            now.times += by_itself;
             now.last = at;
+        }
+        if with_its_node && was_ready && long_ago(now.back_since) {
+            let lately = at.since(now.last) + slack + ROUNDED + ROUNDED < STEADY;
+            now.times = if lately { now.times + 1 } else { now.times.max(1) };
+            (now.last, now.back_since) = (at, None);
         }
         now.total = total;
         // Once the pod was ready for so long that every console can know it, `ready_since` stays.
         now.ready_since = now.ready_since.or(fact.ready.then_some(at)).filter(|_| fact.ready || was_ready);
+        now.back_since = now.back_since.or(fact.ready.then_some(at));
         now
     }
 }
@@ -134,7 +160,8 @@ impl Observer {
             *made = fact.created_at.max(*made);
         }
         let known = self.pods.remove(&fact.uid);
-        let restarted = known.as_ref().map(|known| known.restarted);
+        let before = known.as_ref().map(|known| (known.restarted, &known.fact));
+        let restarted = Restarted::next(before, &fact, at, self.slack);
         let there_since = known.as_ref().map_or(at, |known| known.there_since);
         let trouble = trouble_of(&fact);
         let was = known.as_ref().and_then(|known| trouble_of(&known.fact));
@@ -168,7 +195,6 @@ impl Observer {
             }
         }
         let never_ready_since = never.filter(|_| !fact.ready);
-        let restarted = Restarted::next(restarted, &fact, at, self.slack);
         let pod = ObservedPod {
             fact,
             there_since,

@@ -25,7 +25,7 @@ const FLAPPED: Duration = Duration::from_secs(3700);
 /// The probability at or below which it is no accident that only updated nodes went down.
 const NO_ACCIDENT: f64 = 0.01;
 /// A container that runs for this time after a restart is not in a crash loop.
-const STEADY: Duration = Duration::from_secs(600);
+pub(super) const STEADY: Duration = Duration::from_secs(600);
 
 /// A time during which a node was not Ready.
 #[derive(Clone, Copy, Debug)]

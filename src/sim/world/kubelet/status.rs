@@ -8,7 +8,7 @@ use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 
-use super::super::object::{Condition, ContainerStatus, PodStatus, conditions};
+use super::super::object::{Condition, ContainerStatus, LastExit, PodStatus, conditions};
 use super::env::Env;
 use super::machine::Kubelet;
 use super::process::ProcessEnd;
@@ -139,6 +139,7 @@ fn container_status(container: &Container, worker: &Worker, initialized: bool) -
     let state = state(container, worker, initialized);
     let runs = matches!(container.run, ContainerRun::Running { .. });
     let image_id = container.image_id.clone();
+    let last_exit = container.last_exit.filter(|_| container.last_end.is_some());
     let ready = match container.role {
         ContainerRole::Init => matches!(&container.run, ContainerRun::Ended(end) if end.code == 0),
         ContainerRole::Main => container.ready,
@@ -150,14 +151,15 @@ fn container_status(container: &Container, worker: &Worker, initialized: bool) -
             image_present: image_id.is_some(),
             state,
             last_end: container.last_end.clone(),
-            last_exit: container.last_end.is_some().then(|| container.last_exit.map(|exit| exit.code)).flatten(),
+            last_exit: last_exit.map(|exit| exit.code),
+            last_ran_secs: last_exit.map(LastExit::ran_secs),
             restarts: container.restarts,
             ready,
         },
         image: container.image.clone(),
         image_id,
         started: runs,
-        last_exit: container.last_exit.filter(|_| container.last_end.is_some()),
+        last_exit,
     }
 }
 

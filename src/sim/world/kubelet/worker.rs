@@ -223,6 +223,10 @@ impl Worker {
             if let ContainerRun::Running { dated: started_at, .. } = container.run {
                 container.last_end = Some("Unknown".into());
                 container.last_exit = Some(LastExit { code: 255, started_at, finished_at: dated });
+            } else if let (ContainerRole::Init, ContainerRun::Ended(end)) = (container.role, &container.run) {
+                // It is run again in the new sandbox.
+                container.last_end = Some(end.reason.into());
+                container.last_exit = Some(LastExit { code: end.code, started_at: dated, finished_at: dated });
             }
             let is_over = container.role == ContainerRole::Main && matches!(container.run, ContainerRun::Ended(_));
             if !is_over

@@ -188,6 +188,13 @@ pub struct LastExit {
     pub finished_at: Timestamp,
 }
 
+impl LastExit {
+    /// For how many seconds it ran.
+    pub(crate) fn ran_secs(self) -> u32 {
+        u32::try_from(self.finished_at.since(self.started_at).as_secs()).unwrap_or(u32::MAX)
+    }
+}
+
 /// A DaemonSet.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct DaemonSet {

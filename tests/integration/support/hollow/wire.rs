@@ -137,6 +137,8 @@ fn container_status(container: &ContainerStatus, clock: FastClock) -> Value {
         last_end,
         // It is the exit code of `last_exit` below.
         last_exit: _,
+        // It is the time between both ends of `last_exit`.
+        last_ran_secs: _,
         restarts,
         ready,
     } = fact;
