@@ -343,6 +343,12 @@ impl<'a> RenderContext<'a> {
         ShortDuration(self.elapsed(shown, since)).to_string()
     }
 
+    /// [`Self::age`], once a second has passed: what has just begun lasts for no time worth telling.
+    fn lasted(&self, shown: &ShownSnapshot, since: Timestamp) -> Option<String> {
+        let elapsed = self.elapsed(shown, since);
+        (elapsed.as_secs() > 0).then(|| ShortDuration(elapsed).to_string())
+    }
+
     /// The present instant, in whole seconds: for texts that tell a remaining time.
     fn present(&self, shown: &ShownSnapshot) -> Timestamp {
         let (now, reading) = (self.model.now, shown.reading());

@@ -294,7 +294,8 @@ fn draw_about(
 /// A node's sign, its state, for how long, and why.
 fn standing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView) -> Line<'static> {
     let (glyph, role) = sign(node);
-    let since = node.shown_since().map(|since| format!(" for {}", ctx.age(shown, since))).unwrap_or_default();
+    let since = node.shown_since().and_then(|since| ctx.lasted(shown, since));
+    let since = since.map(|since| format!(" for {since}")).unwrap_or_default();
     let why = Why { node, at: why::instant(ctx, shown, node) }.to_string();
     let why = if why.is_empty() { why } else { format!(": {why}") };
     Line::from(vec![

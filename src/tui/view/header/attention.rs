@@ -497,7 +497,8 @@ pub(in crate::tui::view) fn group(
     let state =
         example.filter(|_| trouble.kind == TroubleKind::Restarted).map(|node| format!("{} for ", node.state_words()));
     let state = state.unwrap_or_default();
-    let since = trouble.since.map(|since| format!(", {state}{}", ctx.age(shown, since))).unwrap_or_default();
+    let since = trouble.since.and_then(|since| ctx.lasted(shown, since));
+    let since = since.map(|since| format!(", {state}{since}")).unwrap_or_default();
     let accepted = if trouble.accepted { ", accepted" } else { "" };
     let next = trouble.fails_next.as_ref().and_then(|(next, _)| {
         let next = shown.snapshot.nodes.iter().find(|node| node.name == *next)?;
