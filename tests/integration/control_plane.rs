@@ -29,6 +29,7 @@ mod logs;
 mod membership;
 mod mirrored;
 mod mutating;
+mod node_restarts;
 mod others;
 mod outage;
 mod played;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::engine::model::Str;
+use crate::engine::model::template::ContainerRole;
 
 /// `restartPolicy` of a pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,9 +22,10 @@ impl RestartPolicy {
         }
     }
 
-    pub(super) fn restarts(self, end: &ProcessEnd) -> bool {
+    /// Whether a container with this role is started again after it ended so. An init container is through once it has ended well.
+    pub(super) fn restarts(self, role: ContainerRole, end: &ProcessEnd) -> bool {
         match self {
-            Self::Always => true,
+            Self::Always => role == ContainerRole::Main || end.code != 0,
             Self::OnFailure => end.code != 0,
             Self::Never => false,
         }

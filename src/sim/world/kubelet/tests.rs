@@ -241,6 +241,29 @@ fn init_containers_come_first_and_one_by_one() {
     assert!(fleet.is_ready(&agent));
 }
 
+/// It is through once it has ended well, whatever the restart policy, and runs again only with its node: before the main containers, as a restart of each.
+#[test]
+fn an_init_container_that_is_through_runs_again_only_with_its_node() {
+    let mut bench = TestFleet::new(1, 1_000 * MB, vec![RegistryImage::new("agent:v1", MB)]);
+    let template = json!({"spec": {
+        "initContainers": [{"name": "setup", "image": "agent:v1", "command": ["true"]}],
+        "containers": [{"name": "agent", "image": "agent:v1"}, {"name": "sidecar", "image": "agent:v1"}],
+    }});
+    let pod = AssignedPod { template: Template::from_json(template), ..pod("p1", "n01", &[]) };
+    bench.see(&pod);
+    bench.run(60);
+    let restarts = |bench: &TestFleet| -> Vec<(u32, Option<Str>)> {
+        let (_, status) = bench.statuses(&pod).pop().unwrap();
+        status.containers.iter().map(|it| (it.fact.restarts, it.fact.last_end.clone())).collect()
+    };
+    assert_eq!((bench.is_ready(&pod), restarts(&bench)), (true, vec![(0, None); 3]));
+    bench.inject(&FleetFault::PowerOff("n01".into()));
+    bench.inject(&FleetFault::PowerOn("n01".into()));
+    bench.run(120);
+    let ends = ["Completed", "Unknown", "Unknown"].map(|end| (1, Some(end.into())));
+    assert_eq!((bench.is_ready(&pod), restarts(&bench)), (true, ends.into()));
+}
+
 #[test]
 fn a_changed_image_restarts_its_container_in_place() {
     let images = ["r.example/agent:v1", "r.example/agent:v2"].map(|image| RegistryImage::new(image, MB));

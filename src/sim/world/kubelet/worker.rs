@@ -309,7 +309,7 @@ impl Container {
         now: Timestamp,
     ) -> ContainerRun {
         self.ready = false;
-        if !policy.restarts(&end) {
+        if !policy.restarts(self.role, &end) {
             return ContainerRun::Ended(end);
         }
         self.last_end = Some(end.reason.into());
