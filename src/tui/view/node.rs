@@ -39,7 +39,7 @@ use crate::tui::view::RenderContext;
 use crate::tui::view::put;
 use crate::tui::view::put_lines;
 use crate::tui::view::why;
-use crate::tui::words::{fit, wrap};
+use crate::tui::words::{fit, width, wrap};
 
 /// The width of the names of the lines.
 const NAMES: usize = 10;
@@ -106,10 +106,19 @@ pub(super) fn about(
 ) -> (Vec<Line<'static>>, usize) {
     let (glyph, role) = sign(node);
     let since = node.shown_since().and_then(|since| ctx.lasted(shown, since));
-    let state = match (&node.cause, since) {
+    let message = node.cause.as_ref().and_then(|cause| cause.message.as_ref());
+    let caused = node.cause.as_ref().map(|cause| format!("{}: {cause}", node.state_words()));
+    // Its sign, and an age that grows.
+    let fits = |words: &String| width(words) + 2 + ", 59m".len() <= cells;
+    let with_message = caused.as_ref().zip(message).map(|(caused, message)| format!("{caused}: {message}"));
+    let (caused, message) = match with_message.filter(fits) {
+        Some(all) => (Some(all), None),
+        None => (caused, message),
+    };
+    let state = match (caused, since) {
         // The comma tells that the time is that of the state, not of its cause.
-        (Some(cause), Some(since)) => format!("{}: {cause}, {since}", node.state_words()),
-        (Some(cause), None) => format!("{}: {cause}", node.state_words()),
+        (Some(caused), Some(since)) => format!("{caused}, {since}"),
+        (Some(caused), None) => caused,
         (None, Some(since)) => format!("{} for {since}", node.state_words()),
         (None, None) => node.state_words(),
     };
@@ -119,7 +128,7 @@ pub(super) fn about(
         lines.extend(wrapped.map(|line| Line::from(ctx.span(line, role))));
     };
     paragraph(&mut lines, &format!("{} {state}", ctx.glyph(glyph)), role);
-    if let Some(message) = node.cause.as_ref().and_then(|cause| cause.message.as_ref()) {
+    if let Some(message) = message {
         paragraph(&mut lines, message, ThemeRole::Text);
     }
     lines.push(Line::default());

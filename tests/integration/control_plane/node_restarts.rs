@@ -47,7 +47,11 @@ fn machines_that_are_restarted_in_the_middle_of_a_rollout_do_not_halt_it() {
     for node in watched {
         println!("{}: {}, {}", node["name"], node["state"], node["why"]);
         assert!(updated[..2].iter().any(|name| node["name"] == **name));
-        assert_eq!((&node["restartsWithNode"], &node["restarted"]["times"]), (&json!(2), &json!(1)), "one restart counts");
+        assert_eq!(
+            (&node["restartsWithNode"], &node["restarted"]["times"]),
+            (&json!(2), &json!(1)),
+            "one restart counts"
+        );
         assert_eq!((&node["state"], &node["restarted"]["end"]), (&json!("soaking"), &json!("withItsNode")));
     }
 }
