@@ -531,7 +531,7 @@ fn a_failure_has_one_age_wherever_it_is_told() {
     let node = NodeView { cause_since: Some(ago(300)), ..failed("ipc-017", CauseKind::CrashLoop, "exit 1", 180) };
     let snapshot = Snapshot { nodes: [node].into(), ..halted() };
     let screen = TestConsole::on(snapshot, 160, 40).screen();
-    for told in ["(ipc-017, 3m)", "failed: crash loop, 3m", "3m  │", "HALTED 2m ago"] {
+    for told in ["(ipc-017, 3m)", "failed: crash loop: exit 1, 3m", "3m  │", "HALTED 2m ago"] {
         assert!(screen.contains(told), "{told}:\n{screen}");
     }
     assert!(!screen.contains("5m"), "{screen}");

@@ -236,14 +236,14 @@ fn title(ctx: &RenderContext<'_>, name: &str, counts: SiteCounts, cells: usize) 
     let said = signs.iter().map(|(text, _)| width(text)).sum::<usize>();
     let room = |numbers: &str| cells.saturating_sub(width(numbers) + 1 + said);
     // A sign takes the place of the total before a short name is cut. A long name is cut in its middle: names differ at their ends.
-    let short = counts.updated.to_string();
+    let short = format!("{}/…", counts.updated);
     let least = if width(name) < LONG_NAME { width(name) } else { LONG_NAME };
     let numbers = if room(&numbers) < least { short } else { numbers };
     let name = fit_middle(name, room(&numbers).max(4)).into_owned();
     let mut spans = vec![
         ctx.span(name, ThemeRole::Title),
         Span::raw(" "),
-        ctx.span(numbers, if counts.updated == counts.nodes { ThemeRole::Ok } else { ThemeRole::Text }),
+        ctx.span(numbers, if counts.updated == counts.nodes { ThemeRole::Ok } else { ThemeRole::Title }),
     ];
     spans.extend(signs.into_iter().map(|(text, role)| ctx.span(text, role)));
     spans
