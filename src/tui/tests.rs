@@ -10,6 +10,7 @@ mod dialog_keys;
 mod dialogs;
 mod distance;
 mod events;
+mod farewell;
 mod few_cells;
 mod filter;
 mod filtering;

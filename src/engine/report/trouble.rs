@@ -1,5 +1,7 @@
 //! The nodes that need a look. The console groups, pins and marks them, and `status --nodes` prints them first.
 
+use std::fmt;
+
 use super::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::node::{Blame, NodeState};
@@ -116,6 +118,19 @@ impl Symptoms {
             && self.cause.is_some_and(CauseKind::is_ordinary_at_start)
             && !self.lost_readiness
             && !self.keeps_restarting
+    }
+}
+
+impl fmt::Display for TroubleKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(Some(cause)) | Self::Struggling(cause) => cause.fmt(f),
+            Self::Failed(None) => f.write_str("failed"),
+            Self::Suspect => f.write_str("went down since update"),
+            Self::DownReplaced => f.write_str("down, pod deleted"),
+            Self::DownNext => f.write_str("down before its update"),
+            Self::Restarted => f.write_str("restarted since update"),
+        }
     }
 }
 

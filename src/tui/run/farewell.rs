@@ -4,7 +4,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{PrewarmCounts, PrewarmMethod};
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::{Model, RolloutPage};
 
@@ -75,8 +75,17 @@ fn of_rollout(page: &RolloutPage, practice: bool) -> Option<String> {
         format!("; pre-warming stands at {present} of {nodes} nodes until somebody drives")
     });
     let stands = stands.unwrap_or_default();
+    let trouble = in_trouble(page).map(|trouble| format!(", {trouble}")).unwrap_or_default();
     Some(format!(
-        "{}/{}: {doing}, {updated} of {nodes} nodes updated{lost}{who}{stands}",
+        "{}/{}: {doing}, {updated} of {nodes} nodes updated{trouble}{lost}{who}{stands}",
         target.namespace, target.name
     ))
+}
+
+/// The worst that is wrong with the new pods, which nothing stops where nobody drives: `1 crash loop (ipc-017)`. A halt says it itself.
+fn in_trouble(page: &RolloutPage) -> Option<String> {
+    let is_halted = page.snapshot().is_some_and(|snapshot| snapshot.phase == Phase::Halted);
+    let worst = page.summary.trouble.iter().find(|trouble| !trouble.accepted && !is_halted)?;
+    let more = if worst.nodes > 1 { " …" } else { "" };
+    Some(format!("{} {} ({}{more})", worst.nodes, worst.kind, worst.example))
 }

@@ -286,50 +286,6 @@ fn a_fleet_whose_pods_all_fail_is_the_worst_of_the_list() {
     assert!(listed(&failing).starts_with(">○ "), "whether they are on their way is not known: {}", listed(&failing));
 }
 
-#[test]
-fn what_is_said_to_the_shell_at_the_end_of_the_list_is_who_goes_on() {
-    let end = |console: &TestConsole| crate::tui::run::farewell::farewell(&console.model);
-    assert_eq!(
-        end(&TestConsole::on_fleet(80, 24)),
-        ["prod-eu: nothing was driven from here, and what others drive goes on"]
-    );
-    let mut console = TestConsole::on(fixtures::running(), 80, 24);
-    let of_rollout = end(&console);
-    assert!(of_rollout[0].ends_with("31 of 120 nodes updated; nobody drives it now"), "{of_rollout:?}");
-    console.type_keys("<esc>");
-    assert_eq!(console.model.page, Page::Fleet);
-    assert_eq!(end(&console), of_rollout);
-    let others = end(&TestConsole::on(fixtures::observed(), 80, 24));
-    assert!(others[0].contains(" goes on driving it"), "{others:?}");
-}
-
-#[test]
-fn what_was_driven_from_here_and_is_not_any_more_is_said_at_the_end() {
-    let end = |console: &TestConsole| crate::tui::run::farewell::farewell(&console.model);
-    let mut console = TestConsole::on(fixtures::running(), 80, 24);
-    console.see(fixtures::idle());
-    console.type_keys("<esc>");
-    let gone = "edge/ipc-agent; it was driven from here, and is not any more";
-    assert_eq!(end(&console), [gone], "its state is not known without the list");
-    let listed = console.with_fleet();
-    let row = fleet().rows.into_iter().find(|row| &*row.name == "ipc-agent").unwrap();
-    assert_eq!(end(&listed), [gone.replace("agent;", &format!("agent: {};", row.standing()))]);
-}
-
-/// Nobody can drive anything on it any more.
-#[test]
-fn at_the_end_of_a_practice_cluster_it_is_said_that_it_ended() {
-    let end = |mut console: TestConsole| {
-        console.model.practice = true;
-        crate::tui::run::farewell::farewell(&console.model)
-    };
-    let ended = "prod-eu: the practice cluster ended with this console and nothing on it goes on";
-    let driven = end(TestConsole::on(fixtures::running(), 80, 24));
-    assert!(driven[0].ends_with("31 of 120 nodes updated") && driven[1..] == [ended], "{driven:?}");
-    let none = end(TestConsole::on_fleet(80, 24));
-    assert_eq!(none, [ended.replace("console and", "console, from where nothing was driven, and")]);
-}
-
 /// Both keys are those of logs, which are a node's.
 #[test]
 fn the_keys_of_logs_say_on_the_list_what_they_show() {

@@ -21,10 +21,16 @@ impl Engine {
             let warms = self.recorded_prewarm().is_some_and(|asked| asked.cancelled.is_none());
             return self.how_it_was_over().or(given).or_else(|| warms.then(|| STOPPED.to_owned()));
         }
-        let given = given.unwrap_or_else(|| STOPPED.to_owned());
         let intent = self.intent();
+        // A command that only pre-warmed was not ended by the halt.
+        let beside_the_halt = given.as_ref().filter(|given| !given.contains("halt"));
+        if self.is_halted(&intent) {
+            return Some(
+                beside_the_halt.map_or("halted".to_owned(), |why| format!("{why}, while the rollout is halted")),
+            );
+        }
+        let given = given.unwrap_or_else(|| STOPPED.to_owned());
         Some(match &intent.paused {
-            _ if self.is_halted(&intent) => "halted".to_owned(),
             Some(paused) if paused.is_by_rolldeck() => "rolldeck itself paused it".to_owned(),
             _ if self.progress.completed.is_some() => "every node is updated".to_owned(),
             Some(Paused { by, .. }) => format!("{given}, while it is paused by {by}"),

@@ -482,14 +482,7 @@ pub(in crate::tui::view) fn group(
     shown: &ShownSnapshot,
     trouble: &TroubleGroup,
 ) -> String {
-    let what = match trouble.kind {
-        TroubleKind::Failed(Some(cause)) | TroubleKind::Struggling(cause) => cause.to_string(),
-        TroubleKind::Failed(None) => "failed".to_owned(),
-        TroubleKind::Suspect => "went down since update".to_owned(),
-        TroubleKind::DownReplaced => "down, pod deleted".to_owned(),
-        TroubleKind::DownNext => "down before its update".to_owned(),
-        TroubleKind::Restarted => "restarted since update".to_owned(),
-    };
+    let what = trouble.kind;
     let node = page.summary.table.short(&trouble.example);
     let more = if trouble.nodes > 1 { " …" } else { "" };
     // Not since when it restarts: how long the example has been as it is now, between two ends of its container.

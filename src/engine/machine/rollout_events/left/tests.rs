@@ -46,6 +46,11 @@ fn who_drives_no_more_says_why() {
     console.ask(&mut fake, Command::StopDriving).unwrap();
     console.run_for(&mut fake, 5);
     assert_eq!(last(&console), "ops: drives no more, gave the lease back: halted");
+    console.ask(&mut fake, Command::Drive(Takeover::IfFree)).unwrap();
+    console.ask(&mut fake, Command::EndDriving { why: "its pre-warming was over".into() }).unwrap();
+    console.run_for(&mut fake, 5);
+    let why = "its pre-warming was over, while the rollout is halted";
+    assert_eq!(last(&console), format!("ops: drives no more, gave the lease back: {why}"));
     // Others end it, and who drove says who.
     let mut fake = FakeCluster::rolling(10, 2);
     let mut console = begin(&mut fake, "agent:v2");
