@@ -48,6 +48,7 @@ fn is_met(cause: CauseKind) -> bool {
         | CauseKind::OutOfMemory
         | CauseKind::ReadinessGate
         | CauseKind::SchedulerIdle
+        | CauseKind::NodeShutdown
         | CauseKind::PodInvalid => false,
     }
 }

@@ -63,6 +63,8 @@ pub enum CauseKind {
     SchedulerIdle,
     /// The kubelet rejected or evicted the pod.
     Rejected,
+    /// The kubelet ended the pod, or did not admit it, because its node shut down.
+    NodeShutdown,
     /// A policy or a webhook refuses the pod.
     AdmissionRefused,
     /// The namespace's quota has no room for the pod.

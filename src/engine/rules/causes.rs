@@ -161,6 +161,8 @@ impl CauseKind {
             }
             Self::Config | Self::ContainerStart => of(Some(20), against, None, ToldBy::Objects, of_else),
             Self::Rejected => of(Some(20), against, None, ToldBy::EndedPod, of_pressure),
+            // Its controller makes another pod by itself, once the pause after the pods that it lost is over.
+            Self::NodeShutdown => of(None, unrelated, None, ToldBy::EndedPod, of_else),
             Self::NotCreated => CauseConsequences {
                 pod_wait: PodWaitWords::InsteadIfUnexplained,
                 ..of(Some(60), against, None, ToldBy::Controller, of_else)
@@ -362,6 +364,7 @@ mod tests {
         CauseKind::Config,
         CauseKind::ContainerStart,
         CauseKind::Rejected,
+        CauseKind::NodeShutdown,
         CauseKind::VolumeMount,
         CauseKind::PodSandbox,
         CauseKind::CrashLoop,

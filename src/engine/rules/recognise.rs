@@ -52,6 +52,8 @@ const fn message(source: TextSource, cause: CauseKind, says: &'static [&'static 
 static TABLE: &[TextEntry] = &[
     reason(TextSource::Pod, CauseKind::Unschedulable, &["Unschedulable"]),
     reason(TextSource::Pod, CauseKind::ReadinessGate, &[READINESS_GATES]),
+    // How a kubelet ends its pods, and how it refuses new ones; the last is what kubelets before 1.22 said of both.
+    reason(TextSource::EndedPod, CauseKind::NodeShutdown, &["Terminated", "NodeShutdown", "Shutdown"]),
     reason(TextSource::Waiting, CauseKind::ImagePull, &["ErrImagePull", "ImagePullBackOff", "ImageInspectError"]),
     reason(TextSource::Waiting, CauseKind::ImageNetwork, &["RegistryUnavailable"]),
     reason(TextSource::Waiting, CauseKind::ImageName, &["InvalidImageName"]),

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::facts::PodPhase;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::settings::Tuning;
 use crate::engine::report::snapshot::Phase;
@@ -124,4 +126,30 @@ fn a_pod_that_crashes_after_its_node_was_restarted_is_in_a_crash_loop() {
     let snapshot = console.snapshot(&fake);
     let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap();
     assert_eq!((node.restarts, node.counted_restarts(), snapshot.phase), (5, 3, Phase::Halted));
+}
+
+/// A kubelet that shuts down gracefully ends its pods, and admits none. The last of them stays, failed, until its controller's pause is over, which may
+/// be minutes after the node is up.
+#[test]
+fn a_pod_that_the_shutdown_of_its_node_ended_says_nothing_of_the_revision() {
+    for reason in ["Terminated", "NodeShutdown"] {
+        let (mut fake, mut console) = one_updated();
+        fake.change_pod("n1", |pod| {
+            (pod.ready, pod.phase) = (false, PodPhase::Failed);
+            pod.reason = Some(reason.into());
+            pod.message = Some("Pod was rejected as the node is shutting down.".into());
+        });
+        console.run_for(&mut fake, 5);
+        console.partition(&mut fake, 0);
+        console.run_for(&mut fake, 120);
+        let snapshot = console.snapshot(&fake);
+        let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap();
+        assert_eq!(node.cause.as_ref().map(|cause| cause.kind), Some(CauseKind::NodeShutdown), "{reason}");
+        assert_eq!((node.counts_as_failed(), &snapshot.halt), (false, &None), "{reason}");
+        assert!(
+            fake.at("hash2") > 1 && fake.worst_down <= 2,
+            "it takes up one place of the budget: {}",
+            fake.at("hash2")
+        );
+    }
 }

@@ -227,6 +227,9 @@ pub(super) fn about(kind: CauseKind) -> Vec<Advice> {
             say("free what the kubelet lacks: disk, memory, pods; its controller makes another pod by itself"),
             say("look at the conditions of the node"),
         ],
+        CauseKind::NodeShutdown => vec![say(
+            "wait: once the node is up its controller makes another pod, after a pause that grows with each pod that it lost there, to 15 minutes at most",
+        )],
         CauseKind::AdmissionRefused => {
             vec![say("change the template or the policy that the message names"), Advice::roll_back()]
         }

@@ -88,6 +88,7 @@ words! {
         Self::Unschedulable => "unschedulable",
         Self::SchedulerIdle => "not scheduled",
         Self::Rejected => "rejected by kubelet",
+        Self::NodeShutdown => "node was shut down",
         Self::AdmissionRefused => "admission refused",
         Self::QuotaExceeded => "quota exceeded",
         Self::CreationForbidden => "pod creation forbidden",
