@@ -24,7 +24,7 @@ use super::output::{Output, Streams};
 use super::status::tell;
 use super::suggested_commands::CommandPlace;
 use crate::driver::{CommandError, Rollout, Session};
-use crate::engine::model::command::{BEFORE_A_STEP, Command, Preview};
+use crate::engine::model::command::{BEFORE_A_STEP, Command, NOBODY_DRIVES, Preview, SENT_BY_THE_NEXT};
 use crate::engine::model::config::Role;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::estimate::whole_secs;
@@ -76,6 +76,18 @@ pub(crate) struct TaskArgs<'a> {
     pub(crate) consent: Consent,
     /// The time limit; `None`: no limit.
     pub(crate) timeout: Option<Duration>,
+}
+
+/// The preview of an edit after which this process drives: it replaces the pods itself.
+pub(crate) fn drives_afterwards(preview: &mut Preview) {
+    if let Some(effect) = preview.effects.iter_mut().find(|effect| **effect == NOBODY_DRIVES) {
+        *effect = "This process becomes the driver, and replaces their pods.".to_owned();
+    }
+    for call in &mut preview.calls {
+        if let Some(own) = call.strip_suffix(SENT_BY_THE_NEXT) {
+            *call = own.to_owned();
+        }
+    }
 }
 
 /// Runs a task.
@@ -134,7 +146,12 @@ async fn end_of(
         TaskEnd::TimedOut(timeout) => {
             let secs = whole_secs(timeout).as_secs();
             let error = match &foreground.open {
-                Some(rollout) => task.out_of_time(&place, &rollout.snapshot(), timeout),
+                Some(rollout) => {
+                    let last = rollout.snapshot();
+                    // The ages that are told are those of the present.
+                    let at = foreground.present(Some(last.at));
+                    task.out_of_time(&place, &Snapshot { at, ..Snapshot::clone(&last) }, timeout)
+                }
                 None => CliError::new(CliErrorKind::TimedOut, format!("not finished after {secs} s")),
             };
             let why = format!("its --timeout of {secs}s had passed");
@@ -142,12 +159,13 @@ async fn end_of(
         }
         TaskEnd::Signal(signal) => {
             let exit = Exit::from(signal);
-            let said = foreground.say(ChangeTopic::Command, format!("this process was {}: stopping", exit.word()));
+            let then = if foreground.has_changed { "stopping" } else { "nothing was changed" };
+            let said = foreground.say(ChangeTopic::Command, format!("this process was {}: {then}", exit.word()));
             let before = foreground.open.as_ref().map(Rollout::snapshot);
             // A second signal ends the process at once, unless it comes together with the first.
             let last = tokio::time::timeout(STOP_WITHIN, foreground.stop_driving(format!("ended by {signal}"))).await;
             said?;
-            if let Some(last) = last.unwrap_or(before) {
+            if let Some(last) = last.unwrap_or(before).filter(|_| foreground.has_changed) {
                 let at = foreground.present(Some(last.at));
                 let left = |text| FeedEntry { at, topic: ChangeTopic::Advice, text };
                 task.left(&place, &last)
@@ -328,6 +346,7 @@ impl Foreground<'_> {
         end: Option<&str>,
     ) -> Result<(), CliError> {
         let mut preview = one_shot::preview(rollout, &command).await?;
+        drives_afterwards(&mut preview);
         if let Some(next) = next {
             next.join(&mut preview);
         }

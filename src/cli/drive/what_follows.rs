@@ -46,10 +46,34 @@ pub(super) fn waits_for_a_step(first: &Command) -> Option<NextCommands> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::foreground::drives_afterwards;
     use crate::cli::tests::rollout;
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+    use crate::engine::model::command::Preview;
+    use crate::engine::model::config::Role;
     use crate::engine::model::quantity::IntOrPercent;
     use crate::engine::model::settings::Tuning;
+
+    /// It drives in the same second: whoever agrees is not to believe that nothing goes before somebody else drives.
+    #[test]
+    fn the_preview_of_a_drive_with_a_step_says_that_this_process_replaces_the_pods() {
+        let mut fake = FakeCluster::rolling(6, 2);
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:v2");
+        console.ask(&mut fake, Command::StopDriving).unwrap();
+        console.run(&mut fake);
+        let mut ben = FakeConsole::open_as(&fake, "ben", Role::OneShot);
+        ben.hear(&fake);
+        let step = Command::Step(Step::Updated(IntOrPercent::Percent(100)));
+        let mut preview = ben.engine.preview(&step, fake.now).unwrap();
+        let all =
+            |preview: &Preview| preview.effects.iter().chain(&preview.calls).cloned().collect::<Vec<_>>().join("\n");
+        assert!(all(&preview).contains("Nobody drives") && all(&preview).contains("nobody does now"), "{preview:?}");
+        drives_afterwards(&mut preview);
+        let said = all(&preview);
+        assert!(said.contains("This process becomes the driver, and replaces their pods."), "{said}");
+        assert!(!said.to_lowercase().contains("nobody"), "{said}");
+    }
 
     /// What is asked about beside a new image says either that nodes go at once or that they wait for a step, and not both.
     #[test]

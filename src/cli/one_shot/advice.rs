@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::super::suggested_commands::{CommandPlace, CommandTarget, SuggestedCommand, suggested_commands};
 use super::halted_on;
+use crate::engine::model::command::NOBODY_DRIVES;
 use crate::engine::model::driver::DriverView;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
@@ -47,7 +48,7 @@ pub(super) fn advice(place: &CommandPlace, snapshot: &Snapshot) -> (Vec<String>,
         DriverView::Nobody | DriverView::Lost { .. } => {
             let says_so = lines.iter().any(|line| line.contains("nobody drives") || line.contains("somebody"));
             if next.iter().any(SuggestedCommand::drives) && !says_so {
-                lines.push("Nobody drives: no pod is replaced before somebody does.".to_owned());
+                lines.push(NOBODY_DRIVES.to_owned());
             }
             if next.iter().any(SuggestedCommand::prewarms) {
                 lines.push("Nobody drives: no pod is made for it before somebody does.".to_owned());

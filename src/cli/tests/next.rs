@@ -74,7 +74,7 @@ async fn status_and_one_shot_commands_offer_the_same() {
         (going_back(), vec!["drive"]),
         (not_begun(), vec!["step", "drive"]),
         (changed_by_others(Phase::Paused(by_ada())), vec!["resume", "undo"]),
-        (changed_by_others(Phase::Preparing), vec!["resume", "undo", "drive"]),
+        (changed_by_others(Phase::Preparing), vec!["resume", "undo"]),
         (Snapshot { phase: Phase::Preparing, driver: silent(), ..held_by_nobody() }, vec!["drive"]),
         (Snapshot { phase: Phase::Complete, ..held_by_nobody() }, vec!["drive", "release"]),
         (Snapshot { phase: Phase::Complete, driver: silent(), ..held_by_nobody() }, vec!["drive", "release"]),

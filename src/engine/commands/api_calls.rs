@@ -3,7 +3,7 @@
 use super::resolved::Resolved;
 use crate::engine::assess::plan::Limits;
 use crate::engine::machine::Engine;
-use crate::engine::model::command::Command;
+use crate::engine::model::command::{Command, SENT_BY_THE_NEXT};
 use crate::engine::model::config::Role;
 use crate::engine::model::record::lease_name;
 use crate::engine::model::time::Timestamp;
@@ -75,7 +75,7 @@ impl Engine {
         match self.lock.living_other(now) {
             Some(holder) => format!(" (sent by {}, who holds the lease)", person_of(holder)),
             None if self.lock.is_unseen() => " (sent by whoever drives)".to_owned(),
-            None => " (sent by whoever drives next: nobody does now)".to_owned(),
+            None => SENT_BY_THE_NEXT.to_owned(),
         }
     }
 }

@@ -10,7 +10,9 @@ use crate::engine::assess::rows::Assessment;
 use crate::engine::lease::edit::Edit;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::command::{BEFORE_A_STEP, Command, Early, Preview, PrewarmCommand, Refusal, Step};
+use crate::engine::model::command::{
+    BEFORE_A_STEP, Command, Early, NOBODY_DRIVES, Preview, PrewarmCommand, Refusal, Step,
+};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
@@ -143,7 +145,7 @@ impl Engine {
         }
         let drives_itself = becomes_driver || takes_over || self.lock.holds();
         if !nodes.is_empty() && !drives_itself && self.lock.living_other(now).is_none() {
-            effects.push("Nobody drives: no pod is replaced before somebody does.".to_owned());
+            effects.push(NOBODY_DRIVES.to_owned());
         }
         if !drives_itself && self.lock.living_other(now).is_none() {
             effects.extend(self.undriven_drift_in_words(&tuning));

@@ -183,6 +183,11 @@ pub const BEFORE_THE_FIRST_STEP: &str = "; no pod is replaced before the first s
 /// The same at the end of a sentence of the preview, where no other command follows that lets nodes go.
 pub const BEFORE_A_STEP: &str = " No pod is replaced before a step.";
 
+/// The sentence of the preview of a command that lets nodes go where nobody drives. A command that drives afterwards leaves it out.
+pub const NOBODY_DRIVES: &str = "Nobody drives: no pod is replaced before somebody does.";
+/// The end of the line about its deletions in the preview of the same command.
+pub const SENT_BY_THE_NEXT: &str = " (sent by whoever drives next: nobody does now)";
+
 /// How far a rollout may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

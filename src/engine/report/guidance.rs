@@ -78,9 +78,10 @@ impl Snapshot {
             }
             Phase::Preparing | Phase::Releasing(_) => {
                 if let Some(changed) = self.template_of_others() {
+                    // Whoever drives only pauses the rollout for that.
                     return Some(Guidance {
                         waits: format!("{changed}; nobody drives"),
-                        remedies: vec![Remedy::Drive],
+                        remedies: vec![Remedy::Resume],
                     });
                 }
                 let phase = &self.phase;

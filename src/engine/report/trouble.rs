@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::model::cause::CauseKind;
-use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::node::{Blame, NodeState, RunEnd};
 use crate::engine::model::quantity::{Rounding, counted};
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::OnFailure;
@@ -30,7 +30,10 @@ impl Snapshot {
     /// container crashes again and again moves nothing until then, so that whoever looks wants to know when it does.
     pub fn restarts_to_fail(&self, node: &NodeView) -> Option<u32> {
         let most = self.settings.gates.max_restarts;
-        let may_fail = node.at_target && self.has_plan() && !node.counts_as_failed();
+        // One restart of a node says nothing, and may be followed by another for years.
+        let came_with_its_node = node.counted_restarts() == 1
+            && node.restarted.is_some_and(|restarted| restarted.end == Some(RunEnd::WithItsNode));
+        let may_fail = node.at_target && self.has_plan() && !node.counts_as_failed() && !came_with_its_node;
         (may_fail && (1..=most).contains(&node.counted_restarts())).then(|| most + 1)
     }
 

@@ -15,7 +15,7 @@ pub(in crate::tui) fn farewell(model: &Model) -> Vec<String> {
     let on_screen = model.rollout();
     let driven = model.driven().filter(|page| on_screen.is_none_or(|shown| shown.target != page.target));
     let pages: Vec<&RolloutPage> = on_screen.into_iter().chain(driven).collect();
-    let mut lines: Vec<String> = pages.iter().filter_map(|page| of_rollout(page, model.practice)).collect();
+    let mut lines: Vec<String> = pages.iter().filter_map(|page| of_rollout(page, model)).collect();
     let is_told = |target: &&DaemonSetRef| pages.iter().any(|page| page.target == **target);
     lines.extend(
         model.have_been_driven.iter().filter(|target| !is_told(target)).map(|target| of_earlier(model, target)),
@@ -45,8 +45,10 @@ fn of_earlier(model: &Model, target: &DaemonSetRef) -> String {
     format!("{namespace}/{name}{state}; it was driven from here, and is not any more")
 }
 
-fn of_rollout(page: &RolloutPage, practice: bool) -> Option<String> {
-    let snapshot = page.snapshot()?;
+fn of_rollout(page: &RolloutPage, model: &Model) -> Option<String> {
+    let practice = model.practice;
+    // The ages that are told are those of the present.
+    let snapshot = &*page.live.as_ref()?.frozen(model.now).snapshot;
     let counts = &snapshot.counts;
     let target = &page.target;
     // Nobody repeats a write that could not be sent.

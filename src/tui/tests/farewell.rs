@@ -64,3 +64,12 @@ fn who_quits_is_told_what_is_wrong_with_the_new_pods() {
     let left = end(halted());
     assert!(left.contains("halted") && !left.contains("updated,"), "{left}");
 }
+
+/// It may be copied into a message to whoever carries on.
+#[test]
+fn what_is_said_at_the_end_tells_the_ages_of_that_moment() {
+    let mut console = TestConsole::on(halted(), 80, 24);
+    assert!(farewell(&console.model)[0].contains("halted 2m ago"), "{:?}", farewell(&console.model));
+    console.wait(600);
+    assert!(farewell(&console.model)[0].contains("halted 12m ago"), "{:?}", farewell(&console.model));
+}

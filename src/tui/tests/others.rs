@@ -26,7 +26,7 @@ fn a_rollout_whose_template_others_changed_is_not_preparing() {
         assert!(screen.contains("‖ template changed"), "{screen}");
         assert!(!screen.contains("preparing"), "{screen}");
         if width >= 80 {
-            let waits = "template changed by kubectl-set; nobody drives   A arms: D drives it";
+            let waits = "template changed by kubectl-set; nobody drives   A arms: C resumes";
             assert!(screen.contains(waits), "{screen}");
         }
     }

@@ -365,7 +365,10 @@ fn fill(body: &mut DialogBody<'_>, dialog: &Dialog, page: Option<&RolloutPage>) 
         let names: Vec<String> = driven.iter().map(|target| format!("{}/{}", target.namespace, target.name)).collect();
         body.say(&format!("You drive {} on {}.", names.join(", "), ctx.model.context), ThemeRole::Title);
         if matches!(dialog.form, Form::Quit(_)) && ctx.model.practice {
-            body.say("This practice cluster ends with this console, and the rollout with it.", ThemeRole::Text);
+            body.say(
+                "This practice cluster ends with this console, and all that goes on there with it.",
+                ThemeRole::Text,
+            );
             return;
         }
         for target in driven {
@@ -380,7 +383,9 @@ fn fill(body: &mut DialogBody<'_>, dialog: &Dialog, page: Option<&RolloutPage>) 
             }
         }
         body.say("When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.", ThemeRole::Text);
-        body.say("`rolldeck drive` goes on without a console.", ThemeRole::Text);
+        let one = driven.first().map(|target| format!(" -n {} ds/{}", target.namespace, target.name));
+        let command = format!("rolldeck drive{}", one.unwrap_or_default());
+        body.say(&format!("`{command}` goes on without a console."), ThemeRole::Text);
         if let Form::SwitchContext { context, .. } = &dialog.form {
             body.say(
                 &format!("You stop driving as soon as {context} answers; if it does not, nothing changes."),
