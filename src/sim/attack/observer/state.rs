@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::causes::failure_for;
-use super::suspects::STEADY;
 use super::{Observer, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState, PodFact, StrategyKind};
@@ -69,6 +68,9 @@ impl ObservedNode {
         self.labels.get(label.key()).cloned().unwrap_or_default()
     }
 }
+
+/// A container that runs for this time after a restart is not in a crash loop.
+pub(super) const STEADY: Duration = Duration::from_secs(600);
 
 /// The restarts of a pod's containers after the pod had been ready.
 #[derive(Clone, Copy, Debug, Default)]

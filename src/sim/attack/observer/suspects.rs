@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::context::{Broken, DeletionContext, listed};
-use super::state::{Restarted, at_target};
+use super::state::{Restarted, STEADY, at_target};
 use super::{ObservedPod, Observer, ROUNDED};
 use crate::engine::model::Str;
 use crate::engine::model::record::Intent;
@@ -24,8 +24,6 @@ const SETTLE: Duration = Duration::from_secs(30);
 const FLAPPED: Duration = Duration::from_secs(3700);
 /// The probability at or below which it is no accident that only updated nodes went down.
 const NO_ACCIDENT: f64 = 0.01;
-/// A container that runs for this time after a restart is not in a crash loop.
-pub(super) const STEADY: Duration = Duration::from_secs(600);
 
 /// A time during which a node was not Ready.
 #[derive(Clone, Copy, Debug)]
