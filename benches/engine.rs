@@ -199,6 +199,7 @@ fn pod(nth: u32, ready: bool, version: u32) -> Event {
             state: ContainerState::Running { since: Some(START) },
             last_end: None,
             last_exit: None,
+            last_ran_secs: None,
             restarts: 0,
             ready,
         }],

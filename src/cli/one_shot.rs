@@ -137,6 +137,11 @@ async fn carry_out(
     };
     let preview = preview.map_err(|error| match command.inner() {
         Command::Resume if error.is_refusal() && before.started_at.is_some() => under_way(&commands, &before, error),
+        inner if error.is_refusal() => {
+            // Whoever releases a rollout that halted may not know that there is a way back.
+            let way_back = matches!(inner, Command::Release(_)) && before.phase == Phase::Halted;
+            named_in_full(&commands, &before, error, way_back)
+        }
         _ => error,
     })?;
     if output.format() == OutputFormat::Text {
@@ -212,6 +217,17 @@ fn under_way(place: &CommandPlace, snapshot: &Snapshot, error: CliError) -> CliE
     let waits = snapshot.guidance().map_or_else(|| snapshot.driving().to_string(), |guidance| guidance.waits);
     let error = error.hinted(format!("it is {does}, {}; {waits}", snapshot.progress()));
     suggested_commands(place, snapshot).iter().map(SuggestedCommand::line).fold(error, CliError::hinted)
+}
+
+/// Adds to a refusal the commands that it names, whole, as far as `status` offers them now; with `way_back` the roll back, too.
+fn named_in_full(place: &CommandPlace, snapshot: &Snapshot, error: CliError, way_back: bool) -> CliError {
+    let suggested = suggested_commands(place, snapshot);
+    let is_named = |command: &&SuggestedCommand| {
+        let name = command.name();
+        name.is_some_and(|name| error.message().contains(&format!("`{name}`")) || (way_back && name == "undo"))
+    };
+    let named: Vec<String> = suggested.iter().filter(is_named).map(SuggestedCommand::line).collect();
+    named.into_iter().fold(error, CliError::hinted)
 }
 
 /// If a command is not done at once, prints once the driver that it waits for.

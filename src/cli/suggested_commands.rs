@@ -54,6 +54,11 @@ impl SuggestedCommand {
         self.remedy == spelled(Remedy::Drive).0
     }
 
+    /// The name of the command, such as `undo`; `None` where it cannot be quoted.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.command.as_deref()?.split(' ').nth(1)
+    }
+
     /// Whether this is the command that continues pre-warming.
     pub(crate) fn prewarms(&self) -> bool {
         self.remedy == PREWARM

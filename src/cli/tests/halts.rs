@@ -2,6 +2,7 @@
 
 use super::script::Script;
 use crate::engine::fake_cluster::{HALTED, halted_without_nodes};
+use crate::engine::model::command::Refusal;
 
 #[tokio::test]
 async fn a_halt_without_nodes_is_printed_without_a_place() {
@@ -14,4 +15,23 @@ async fn a_halt_without_nodes_is_printed_without_a_place() {
     }
     let json: serde_json::Value = serde_json::from_str(&script.json("status ds/agent -o json").await).unwrap();
     assert_eq!((&json["halt"]["why"], &json["halt"]["nodes"]), (&HALTED.into(), &serde_json::json!([])), "{json}");
+}
+
+/// What a refusal names can be pasted: the whole command, with context and namespace.
+#[tokio::test]
+async fn a_refusal_names_its_commands_in_full() {
+    let halted = || halted_without_nodes().0;
+    let offered = Script::of(halted()).run("status ds/agent").await.text;
+    let whole = |name: &str| {
+        let line = offered.lines().find_map(|line| line.split_once(&format!("rolldeck {name} ")))?;
+        Some(format!("rolldeck {name} {}", line.1))
+    };
+    let resume = whole("resume").unwrap();
+    assert!(resume.contains("--context prod-eu -n edge ds/agent"), "{offered}");
+    let refusal = |why: &str| Refusal::NotNow(why.into());
+    let why = "halted: crash loop on 1 node; `resume` goes on past it, `undo` goes back";
+    let said = Script::of(halted()).refuses(refusal(why)).run("step ds/agent --yes").await.error;
+    assert!(said.contains(&format!("Hint: {resume}")), "{said}\nof {offered}");
+    let said = Script::of(halted()).refuses(refusal("no such revision")).run("step ds/agent --yes").await.error;
+    assert!(!said.contains("Hint"), "{said}");
 }

@@ -4,6 +4,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{PrewarmCounts, PrewarmMethod};
+use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::{Model, RolloutPage};
@@ -77,9 +78,12 @@ fn of_rollout(page: &RolloutPage, model: &Model) -> Option<String> {
         format!("; pre-warming stands at {present} of {nodes} nodes until somebody drives")
     });
     let stands = stands.unwrap_or_default();
+    let last = snapshot.last_rollout();
+    let last =
+        last.map(|last| format!(", {last} {} ago", ShortDuration(snapshot.at.since(last.at)))).unwrap_or_default();
     let trouble = in_trouble(page).map(|trouble| format!(", {trouble}")).unwrap_or_default();
     Some(format!(
-        "{}/{}: {doing}, {updated} of {nodes} nodes updated{trouble}{lost}{who}{stands}",
+        "{}/{}: {doing}, {updated} of {nodes} nodes updated{last}{trouble}{lost}{who}{stands}",
         target.namespace, target.name
     ))
 }

@@ -123,8 +123,11 @@ fn when_nothing_is_rolled_out_the_header_says_when_the_last_rollout_was_complete
     let undone = RolloutEventKind::Command(Command::Undo { to: None });
     let undone = rollout_event(4 * MINUTE, Some("ops@bastion-2"), undone, EventOutcome::Done, "");
     snapshot.timeline = [complete(2 * DAY, false), undone, complete(3 * MINUTE, true)].into();
-    let screen = TestConsole::on(snapshot, 80, 24).screen();
+    let console = TestConsole::on(snapshot, 80, 24);
+    let screen = console.screen();
     assert!(screen.contains("✓ idle, last rollout rolled back 3m ago"), "{screen}");
+    let left = crate::tui::run::farewell::farewell(&console.model).remove(0);
+    assert!(left.contains("nodes updated, last rollout rolled back 3m ago"), "who quits is told, too: {left}");
 }
 
 /// No event tells of a driver that was gone before anybody looked.
