@@ -23,7 +23,7 @@ impl Engine {
             // A roll back says itself what it ends.
             Command::Undo { .. } if !after.change.as_ref().is_some_and(Change::begins_steps) => {}
             Command::SetImage(_) | Command::Undo { .. } => {
-                lines.extend(halted.then(|| "The halt ends: it was one of the template until now.".to_owned()));
+                lines.extend(halted.then(|| "The halt ends: it was about the template until now.".to_owned()));
                 lines.extend(self.roll_back_that_ends(&before));
                 lines.extend(self.rollout_that_ends(&before));
             }

@@ -459,7 +459,7 @@ impl Engine {
                 let nothing = || {
                     let next = match self.next_step(intent) {
                         Err(NoStep::SelectionDone(_)) => "none moves while that selector stands",
-                        Ok(_) | Err(_) => "what moves next is up to a step",
+                        Ok(_) | Err(_) => "a step lets the next one go",
                     };
                     format!("No node is in line: {next}.")
                 };

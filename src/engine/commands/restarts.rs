@@ -26,7 +26,7 @@ impl Engine {
         };
         let then = match (holds, restarted.speaks_against_revision()) {
             (true, true) => "no serving pod is replaced until it has stayed up for 10m",
-            (true, false) => "it is watched",
+            (true, false) => "it counts as updated once it has stayed up for 10m",
             (false, _) if is_accepted(*holds, name) => {
                 "it has failed, which an operator accepted, and holds nothing up"
             }

@@ -43,7 +43,6 @@ impl Snapshot {
     pub fn guidance(&self) -> Option<Guidance> {
         let driven = self.driver.is_driven();
         let drives = driven && !self.has_silent_driver();
-        let drive = (!drives && self.started_at.is_some()).then_some(Remedy::Drive);
         // The limits have to be settled first: a step would begin a record with other limits.
         if self.alarms.contains(&Alarm::RecordMissing) {
             let paused = self.pause_by_events().map(|paused| format!("; {paused}")).unwrap_or_default();
@@ -139,7 +138,7 @@ impl Snapshot {
                 let waits = format!("{driver}; held: {soaks}");
                 Some(Guidance { waits, remedies: step.into_iter().chain([Remedy::Drive]).collect() })
             }
-            Phase::Held => Some(self.held(drive)),
+            Phase::Held => Some(self.held((!drives).then_some(Remedy::Drive))),
             Phase::Complete => self.not_handed_back(drives),
             Phase::Idle if self.adopted => Some(Guidance {
                 waits: "adopted: its controller replaces no pod until it is handed back".into(),

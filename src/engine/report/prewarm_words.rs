@@ -322,7 +322,7 @@ impl Snapshot {
 impl Unobtainable {
     /// What brings it all the same.
     pub(super) fn advice(self) -> Advice {
-        let mend = Advice::says(format!("{self}; mend the image or the pull secret, "));
+        let mend = Advice::says(format!("{self}; correct the image or the pull secret, "));
         mend.then(Advice::asks("then retry", RemedyAct::RetryPrewarm))
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::engine::model::settings::Secs;
 use crate::engine::model::template::Template;
+use crate::engine::report::remedies::Remedy;
 
 /// The soak time is a rollout's. A pod that somebody deletes while none goes on is available again once its controller says so.
 #[test]
@@ -56,4 +57,25 @@ fn back_from_templates_of_others_that_ran_nowhere_is_what_the_nodes_run() {
     let snapshot = console.snapshot(&fake);
     let roles: Vec<_> = snapshot.revisions.iter().map(|one| (one.number, snapshot.role_of(one))).collect();
     assert_eq!(roles, [(Some(3), Some("current")), (Some(2), None), (Some(1), Some("target of the rollout"))]);
+}
+
+/// As after another image: a step lets nodes go, and nobody drives, which `status` says and offers.
+#[test]
+fn who_resumes_with_a_template_of_others_is_offered_a_step_and_a_drive() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open_as(&fake, "ada", Role::OneShot);
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    console.run_for(&mut fake, 5);
+    fake.set_template(Template::from_json(json!({
+        "metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "09:00"}},
+        "spec": {"containers": [{"name": "agent", "image": "agent:v1"}]},
+    })));
+    fake.reconcile();
+    console.run_for(&mut fake, 5);
+    assert_eq!(console.snapshot(&fake).guidance().unwrap().remedies, [Remedy::Resume]);
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.run_for(&mut fake, 5);
+    let guidance = console.snapshot(&fake).guidance().unwrap();
+    assert!(guidance.waits.starts_with("nobody drives; held: no node may be updated yet"), "{}", guidance.waits);
+    assert!(matches!(guidance.remedies[..], [Remedy::Step(_), Remedy::Select, Remedy::Drive]), "{guidance:?}");
 }

@@ -17,7 +17,7 @@ fn who_begins_to_drive_is_told_how_many_nodes_go_and_that_a_step_is_needed_where
     let drive = Command::Drive(Takeover::IfFree);
     let mut eve = FakeConsole::open(&fake, "eve");
     let said = effects(&mut eve, &fake, &drive);
-    assert_eq!(said[0], "No node is in line: what moves next is up to a step.", "{said:?}");
+    assert_eq!(said[0], "No node is in line: a step lets the next one go.", "{said:?}");
     FakeConsole::open_as(&fake, "bea", Role::OneShot).ask(&mut fake, all()).unwrap();
     let said = effects(&mut eve, &fake, &drive);
     assert_eq!(said[0], "20 nodes are in line, at most 2 down and 2 pulling at a time.", "{said:?}");

@@ -545,7 +545,7 @@ fn an_image_that_nobody_gets_is_not_tried_on_every_node() {
     assert!(prewarm.is_done(), "{prewarm}");
     let said = prewarm.refused().unwrap().to_string();
     assert!(
-        said.starts_with("image not found on 4 nodes, and no node got it: no more is tried; mend the image"),
+        said.starts_with("image not found on 4 nodes, and no node got it: no more is tried; correct the image"),
         "{said}"
     );
     let waits = state(&mut console, &fake, "n9");

@@ -195,7 +195,7 @@ fn nodes_that_need_an_image_which_cannot_be_pulled_say_so_and_offer_another() {
         ("image not found: agent:v2, which the rollout requires", 4)
     );
     let said: Vec<String> = finding.remedies.iter().map(ToString::to_string).collect();
-    let retry = "image not found on 3 nodes, and no node got it: no more is tried; mend the image or the pull secret, then retry";
+    let retry = "image not found on 3 nodes, and no node got it: no more is tried; correct the image or the pull secret, then retry";
     assert_eq!(said, [retry, "give the DaemonSet an image that is there, or roll back"], "a cancellation is in vain");
     // Who lets more go reads that images come first.
     let preview = console.engine.preview(&Command::Step(Step::Updated(IntOrPercent::Int(6))), fake.now).unwrap();

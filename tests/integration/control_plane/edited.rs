@@ -56,7 +56,7 @@ fn nodes_that_a_changed_node_selector_takes_away_are_counted_out_and_come_back_w
 
     // The edited template is a new revision, and none of the three nodes is updated to it.
     let preview = fixture.said(&["resume", DS, "--yes"]);
-    assert!(preview.contains("No node is in line: what moves next is up to a step."), "{preview}");
+    assert!(preview.contains("No node is in line: a step lets the next one go."), "{preview}");
     let preview = fixture.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
     assert!(preview.contains("3 nodes more may be updated"), "{preview}");
     assert_eq!(counts(&fixture.operator.status(DS).0), (0, 3));
