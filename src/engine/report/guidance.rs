@@ -77,10 +77,14 @@ impl Snapshot {
             }
             Phase::Preparing | Phase::Releasing(_) => {
                 if let Some(changed) = self.template_of_others() {
-                    // Whoever drives only pauses the rollout for that.
+                    // Whoever drives only pauses the rollout for that. Who was going back does not want what somebody else set meanwhile.
+                    let remedy = match self.direction {
+                        Direction::Forward => Some(Remedy::Resume),
+                        Direction::Back => self.roll_back.is_ok().then_some(Remedy::Undo),
+                    };
                     return Some(Guidance {
                         waits: format!("{changed}; nobody drives"),
-                        remedies: vec![Remedy::Resume],
+                        remedies: remedy.into_iter().collect(),
                     });
                 }
                 let phase = &self.phase;

@@ -27,6 +27,11 @@ pub(crate) fn ended_by_themselves(fact: &PodFact) -> impl Iterator<Item = &Conta
     fact.containers.iter().filter(|container| !ended_with_its_node(container) && !is_run_again(container, fact))
 }
 
+/// Whether each container of the pod that was started again ended with its node last.
+pub(crate) fn restarted_with_its_node(fact: &PodFact) -> bool {
+    ended_by_themselves(fact).all(|container| container.restarts == 0)
+}
+
 /// Whether an init container that was through is run again, or was, because the pod got a new sandbox: the main containers are started only after it. A
 /// sidecar, which is an init container, too, is started again beside them, and does not stay ended.
 pub(crate) fn is_run_again(container: &ContainerFact, fact: &PodFact) -> bool {

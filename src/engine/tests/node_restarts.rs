@@ -7,7 +7,7 @@ use crate::engine::model::cause::CauseKind;
 use crate::engine::model::facts::PodPhase;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::settings::Tuning;
-use crate::engine::report::snapshot::Phase;
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 
 /// Longer than a restart is watched.
 const LONG: u64 = 700;
@@ -26,6 +26,10 @@ fn one_updated() -> (FakeCluster, FakeConsole) {
     (fake, console)
 }
 
+fn n1(snapshot: &Snapshot) -> &NodeView {
+    snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap()
+}
+
 /// The machine of the updated node is switched off and on again; its pod had run for so many seconds.
 fn power_cycle(fake: &mut FakeCluster, console: &mut FakeConsole, ran_secs: u64) {
     fake.power_cycle("n1", Duration::from_secs(ran_secs), |fake| console.run_for(fake, 2));
@@ -36,7 +40,7 @@ fn a_node_that_is_restarted_does_not_fail() {
     let (mut fake, mut console) = one_updated();
     power_cycle(&mut fake, &mut console, 600);
     let snapshot = console.snapshot(&fake);
-    let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap();
+    let node = n1(&snapshot);
     assert_eq!((node.restarts, node.counted_restarts()), (3, 1), "one restart, whatever its kubelet counts");
     assert_eq!((node.crash_loop, snapshot.halt.is_some()), (None, false));
     assert_eq!(snapshot.restarts_to_fail(node), None, "it is not on its way to a failure");
@@ -55,7 +59,7 @@ fn while_a_restarted_node_starts_its_pod_it_is_in_no_crash_loop() {
     let mut states = Vec::new();
     fake.power_cycle("n1", Duration::from_secs(600), |fake| {
         console.run_for(fake, 2);
-        let node = console.snapshot(fake).nodes.iter().find(|node| &*node.name == "n1").unwrap().clone();
+        let node = n1(&console.snapshot(fake)).clone();
         assert_eq!((node.crash_loop, node.counts_as_failed()), (None, false), "{:?}", node.state);
         states.push((node.state, node.cause.is_some_and(|cause| cause.kind.speaks_against_revision())));
     });
@@ -71,7 +75,7 @@ fn machines_that_are_switched_off_every_night_are_in_no_crash_loop() {
         console.run_for(&mut fake, LONG);
         power_cycle(&mut fake, &mut console, LONG);
         let snapshot = console.snapshot(&fake);
-        let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap();
+        let node = n1(&snapshot);
         assert_eq!((node.restarts, node.counted_restarts(), &snapshot.halt), (3 * night, 1, &None), "night {night}");
     }
 }
@@ -86,7 +90,7 @@ fn who_looks_only_after_many_nights_takes_them_for_one_restart() {
     let mut fresh = FakeConsole::open(&fake, "eve");
     fresh.run_for(&mut fake, 5);
     let snapshot = fresh.snapshot(&fake);
-    let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap();
+    let node = n1(&snapshot);
     assert_eq!((node.restarts, node.counted_restarts(), node.counts_as_failed()), (15, 1, false));
 }
 
@@ -106,9 +110,9 @@ fn a_revision_that_brings_its_node_down_again_and_again_halts_the_rollout() {
         }
     }
     let snapshot = console.snapshot(&fake);
-    let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap();
+    let node = n1(&snapshot);
     let said = node.cause.as_ref().and_then(|cause| cause.message.clone()).unwrap_or_default();
-    assert_eq!(&*said, "3 restarts (max 2); its node restarted each time");
+    assert_eq!(&*said, "3 restarts (max 2); its node restarted last");
     assert!(fake.at("hash2") < before + 6, "{}", fake.at("hash2"));
 }
 
@@ -125,8 +129,25 @@ fn a_pod_that_crashes_after_its_node_was_restarted_is_in_a_crash_loop() {
         console.run_for(&mut fake, 5);
     }
     let snapshot = console.snapshot(&fake);
-    let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap();
+    let node = n1(&snapshot);
     assert_eq!((node.restarts, node.counted_restarts(), snapshot.phase), (5, 3, Phase::Halted));
+}
+
+/// Restarts that a kubelet has forgotten take nothing from those that it counts anew.
+#[test]
+fn crashes_count_although_the_kubelet_counts_anew_after_a_restart_of_its_node() {
+    let (mut fake, mut console) = one_updated();
+    power_cycle(&mut fake, &mut console, LONG);
+    fake.change_pod("n1", |pod| pod.containers.iter_mut().for_each(|container| container.restarts = 0));
+    console.run_for(&mut fake, 5);
+    for times in 1..=3 {
+        fake.crash("n1");
+        console.run_for(&mut fake, 5);
+        fake.restart("n1");
+        console.run_for(&mut fake, 5);
+        let snapshot = console.snapshot(&fake);
+        assert_eq!((n1(&snapshot).counted_restarts(), snapshot.phase == Phase::Halted), (times, times == 3));
+    }
 }
 
 /// A kubelet that shuts down gracefully ends its pods, and admits none. The last of them stays, failed, until its controller's pause is over, which may
@@ -144,7 +165,7 @@ fn a_pod_that_the_shutdown_of_its_node_ended_says_nothing_of_the_revision() {
         console.partition(&mut fake, 0);
         console.run_for(&mut fake, 120);
         let snapshot = console.snapshot(&fake);
-        let node = snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap();
+        let node = n1(&snapshot);
         assert_eq!(node.cause.as_ref().map(|cause| cause.kind), Some(CauseKind::NodeShutdown), "{reason}");
         assert_eq!((node.counts_as_failed(), &snapshot.halt), (false, &None), "{reason}");
         assert!(

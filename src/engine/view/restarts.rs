@@ -106,7 +106,8 @@ impl Restarts {
             was_ready: known.was_ready || is_back,
             since_ready: known.since_ready + if counts { counted } else { 0 },
             ended: Ended {
-                with_its_node: known.ended().with_its_node + (more.all - counted),
+                // A kubelet that lost its containers may count anew.
+                with_its_node: known.ended().with_its_node.min(total - more.all) + (more.all - counted),
                 is_away: !is_back && (known.ended().is_away || more.with_its_node > 0),
                 last,
                 began: known.began().or(last),

@@ -6,6 +6,7 @@ use crate::driver::DrivenBy;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::fleet_state::FleetState;
+use crate::engine::model::record::Direction;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 use crate::tui::message::Msg;
 
@@ -30,6 +31,10 @@ fn a_rollout_whose_template_others_changed_is_not_preparing() {
             assert!(screen.contains(waits), "{screen}");
         }
     }
+    // Who was going back does not want what somebody else set meanwhile.
+    let going_back = Snapshot { direction: Direction::Back, ..set_back() };
+    let guidance = going_back.guidance().unwrap();
+    assert!(guidance.remedies.iter().all(|remedy| remedy.is_undo()), "{guidance:?}");
     let screen = TestConsole::on(set_back(), 120, 40).typed("AD").answered(preview(Danger::None)).screen();
     assert!(screen.contains("31 of 120 updated; template changed by kubectl-set, it pauses first."), "{screen}");
     // Where somebody drives, it is on its way: they pause it.

@@ -9,7 +9,7 @@ use crate::engine::model::facts::{ContainerFact, says_more_than_the_code};
 use crate::engine::model::quantity::counted;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
-use crate::engine::rules::node_restarts::ended_by_themselves;
+use crate::engine::rules::node_restarts::restarted_with_its_node;
 use crate::engine::view::{NodeEntry, PodEntry};
 
 impl Assessor<'_> {
@@ -34,9 +34,9 @@ impl Assessor<'_> {
         let deadline = Duration::from(gates.progress_deadline_secs);
         let ready_for = pod.ready_observed.map(|observed| self.ready_for(pod, observed, true, clock));
         if counted_restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
-            let with_its_node = ended_by_themselves(&pod.fact).all(|container| container.restarts == 0);
-            let ended = match with_its_node {
-                true => "; its node restarted each time".to_owned(),
+            // Only the last end is known.
+            let ended = match restarted_with_its_node(&pod.fact) {
+                true => "; its node restarted last".to_owned(),
                 false => last_end(pod).map(|ended| format!("; {ended}")).unwrap_or_default(),
             };
             let words =

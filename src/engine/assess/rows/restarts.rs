@@ -6,7 +6,7 @@ use super::Assessor;
 use crate::engine::model::node::{CrashLoopView, NodeState, RestartsView, RunEnd};
 use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::diagnose::why_it_restarts;
-use crate::engine::rules::node_restarts::ended_by_themselves;
+use crate::engine::rules::node_restarts::restarted_with_its_node;
 use crate::engine::view::PodEntry;
 use crate::engine::view::restarts::WATCHED;
 
@@ -42,7 +42,7 @@ impl Assessor<'_> {
         }
         let exit = pod.fact.containers.iter().filter(|container| container.restarts > 0);
         let exit = exit.filter_map(|container| container.last_exit).next_back();
-        let with_its_node = ended_by_themselves(&pod.fact).all(|container| container.restarts == 0);
+        let with_its_node = restarted_with_its_node(&pod.fact);
         let end = if with_its_node { Some(RunEnd::WithItsNode) } else { exit.map(RunEnd::Exit) };
         (elapsed < needed).then_some(RestartsView { times: pod.restarts.since_ready, end })
     }
