@@ -12,6 +12,7 @@ mod diagnosis;
 mod drive_previews;
 mod ends;
 mod estimates;
+mod evictions;
 mod failing;
 mod first_target;
 pub(crate) mod gates;

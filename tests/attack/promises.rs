@@ -25,7 +25,7 @@ fn is_met(cause: CauseKind) -> bool {
         | CauseKind::CrashLoop
         | CauseKind::NotReady
         | CauseKind::Unschedulable
-        | CauseKind::Rejected
+        | CauseKind::Evicted
         | CauseKind::AdmissionRefused
         | CauseKind::QuotaExceeded
         | CauseKind::CreationForbidden
@@ -49,6 +49,7 @@ fn is_met(cause: CauseKind) -> bool {
         | CauseKind::ReadinessGate
         | CauseKind::SchedulerIdle
         | CauseKind::NodeShutdown
+        | CauseKind::Rejected
         | CauseKind::PodInvalid => false,
     }
 }

@@ -16,6 +16,7 @@ mod differential;
 mod distance;
 mod driving;
 mod edited;
+mod evictions;
 mod fixture;
 mod fleet_pulls;
 mod gitops;

@@ -3,7 +3,7 @@
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
-use crate::engine::model::node::{NodeState, RestartsView};
+use crate::engine::model::node::{NodeState, RestartKind, RestartsView};
 
 impl Engine {
     /// The reason against the next step: `n1 restarted 2× since its update (and 3 more): no serving pod is replaced …`.
@@ -32,6 +32,12 @@ impl Engine {
             }
             (false, _) => "it has failed, and holds nothing up once that is accepted",
         };
-        vec![format!("{name} restarted {}× since its update{more}: {then}.", restarted.times)]
+        let times = restarted.times;
+        let what = match restarted.kind() {
+            RestartKind::Restarts => format!("{name} restarted {times}×"),
+            RestartKind::Evictions => format!("the pods of {name} were evicted {times}×"),
+            RestartKind::Both => format!("{name} restarted or was evicted {times}×"),
+        };
+        vec![format!("{what} since its update{more}: {then}.")]
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::FakeCluster;
 use crate::engine::model::Str;
-use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
+use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase};
 use crate::engine::model::template::ContainerRole;
 
 impl FakeCluster {
@@ -79,6 +79,35 @@ impl FakeCluster {
             });
             look(self);
         }
+    }
+
+    /// The kubelet of this node evicts its pod, or does not admit it: the pod fails, with this message. Its containers, if it has any, have ended.
+    pub(crate) fn evict(&mut self, node: &str, message: &str) {
+        self.change_pod(node, |pod| {
+            (pod.phase, pod.ready) = (PodPhase::Failed, false);
+            (pod.reason, pod.message) = (Some("Evicted".into()), Some(message.into()));
+            for container in &mut pod.containers {
+                let state = ContainerState::Terminated { reason: "Error".into(), exit_code: 137, message: None };
+                (container.ready, container.state) = (false, state);
+            }
+        });
+    }
+
+    /// The DaemonSet's controller deletes the pods that failed, which are seen to be going, and makes others.
+    pub(crate) fn replace_failed(&mut self) {
+        let failed = self.pods.values().filter(|pod| pod.phase == PodPhase::Failed);
+        let nodes: Vec<Str> = failed.filter_map(|pod| pod.node.clone()).collect();
+        for node in nodes {
+            let now = self.now;
+            self.change_pod(&node, |pod| (pod.deletion_at, pod.deletion_grace_secs) = (Some(now), Some(0)));
+            self.remove_pod(&node);
+        }
+        self.kubelets();
+    }
+
+    /// The nodes whose pod of this revision has been ready for so many seconds.
+    pub(crate) fn nodes_that_serve(&self, revision: &str, secs: u64) -> Vec<Str> {
+        self.nodes_where(revision, true, secs)
     }
 
     /// Crashes each pod of this revision that has been ready for five seconds.

@@ -61,8 +61,10 @@ pub enum CauseKind {
     Unschedulable,
     /// The pod is not bound to its node, and its scheduler has not said anything of it for a while.
     SchedulerIdle,
-    /// The kubelet rejected or evicted the pod.
+    /// The kubelet rejected the pod.
     Rejected,
+    /// The kubelet evicted the pod, or did not admit it, because its node is short of memory, disk space or process ids.
+    Evicted,
     /// The kubelet ended the pod, or did not admit it, because its node shut down.
     NodeShutdown,
     /// A policy or a webhook refuses the pod.

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::cause::CauseKind;
+use super::quantity::counted;
 use super::time::Timestamp;
 use super::with_all::with_all;
 
@@ -94,8 +95,10 @@ pub(crate) const AGAINST: u32 = 2;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RestartsView {
-    /// How often.
+    /// How often, evictions included.
     pub times: u32,
+    /// How many of them are evictions: the kubelet ended a pod that was ready, and its controller made this one.
+    pub evictions: u32,
     /// How the container that ended last did, where its kubelet told.
     pub end: Option<RunEnd>,
 }
@@ -104,6 +107,42 @@ impl RestartsView {
     /// Whether no serving pod is replaced until this pod has shown that it stays up.
     pub fn speaks_against_revision(self) -> bool {
         self.times >= AGAINST
+    }
+
+    /// What they are.
+    pub(crate) fn kind(self) -> RestartKind {
+        RestartKind::of(self.times, self.evictions)
+    }
+}
+
+/// What the restarts of a pod are that count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RestartKind {
+    /// Its containers were started again.
+    Restarts,
+    /// Pods before it were evicted.
+    Evictions,
+    /// Some are restarts and some evictions.
+    Both,
+}
+
+impl RestartKind {
+    /// What `times` restarts are, of which so many are evictions.
+    pub(crate) fn of(times: u32, evictions: u32) -> Self {
+        match evictions {
+            0 => Self::Restarts,
+            evictions if evictions >= times => Self::Evictions,
+            _ => Self::Both,
+        }
+    }
+
+    /// So many of them: `1 restart`, `3 evictions`, `3 restarts and evictions`.
+    pub(crate) fn counted(self, times: u32) -> String {
+        match self {
+            Self::Restarts => counted(times as usize, "restart"),
+            Self::Evictions => counted(times as usize, "eviction"),
+            Self::Both => format!("{times} restarts and evictions"),
+        }
     }
 }
 
@@ -115,6 +154,8 @@ pub enum RunEnd {
     Exit(i32),
     /// Its node, or the container runtime of its node, was restarted.
     WithItsNode,
+    /// Its kubelet evicted the pod.
+    Evicted,
 }
 
 impl fmt::Display for RunEnd {
@@ -122,6 +163,7 @@ impl fmt::Display for RunEnd {
         match self {
             Self::Exit(code) => write!(f, "exit {code}"),
             Self::WithItsNode => f.write_str("its node restarted"),
+            Self::Evicted => f.write_str("evicted"),
         }
     }
 }

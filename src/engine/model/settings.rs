@@ -150,7 +150,7 @@ settings! {
             role: SettingRole::FailsANode,
         };
 
-        /// A new pod that restarted more often has failed
+        /// A new pod that restarted more often, evictions by its kubelet included, has failed
         MaxRestarts => max_restarts: u32 = 2, About {
             flag: "max-restarts",
             meaning: Meaning::Always("more than that, and it failed"),

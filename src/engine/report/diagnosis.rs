@@ -34,7 +34,7 @@ use crate::engine::model::facts::{DaemonSetCounters, Severity};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::inspection::Reading;
 use crate::engine::model::kubectl_command::KubectlCommand;
-use crate::engine::model::node::{Blame, DownBy, NodeState};
+use crate::engine::model::node::{Blame, DownBy, NodeState, RestartKind};
 use crate::engine::model::occupancy::{NodeOccupancy, lacking_resources};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::pull::{ImagePull, PullState};
@@ -462,7 +462,12 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
     }
     if let Some(restarted) = node.restarted {
         let end = restarted.end.map(|end| format!(", last: {end}")).unwrap_or_default();
-        let found = warns(FindingKind::Restarted, "restarts after it was ready".to_owned());
+        let what = match restarted.kind() {
+            RestartKind::Restarts => "restarts after it was ready",
+            RestartKind::Evictions => "its kubelet evicted its pods after they were ready",
+            RestartKind::Both => "restarts, and is evicted, after it was ready",
+        };
+        let found = warns(FindingKind::Restarted, what.to_owned());
         let text: Str = format!("{}{end}", counted(restarted.times as usize, "time")).into();
         let found = found.says(Some(text)).do_this(["read the log of the run before"]);
         return Some(found.offers(remedies::restarts(node, snapshot)));

@@ -5,7 +5,7 @@ use std::fmt;
 use super::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::node::{Blame, NodeState, RunEnd};
-use crate::engine::model::quantity::{Rounding, counted};
+use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::OnFailure;
 use crate::engine::model::time::Timestamp;
@@ -26,7 +26,7 @@ impl Snapshot {
         concerned.clone().any(quota) && concerned.all(quota)
     }
 
-    /// After how many restarts the pod of `node` counts as failed: of one at the target that has restarted, and not so often yet. A new pod whose
+    /// After how many restarts, evictions included, the pod of `node` counts as failed: of one at the target that has restarted, and not so often yet. A new pod whose
     /// container crashes again and again moves nothing until then, so that whoever looks wants to know when it does.
     pub fn restarts_to_fail(&self, node: &NodeView) -> Option<u32> {
         let most = self.settings.gates.max_restarts;
@@ -51,7 +51,7 @@ impl Snapshot {
             OnFailure::Halt => "halts",
             OnFailure::RollBack => "rolls back",
         };
-        Some(format!("{then} at {} ({} now)", counted(at as usize, "restart"), node.counted_restarts()))
+        Some(format!("{then} at {} ({} now)", node.restart_kind().counted(at), node.counted_restarts()))
     }
 
     /// Whether the new revision fails somewhere: a node counts as failed, or its new pod has a cause that speaks against the revision.

@@ -160,7 +160,10 @@ impl CauseKind {
                 of(Some(5), against, None, ToldBy::Controller, of_else)
             }
             Self::Config | Self::ContainerStart => of(Some(20), against, None, ToldBy::Objects, of_else),
-            Self::Rejected => of(Some(20), against, None, ToldBy::EndedPod, of_pressure),
+            Self::Rejected => of(Some(20), against, None, ToldBy::EndedPod, of_else),
+            // As of a full disk: the kubelet makes room, and its controller makes another pod. The revision may be why the node is short of
+            // something, so nothing that serves is replaced meanwhile. Evictions count as restarts do.
+            Self::Evicted => of(None, against, None, ToldBy::EndedPod, of_pressure),
             // Its controller makes another pod by itself, once the pause after the pods that it lost is over.
             Self::NodeShutdown => of(None, unrelated, None, ToldBy::EndedPod, of_else),
             Self::NotCreated => CauseConsequences {
@@ -364,6 +367,7 @@ mod tests {
         CauseKind::Config,
         CauseKind::ContainerStart,
         CauseKind::Rejected,
+        CauseKind::Evicted,
         CauseKind::NodeShutdown,
         CauseKind::VolumeMount,
         CauseKind::PodSandbox,

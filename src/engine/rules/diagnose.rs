@@ -45,7 +45,9 @@ pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
     if pod.phase == PodPhase::Failed {
         let (reason, said) = (pod.reason.as_deref().unwrap_or_default(), pod.message.as_deref().unwrap_or_default());
         let kind = recognise(TextSource::EndedPod, reason, said).unwrap_or(CauseKind::Rejected);
-        return Some(cause(kind, pod.message.clone().or_else(|| pod.reason.clone())));
+        // Kubelets end their sentences with a space.
+        let said = pod.message.as_deref().map(|message| Str::from(message.trim_end()));
+        return Some(cause(kind, said.or_else(|| pod.reason.clone())));
     }
     if let (Some(_), Some(reason)) = (&pod.node, &pod.reason)
         && let Some(kind) = recognise(TextSource::Pod, reason, pod.message.as_deref().unwrap_or_default())

@@ -54,6 +54,8 @@ static TABLE: &[TextEntry] = &[
     reason(TextSource::Pod, CauseKind::ReadinessGate, &[READINESS_GATES]),
     // How a kubelet ends its pods, and how it refuses new ones; the last is what kubelets before 1.22 said of both.
     reason(TextSource::EndedPod, CauseKind::NodeShutdown, &["Terminated", "NodeShutdown", "Shutdown"]),
+    // The second: a kubelet ended it to make room for a critical pod.
+    reason(TextSource::EndedPod, CauseKind::Evicted, &["Evicted", "Preempting"]),
     reason(TextSource::Waiting, CauseKind::ImagePull, &["ErrImagePull", "ImagePullBackOff", "ImageInspectError"]),
     reason(TextSource::Waiting, CauseKind::ImageNetwork, &["RegistryUnavailable"]),
     reason(TextSource::Waiting, CauseKind::ImageName, &["InvalidImageName"]),

@@ -118,7 +118,7 @@ fn an_evicted_pod_and_a_node_under_pressure_are_found() {
         pod.message = Some("The node was low on resource: ephemeral-storage.".into());
     });
     let finding = found(&mut console, &fake, "n1");
-    assert_eq!(finding.kind, FindingKind::Cause(CauseKind::Rejected));
+    assert_eq!(finding.kind, FindingKind::Cause(CauseKind::Evicted));
     let words = ["The node was low on resource: ephemeral-storage.", "its kubelet reports DiskPressure"];
     assert_eq!(evidence(&finding), words);
     let finding = found(&mut console, &fake, "n2");

@@ -9,6 +9,8 @@
 //! Restarts before the pod was ever ready do not count: many programs exit and are restarted until what they depend on is
 //! there.
 //!
+//! A pod that its kubelet evicts is not started again: its controller makes another one, whose restarts begin at zero. See [`earlier_pods`].
+//!
 //! A restart of the node ends and starts every container of its pods and says nothing of the revision: it counts as one restart, and only if the one before was
 //! less than [`WATCHED`] ago, so that machines that are switched off every night do not add up to a crash loop, and a
 //! revision that brings its machines down does.
@@ -18,11 +20,14 @@
 
 use std::time::Duration;
 
+use self::earlier_pods::EarlierPods;
 use super::observed_at::ObservedAt;
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
 use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::node_restarts::{ended_by_themselves, ended_with_its_node, is_run_again};
+
+mod earlier_pods;
 
 /// For how long a pod is watched after a restart. Kubelets forget a container's crashes after it ran for 10 minutes, twice
 /// their longest back-off: until then the next crash belongs to the same crash loop.
@@ -33,14 +38,15 @@ pub(crate) const WATCHED: Duration = Duration::from_secs(600);
 pub(crate) struct Restarts {
     /// It was seen ready at some time.
     pub(crate) was_ready: bool,
-    /// How often it restarted after that, of the restarts that count. If it had restarted before we saw it, those before are among them.
+    /// How often it restarted after that, of the restarts that count. If it had restarted before we saw it, those before are among them, and so are the
+    /// evictions of the pods before it.
     pub(crate) since_ready: u32,
-    /// `None`: none of its containers has ended. Boxed, because that is so of most pods.
+    /// `None`: none of its containers has ended, and no earlier pod concerns it. Boxed, because that is so of most pods.
     ended: Option<Box<Ended>>,
 }
 
 /// What is known of a pod whose containers ended. A time is when we saw it, and what its kubelet says.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Ended {
     /// How many of all its restarts do not count: its node was restarted, and not its containers by themselves.
     with_its_node: u32,
@@ -52,16 +58,18 @@ struct Ended {
     began: Option<(ObservedAt, Option<Timestamp>)>,
     /// The first end of a container. It is counted as a restart only later, once the container is started again.
     first_end: Option<(ObservedAt, Option<Timestamp>)>,
+    /// The pods before it.
+    earlier: EarlierPods,
 }
 
 impl Restarts {
-    /// How many of the restarts of this pod count: all but those with its node.
+    /// How many of the restarts of this pod itself count: all but those with its node.
     pub(crate) fn counted(&self, fact: &PodFact) -> u32 {
-        total(fact).saturating_sub(self.ended().with_its_node)
+        total(fact).saturating_sub(self.ended.as_ref().map_or(0, |ended| ended.with_its_node))
     }
 
     fn ended(&self) -> Ended {
-        self.ended.as_deref().copied().unwrap_or_default()
+        self.ended.as_deref().cloned().unwrap_or_default()
     }
 
     /// When it restarted last.
@@ -93,7 +101,15 @@ impl Restarts {
             return Self {
                 was_ready: is_back || total > 0 || has_ended(fact),
                 since_ready: counted,
-                ended: Ended { with_its_node: total - counted, is_away: false, last, began: last, first_end }.boxed(),
+                ended: Ended {
+                    with_its_node: total - counted,
+                    is_away: false,
+                    last,
+                    began: last,
+                    first_end,
+                    earlier: EarlierPods::default(),
+                }
+                .boxed(),
             };
         };
         let more = NewRestarts::between(fact_before, fact);
@@ -112,6 +128,7 @@ impl Restarts {
                 last,
                 began: known.began().or(last),
                 first_end,
+                earlier: known.ended().earlier,
             }
             .boxed(),
         }
@@ -133,8 +150,9 @@ impl Restarts {
 
 impl Ended {
     fn boxed(self) -> Option<Box<Self>> {
-        let Self { with_its_node, is_away, last, began: _, first_end } = self;
-        (with_its_node > 0 || is_away || last.is_some() || first_end.is_some()).then(|| Box::new(self))
+        let Self { with_its_node, is_away, last, began: _, first_end, earlier } = &self;
+        let is_known = *with_its_node > 0 || *is_away || last.is_some() || first_end.is_some() || earlier.are_known();
+        is_known.then(|| Box::new(self))
     }
 }
 

@@ -138,6 +138,8 @@ pub struct Observer {
     taken_down: BTreeMap<Str, Down>,
     /// Nodes on which rolldeck deleted a pod for the present target, each with the time.
     replaced: BTreeMap<Str, Timestamp>,
+    /// With what the next pod of a node and a revision begins, where its kubelet has evicted the one before.
+    evicted: BTreeMap<(Str, Str), state::Restarted>,
     /// Nodes that must pull since rolldeck deleted their pod.
     pulling: BTreeSet<Str>,
     /// Unsettled commands that end a pause, each with its console and the time at which it was given.
@@ -231,6 +233,7 @@ impl Observer {
             is_being_deleted: false,
             taken_down: BTreeMap::new(),
             replaced: BTreeMap::new(),
+            evicted: BTreeMap::new(),
             pulling: BTreeSet::new(),
             resumptions: Vec::new(),
             overtaken: overtaken::Overtaken::default(),

@@ -95,7 +95,7 @@ fn a_line_more_above_the_map_does_not_write_the_map_again() {
         let mut watched = nodes.clone();
         let it = &mut watched[number];
         *it = NodeView {
-            restarted: Some(RestartsView { times: 1, end: Some(RunEnd::Exit(1)) }),
+            restarted: Some(RestartsView { times: 1, evictions: 0, end: Some(RunEnd::Exit(1)) }),
             restarts: 1,
             site: it.site.clone(),
             ..target(&it.name, NodeState::Soaking, 0)

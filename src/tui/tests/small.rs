@@ -71,7 +71,7 @@ fn what_the_chosen_limit_comes_to_is_not_cut_where_cells_are_few() {
 #[test]
 fn the_exit_code_of_a_container_that_restarts_is_not_cut() {
     let exit = Some(137);
-    let restarted = Some(RestartsView { times: 3, end: exit.map(RunEnd::Exit) });
+    let restarted = Some(RestartsView { times: 3, evictions: 0, end: exit.map(RunEnd::Exit) });
     let node = NodeView { restarted, pod_created_at: Some(ago(60)), ..target("ipc-018", NodeState::Soaking, 20) };
     let snapshot = Snapshot { nodes: [node].into(), ..running() };
     for (width, height, said) in
@@ -127,7 +127,7 @@ fn one_node_is_updated_and_two_are() {
 
 #[test]
 fn the_age_beside_nodes_that_restart_says_of_what_it_is() {
-    let restarted = Some(RestartsView { times: 2, end: Some(RunEnd::Exit(1)) });
+    let restarted = Some(RestartsView { times: 2, evictions: 0, end: Some(RunEnd::Exit(1)) });
     let node = NodeView { restarted, cause: None, ..target("ipc-018", NodeState::Soaking, 20) };
     let screen = TestConsole::on(Snapshot { nodes: [node].into(), ..running() }, 80, 24).screen();
     assert!(screen.contains("1 restarted since update (ipc-018, soaking for 20s)"), "{screen}");

@@ -22,7 +22,7 @@ use crate::engine::model::budget::Replacer;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::image::version_of;
-use crate::engine::model::node::{Blame, DownBy, NodeState, RestartsView};
+use crate::engine::model::node::{Blame, DownBy, NodeState, RestartKind, RestartsView};
 use crate::engine::model::node_details::NodeDetail;
 use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{ImagePull, PullState};
@@ -308,7 +308,7 @@ fn being_pulled(snapshot: &Snapshot, at_target: bool) -> String {
 fn restarts_in_words(node: &NodeView) -> (String, ThemeRole) {
     let (all, counted) = (node.restarts, node.counted_restarts());
     let counts = if counted == 1 { "counts" } else { "count" };
-    let Some(RestartsView { times, end }) = node.restarted else {
+    let Some(RestartsView { times, evictions, end }) = node.restarted else {
         // The others came with its node.
         let words = if all == counted { all.to_string() } else { format!("{all}, of which {counted} {counts}") };
         return (words, ThemeRole::Text);
@@ -316,7 +316,10 @@ fn restarts_in_words(node: &NodeView) -> (String, ThemeRole) {
     let end = end.map(|end| format!(", {end}")).unwrap_or_default();
     let speaks = node.restarted.is_some_and(RestartsView::speaks_against_revision);
     let then = if speaks && node.state != NodeState::Failed { "; no serving pod is replaced meanwhile" } else { "" };
-    let words = if all != counted {
+    let words = if evictions > 0 {
+        // They were of the pods before this one, whose restarts no kubelet counts any more.
+        format!("{all}, after {} of earlier pods{then}", RestartKind::Evictions.counted(evictions))
+    } else if all != counted {
         format!("{all}, of which {counted} {counts}{end}{then}")
     } else if all == times {
         format!("{all} after it was ready{end}{then}")

@@ -202,6 +202,7 @@ fn not_here(cause: CauseKind) -> Option<&'static str> {
         CauseKind::NotReady => Some("a pod that starts has it, too"),
         CauseKind::SchedulerIdle => Some("it is one for all pods: `outage.rs` lets it stand still"),
         CauseKind::Rejected => Some("its controller deletes such a pod at once"),
+        CauseKind::Evicted => Some("the same: `evictions.rs` evicts pods"),
         CauseKind::NodeShutdown => Some("the same: `node_restarts.rs` shuts a node down"),
         CauseKind::AdmissionRefused
         | CauseKind::CreationForbidden

@@ -6,7 +6,7 @@ use super::{Assessor, counted_restarts};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::{ContainerFact, says_more_than_the_code};
-use crate::engine::model::quantity::counted;
+use crate::engine::model::node::RestartKind;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::node_restarts::restarted_with_its_node;
@@ -33,17 +33,24 @@ impl Assessor<'_> {
         }
         let deadline = Duration::from(gates.progress_deadline_secs);
         let ready_for = pod.ready_observed.map(|observed| self.ready_for(pod, observed, true, clock));
-        if counted_restarts(pod) > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
+        let evictions = pod.restarts.evictions();
+        let times = counted_restarts(pod) + evictions;
+        if times > gates.max_restarts && ready_for.is_none_or(|ready_for| ready_for < deadline) {
             // Only the last end is known.
-            let ended = match restarted_with_its_node(&pod.fact) {
-                true => "; its node restarted last".to_owned(),
-                false => last_end(pod).map(|ended| format!("; {ended}")).unwrap_or_default(),
+            let ended = match (times == evictions, restarted_with_its_node(&pod.fact)) {
+                (true, _) => pod.restarts.evicted_because().map(|said| format!("; {said}")).unwrap_or_default(),
+                (false, true) => "; its node restarted last".to_owned(),
+                (false, false) => last_end(pod).map(|ended| format!("; {ended}")).unwrap_or_default(),
             };
             let words =
-                format!("{} (max {}){ended}", counted(counted_restarts(pod) as usize, "restart"), gates.max_restarts);
+                format!("{} (max {}){ended}", RestartKind::of(times, evictions).counted(times), gates.max_restarts);
             let known =
                 pod.trouble.as_ref().map(|trouble| &trouble.cause).filter(|known| known.kind.says_why_it_restarts());
-            let kind = known.map_or(CauseKind::CrashLoop, |known| known.kind);
+            let kind = match known {
+                _ if times == evictions => CauseKind::Evicted,
+                Some(known) => known.kind,
+                None => CauseKind::CrashLoop,
+            };
             let container = known.map_or_else(|| ended_last(pod), |known| known.container.clone());
             return Some(Cause { kind, container, message: Some(words.into()) });
         }
@@ -69,12 +76,13 @@ impl Assessor<'_> {
         }
     }
 
-    /// For how long a pod that is not available has had the chance to become available: since it was created, since it was last
-    /// available, or since its node came back, whichever is latest. A pod that was available once gets the whole deadline again;
+    /// For how long a pod that is not available has had the chance to become available: since it was created, or the first of those was that its kubelet
+    /// ended before they were ready, since it was last available, or since its node came back, whichever is latest. A pod that was available once gets the whole deadline again;
     /// otherwise every short unreadiness of an older pod would be a failure.
     fn expected_for(&self, pod: &PodEntry, back_at: Option<Timestamp>, clock: Option<i64>) -> Duration {
         let (now, server_now) = (self.question.now, self.server_now);
-        let made = pod.first_observed.elapsed(Some(pod.fact.created_at), now, server_now);
+        let (observed, created_at) = pod.restarts.tried_since().unwrap_or((pod.first_observed, pod.fact.created_at));
+        let made = observed.elapsed(Some(created_at), now, server_now);
         let needed = Duration::from_secs(self.soak_secs(true).into());
         let served = pod.served.as_ref().filter(|served| served.lasted >= needed).map(|served| {
             let said = served.said.map(|at| by_server(at, clock));

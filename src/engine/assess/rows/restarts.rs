@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Assessor;
+use crate::engine::model::cause::CauseKind;
 use crate::engine::model::node::{CrashLoopView, NodeState, RestartsView, RunEnd};
 use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::diagnose::why_it_restarts;
@@ -43,12 +44,17 @@ impl Assessor<'_> {
         let exit = pod.fact.containers.iter().filter(|container| container.restarts > 0);
         let exit = exit.filter_map(|container| container.last_exit).next_back();
         let with_its_node = restarted_with_its_node(&pod.fact);
-        let end = if with_its_node { Some(RunEnd::WithItsNode) } else { exit.map(RunEnd::Exit) };
-        (elapsed < needed).then_some(RestartsView { times: pod.restarts.since_ready, end })
+        let (times, evictions) = (pod.restarts.since_ready, pod.restarts.evictions());
+        let end = match exit {
+            _ if times == evictions => Some(RunEnd::Evicted),
+            _ if with_its_node => Some(RunEnd::WithItsNode),
+            exit => exit.map(RunEnd::Exit),
+        };
+        (elapsed < needed).then_some(RestartsView { times, evictions, end })
     }
 
     /// The crash loop of a pod at the target on a node that is up. A pod that restarted is taken to be in one until it is available; after several
-    /// restarts, until it has stayed ready for [`STAYS_READY`].
+    /// restarts, until it has stayed ready for [`STAYS_READY`]. A pod that comes after evicted ones is judged as if it had restarted.
     pub(super) fn crash_loop(
         &mut self,
         pod: &PodEntry,
@@ -56,8 +62,9 @@ impl Assessor<'_> {
         restarted: Option<RestartsView>,
         clock: Option<i64>,
     ) -> Option<CrashLoopView> {
-        let cause = why_it_restarts(&pod.fact)?;
-        if !pod.restarts.was_ready {
+        let is_evicted = pod.restarts.evictions() > 0;
+        let cause = why_it_restarts(&pod.fact).or_else(|| is_evicted.then_some(CauseKind::Evicted))?;
+        if !pod.restarts.was_ready && !is_evicted {
             let created_at = self.our_time(pod.fact.created_at);
             return (!pod.fact.ready).then_some(CrashLoopView { cause, since: created_at });
         }

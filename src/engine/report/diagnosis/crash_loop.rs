@@ -4,7 +4,6 @@ use super::titles::{revision_of, title};
 use super::{Finding, FindingKind, remedies};
 use crate::engine::model::cause::Cause;
 use crate::engine::model::facts::Severity;
-use crate::engine::model::quantity::counted;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::engine::report::trouble::TroubleKind;
 
@@ -21,9 +20,9 @@ pub(super) fn in_crash_loop(node: &NodeView, snapshot: &Snapshot) -> Option<Find
     let cause = Cause { kind, container, message: None };
     let end = node.restarted.and_then(|restarted| restarted.end);
     let end = end.map(|end| format!(", last: {end}")).unwrap_or_default();
-    let times = counted(node.counted_restarts() as usize, "restart");
+    let times = node.restart_kind().counted(node.counted_restarts());
     // Until then nothing halts.
-    let fails = |at: u32| format!("; with {} it counts as failed", counted(at as usize, "restart"));
+    let fails = |at: u32| format!("; with {} it counts as failed", node.restart_kind().counted(at));
     let fails = snapshot.restarts_to_fail(node).map(fails).unwrap_or_default();
     let mut found = Finding::new(FindingKind::Cause(kind), title(&cause, node, snapshot), Severity::Warning).on(node);
     found = found.says(Some(format!("{times}{end}; its container is up for the moment{fails}").into()));

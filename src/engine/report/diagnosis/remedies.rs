@@ -224,8 +224,17 @@ pub(super) fn about(kind: CauseKind) -> Vec<Advice> {
             "look at kube-scheduler: it has not looked at this pod, or has lost its lease; with a `schedulerName` in the template, at that scheduler",
         )],
         CauseKind::Rejected => vec![
-            say("free what the kubelet lacks: disk, memory, pods; its controller makes another pod by itself"),
-            say("look at the conditions of the node"),
+            say(
+                "free what the message names on the node, or lower the requests of the template; its controller makes another pod by itself",
+            ),
+            say("look at the node: what runs there, and its labels"),
+        ],
+        CauseKind::Evicted => vec![
+            say("free what its node is short of; its controller makes another pod by itself"),
+            say("look at what the pod uses: a kubelet evicts those first that use more than they request"),
+            say(
+                "give it requests that fit its use, or a critical priority class (`system-node-critical`), with which it is evicted last",
+            ),
         ],
         CauseKind::NodeShutdown => vec![say(
             "wait: once the node is up its controller makes another pod, after a pause that grows with each pod that it lost there, to 15 minutes at most",

@@ -11,7 +11,7 @@ use crate::engine::model::cause::Cause;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::ineligible::Ineligible;
 use crate::engine::model::labels::Labels;
-use crate::engine::model::node::{Blame, CrashLoopView, DownBy, ImageState, NodeState, RestartsView};
+use crate::engine::model::node::{Blame, CrashLoopView, DownBy, ImageState, NodeState, RestartKind, RestartsView};
 use crate::engine::model::node_details::NodeDetails;
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::prewarm::PrewarmState;
@@ -200,9 +200,19 @@ impl NodeView {
         self.state == NodeState::Updated && !self.counts_as_failed()
     }
 
-    /// How many restarts of its pod count: all but those with its node.
+    /// How many restarts of its pod count: all but those with its node, and the evictions of the pods before it.
     pub fn counted_restarts(&self) -> u32 {
-        self.restarts.saturating_sub(self.restarts_with_node)
+        self.restarts.saturating_sub(self.restarts_with_node) + self.evictions()
+    }
+
+    /// How many pods of its revision its kubelet evicted before this one, as far as that is watched.
+    pub fn evictions(&self) -> u32 {
+        self.restarted.map_or(0, |restarted| restarted.evictions)
+    }
+
+    /// What those are.
+    pub(crate) fn restart_kind(&self) -> RestartKind {
+        RestartKind::of(self.counted_restarts(), self.evictions())
     }
 
     /// Whether its new pod has never been ready and its containers restart. Between two crashes they run, and nothing else tells of the restarts.
@@ -331,7 +341,7 @@ mod fixtures {
                 pod_created_at: Some(before_noon(5)),
                 restarts: number,
                 restarts_with_node: (number / 2).max(1),
-                restarted: Some(RestartsView { times: number, end: Some(RunEnd::Exit(7)) }),
+                restarted: Some(RestartsView { times: number, evictions: 0, end: Some(RunEnd::Exit(7)) }),
                 crash_loop: Some(CrashLoopView { cause: CauseKind::CrashLoop, since: before_noon(6) }),
                 lost_readiness: true,
                 suspect: Some(SuspectView::Again),

@@ -13,7 +13,7 @@ use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::effect::WRITE_TIMEOUT;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::{Hold, ImageWait};
-use crate::engine::model::node::{Blame, ImageState, NodeState};
+use crate::engine::model::node::{Blame, ImageState, NodeState, RunEnd};
 use crate::engine::model::person_of;
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::record::By;
@@ -88,6 +88,7 @@ words! {
         Self::Unschedulable => "unschedulable",
         Self::SchedulerIdle => "not scheduled",
         Self::Rejected => "rejected by kubelet",
+        Self::Evicted => "evicted by kubelet",
         Self::NodeShutdown => "node was shut down",
         Self::AdmissionRefused => "admission refused",
         Self::QuotaExceeded => "quota exceeded",
@@ -440,10 +441,12 @@ impl fmt::Display for Why<'_> {
                 };
                 if let Some(restarted) = node.restarted {
                     // A narrow column cuts the end off, so the exit code, by which operators search, comes first.
-                    let end = restarted.end.map(|end| format!("{end}, ")).unwrap_or_default();
-                    let restarts = if restarted.times == 1 { "restart" } else { "restarts" };
-                    say(f, &format_args!("{end}{} {restarts}", restarted.times))?;
-                    node.pod_created_at.map_or(Ok(()), |made| write!(f, " in {}", ShortDuration(at.since(made))))?;
+                    let end = restarted.end.filter(|end| *end != RunEnd::Evicted);
+                    let end = end.map(|end| format!("{end}, ")).unwrap_or_default();
+                    say(f, &format_args!("{end}{}", restarted.kind().counted(restarted.times)))?;
+                    // Evicted pods were older than this one.
+                    let made = node.pod_created_at.filter(|_| restarted.evictions == 0);
+                    made.map_or(Ok(()), |made| write!(f, " in {}", ShortDuration(at.since(made))))?;
                 }
                 if let Some(suspect) = node.suspect {
                     say(f, &format_args!("went down after its update; {}", suspect.words(*at)))?;

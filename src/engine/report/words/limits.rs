@@ -37,11 +37,11 @@ impl BudgetView {
         })
     }
 
-    /// ` (1 crashed once ready, 2 ready since an unknown time)`: of the nodes that rolldeck took down, which are not down because of the last
+    /// ` (1 restarted once ready, 2 ready since an unknown time)`: of the nodes that rolldeck took down, which are not down because of the last
     /// ones.
     fn ours_beyond(&self) -> String {
         let why = [
-            (self.restarted, "crashed once ready"),
+            (self.restarted, "restarted once ready"),
             (self.lost_readiness, "ready before, and not now"),
             (self.ready_since_unknown, "ready since an unknown time"),
         ];
@@ -165,7 +165,7 @@ mod tests {
             lost_readiness: 1,
             ..Default::default()
         };
-        assert_eq!(beyond.to_string(), "down 4 of 2: 4 ours (1 crashed once ready, 1 ready before, and not now)");
+        assert_eq!(beyond.to_string(), "down 4 of 2: 4 ours (1 restarted once ready, 1 ready before, and not now)");
         let native = BudgetView { replaced_by: Replacer::Controller, ..budget };
         assert_eq!(native.to_string(), "down 2 of 2: 1 by its controller, 1 suspect + 3 by themselves");
     }

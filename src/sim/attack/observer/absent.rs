@@ -69,7 +69,7 @@ impl Observer {
         if !untouched || !self.serves_for_sure(context.pod, context.at) {
             return None;
         }
-        let looks_since = self.absent.holder.as_ref().map_or(context.at, |(_, since)| *since).max(self.blind_until);
+        let looks_since = self.looks_since(context.at);
         let nodes = self.nodes.iter().filter(|(name, node)| {
             node.ready
                 && self.may_run_on(name, context.at)
@@ -94,6 +94,11 @@ impl Observer {
             }
         }
         None
+    }
+
+    /// Since when the holder of the Lease is known to look; `at` where nobody holds it.
+    pub(super) fn looks_since(&self, at: Timestamp) -> Timestamp {
+        self.absent.holder.as_ref().map_or(at, |(_, since)| *since).max(self.blind_until)
     }
 
     /// The time of the controller's first event from `since` on that it could not create a pod; `None` if a pod was created after it.

@@ -42,6 +42,7 @@ pub(super) fn sign_of(cause: CauseKind) -> CauseSign {
         | CauseKind::Unschedulable
         | CauseKind::SchedulerIdle
         | CauseKind::Rejected
+        | CauseKind::Evicted
         | CauseKind::NodeShutdown
         | CauseKind::NotCreated
         | CauseKind::ControllerIdle

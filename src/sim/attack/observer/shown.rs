@@ -67,6 +67,8 @@ impl Observer {
         let stayed = pod.there_since <= pod.fact.created_at + self.slack;
         let restarts =
             pod.restarted.times >= 2 && known && lately && began && stayed && !self.wrong_clocks.contains(&shown.name);
+        // Evicted pods are gone: a console that is opened later does not know of them.
+        let restarts = restarts && pod.restarted.evictions.is_none();
         (restarts && shown.state == NodeState::Updated)
             .then(|| format!("{} is shown as updated, and restarted {} times", shown.name, pod.restarted.times))
     }

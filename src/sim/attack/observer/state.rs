@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::causes::failure_for;
 use super::{Observer, ROUNDED};
 use crate::engine::model::Str;
-use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState, PodFact, StrategyKind};
+use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState, PodFact, PodPhase, StrategyKind};
 use crate::engine::model::labels::Labels;
 use crate::engine::model::record::Intent;
 use crate::engine::model::site::SiteLabel;
@@ -81,6 +81,8 @@ pub(super) struct Restarted {
     ready_since: Option<Timestamp>,
     /// Since when it has been ready at some time, after its node was restarted last.
     back_since: Option<Timestamp>,
+    /// How many of these are evictions of the pods before it, and when the first of those was.
+    pub(super) evictions: Option<(u32, Timestamp)>,
 }
 
 impl Restarted {
@@ -121,6 +123,25 @@ impl Restarted {
         now.back_since = now.back_since.or(fact.ready.then_some(at));
         now
     }
+
+    /// With what the next pod begins, where this one was evicted at `at`. An eviction counts only if the pod had been ready for longer than news takes
+    /// to travel, and with those before it only if they were lately.
+    fn after_eviction(self, at: Timestamp, slack: Duration) -> Self {
+        let was_ready = self.ready_since.is_some_and(|since| since + slack + ROUNDED < at);
+        let lately = at.since(self.last) + slack + ROUNDED + ROUNDED < STEADY;
+        let known = self.evictions.filter(|_| lately);
+        let evictions = match was_ready {
+            true => Some(known.map_or((1, at), |(times, first)| (times + 1, first))),
+            false => self.evictions,
+        };
+        let last = if was_ready { at } else { self.last };
+        Self { times: evictions.map_or(0, |(times, _)| times), last, evictions, ..Self::default() }
+    }
+}
+
+/// Whether its kubelet ended the pod for what its node is short of, or did not admit it.
+fn is_evicted(fact: &PodFact) -> bool {
+    fact.phase == PodPhase::Failed && fact.reason.as_deref() == Some("Evicted")
 }
 
 impl Observer {
@@ -163,7 +184,20 @@ impl Observer {
         }
         let known = self.pods.remove(&fact.uid);
         let before = known.as_ref().map(|known| (known.restarted, &known.fact));
-        let restarted = Restarted::next(before, &fact, at, self.slack);
+        let mut restarted = Restarted::next(before, &fact, at, self.slack);
+        let place = fact.node.clone().zip(fact.revision.clone());
+        if let Some((known, place)) = known.as_ref().zip(place.as_ref())
+            && is_evicted(&fact)
+            && !is_evicted(&known.fact)
+        {
+            self.evicted.insert(place.clone(), known.restarted.after_eviction(at, self.slack));
+        }
+        if known.is_none()
+            && let Some(earlier) = place.and_then(|place| self.evicted.remove(&place))
+        {
+            let Restarted { times, last, evictions, .. } = earlier;
+            restarted = Restarted { times, last, evictions, ..restarted };
+        }
         let there_since = known.as_ref().map_or(at, |known| known.there_since);
         let trouble = trouble_of(&fact);
         let was = known.as_ref().and_then(|known| trouble_of(&known.fact));

@@ -241,7 +241,11 @@ impl Observer {
             let up = node.is_some_and(|(name, node)| {
                 node.ready && self.may_run_on(name, context.at) && !self.wrong_clocks.contains(name)
             });
-            let Restarted { times, last, total, .. } = pod.restarted;
+            let Restarted { times, last, total, evictions, .. } = pod.restarted;
+            // Whoever began to look later does not know of evictions: the pods are gone.
+            let looks_since = self.looks_since(context.at);
+            let saw = evictions.is_none_or(|(_, first)| looks_since + self.slack + ROUNDED < first);
+            let total = total + evictions.map_or(0, |(times, _)| times);
             // More restarts, or a pod that is not available at its deadline, are a failure, which `check_failing` judges.
             let late = !pod.fact.ready && pod.fact.created_at + deadline <= context.at + self.slack + ROUNDED;
             let watched =
@@ -250,7 +254,7 @@ impl Observer {
             let began = context.records.iter().all(|record| {
                 record.progress.started_at.is_some_and(|began| began + self.slack + ROUNDED < pod.fact.created_at)
             });
-            up && at_target(pod, forward) && watched && known && began
+            up && at_target(pod, forward) && watched && known && began && saw
         })?;
         let node = restarts.fact.node.as_deref().unwrap_or("?");
         let times = restarts.restarted.times;

@@ -1,0 +1,158 @@
+//! Pods at the new revision that their kubelets evict, because the node is short of memory or of disk space. Their controller makes new ones at once.
+
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::cause::CauseKind;
+use crate::engine::model::node::NodeState;
+use crate::engine::model::settings::Tuning;
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
+
+/// What a kubelet says of a pod that it evicts for its memory use.
+const MEMORY: &str = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 42932Ki. Container agent was using 912Mi, \
+                      request is 64Mi, has larger consumption of memory.";
+/// What a kubelet says of a pod that it does not admit.
+const DISK: &str = "The node had condition: [DiskPressure].";
+
+/// Nodes of which one is updated; all may be.
+fn one_updated(nodes: usize) -> (FakeCluster, FakeConsole) {
+    let mut fake = FakeCluster::rolling(nodes, 2);
+    fake.defaults = Tuning::default();
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, u32::try_from(nodes - 1).unwrap());
+    console.run_for(&mut fake, 150);
+    assert_eq!(console.state(&fake, "n1").0, NodeState::Updated);
+    (fake, console)
+}
+
+fn n1(snapshot: &Snapshot) -> &NodeView {
+    snapshot.nodes.iter().find(|node| &*node.name == "n1").unwrap()
+}
+
+/// The pod of the updated node is evicted, and the next one is made.
+fn evict_n1(fake: &mut FakeCluster, console: &mut FakeConsole) {
+    fake.evict("n1", MEMORY);
+    console.run_for(fake, 2);
+    fake.replace_failed();
+    console.run_for(fake, 2);
+}
+
+/// Each pod serves for two minutes, which is longer than any soak by default: without a count of the evictions all nodes would be updated.
+#[test]
+fn a_revision_whose_pods_are_evicted_again_and_again_does_not_go_on_to_all_nodes() {
+    let (mut fake, mut console) = one_updated(80);
+    console.partition(&mut fake, 0);
+    for _ in 0..120 {
+        for node in fake.nodes_that_serve("hash2", 120) {
+            fake.evict(&node, MEMORY);
+        }
+        console.run_for(&mut fake, 2);
+        fake.replace_failed();
+        console.run_for(&mut fake, 3);
+    }
+    let snapshot = console.snapshot(&fake);
+    let halt = snapshot.halt.as_ref().expect("the rollout halts");
+    assert!(halt.why.starts_with("evicted by kubelet on "), "{}", halt.why);
+    assert!(fake.at("hash2") < 60, "{}", fake.at("hash2"));
+}
+
+#[test]
+fn an_eviction_counts_as_a_restart_of_the_next_pod() {
+    let (mut fake, mut console) = one_updated(20);
+    evict_n1(&mut fake, &mut console);
+    let snapshot = console.snapshot(&fake);
+    let node = n1(&snapshot);
+    assert_eq!((node.restarts, node.counted_restarts(), node.evictions()), (0, 1, 1));
+    assert_eq!(console.state(&fake, "n1"), (NodeState::Soaking, "1 eviction; ready for 2s of 10s".into()));
+    assert_eq!(snapshot.at_restarts_in_words(node).as_deref(), Some("halts at 3 evictions (1 now)"));
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 60);
+    let one_holds_nothing_up = fake.at("hash2");
+    assert!(one_holds_nothing_up > 5, "{one_holds_nothing_up}");
+
+    evict_n1(&mut fake, &mut console);
+    let deleted = fake.deleted.len();
+    console.run_for(&mut fake, 50);
+    assert_eq!(fake.deleted.len(), deleted, "after two within ten minutes no serving pod is replaced");
+
+    evict_n1(&mut fake, &mut console);
+    let snapshot = console.snapshot(&fake);
+    let cause = n1(&snapshot).cause.clone().unwrap();
+    assert_eq!((snapshot.phase, cause.kind), (Phase::Halted, CauseKind::Evicted));
+    assert_eq!(&*cause.message.unwrap(), format!("3 evictions (max 2); {MEMORY}"));
+}
+
+#[test]
+fn evictions_that_are_far_apart_do_not_add_up() {
+    let (mut fake, mut console) = one_updated(20);
+    for _ in 0..5 {
+        evict_n1(&mut fake, &mut console);
+        let snapshot = console.snapshot(&fake);
+        assert_eq!((n1(&snapshot).evictions(), &snapshot.halt), (1, &None));
+        console.run_for(&mut fake, 700);
+        assert_eq!(console.state(&fake, "n1").0, NodeState::Updated, "it has stayed up for ten minutes");
+    }
+}
+
+#[test]
+fn evictions_and_crashes_of_one_node_add_up() {
+    let (mut fake, mut console) = one_updated(20);
+    evict_n1(&mut fake, &mut console);
+    for _ in 0..2 {
+        fake.crash("n1");
+        console.run_for(&mut fake, 5);
+        fake.restart("n1");
+        console.run_for(&mut fake, 5);
+    }
+    let snapshot = console.snapshot(&fake);
+    let cause = n1(&snapshot).cause.clone().unwrap();
+    assert_eq!((snapshot.phase, cause.kind), (Phase::Halted, CauseKind::CrashLoop));
+    assert_eq!(&*cause.message.unwrap(), "3 restarts and evictions (max 2); agent ended with exit 1");
+}
+
+/// The kubelet of the updated node evicts the pod, because its disk is full, and then admits none for a while. It is tried again and again.
+fn disk_is_full(fake: &mut FakeCluster, console: &mut FakeConsole, secs: u64) {
+    fake.evict("n1", "The node was low on resource: ephemeral-storage.");
+    fake.rejecting.insert("n1".into());
+    for _ in 0..secs / 10 {
+        console.run_for(fake, 4);
+        fake.replace_failed();
+        console.run_for(fake, 1);
+        fake.evict("n1", DISK);
+        console.run_for(fake, 5);
+    }
+}
+
+#[test]
+fn a_node_short_of_disk_space_holds_the_rollout_and_does_not_halt_it() {
+    let (mut fake, mut console) = one_updated(20);
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 15);
+    let deleted = fake.deleted.len();
+    disk_is_full(&mut fake, &mut console, 400);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!((&snapshot.phase, &snapshot.halt), (&Phase::Running, &None));
+    assert_eq!(n1(&snapshot).cause.as_ref().map(|cause| cause.kind), Some(CauseKind::Evicted));
+    assert!(
+        fake.deleted.len() <= deleted + 2,
+        "no serving pod is replaced meanwhile: {}",
+        fake.deleted.len() - deleted
+    );
+    // Its kubelet has made room.
+    fake.rejecting.clear();
+    fake.replace_failed();
+    console.run_for(&mut fake, 900);
+    assert_eq!(fake.at("hash2"), 20);
+}
+
+/// Each pod is young: the deadline runs from the first one.
+#[test]
+fn a_node_that_stays_short_of_disk_space_fails_at_the_deadline() {
+    let (mut fake, mut console) = one_updated(20);
+    disk_is_full(&mut fake, &mut console, 580);
+    assert_eq!(console.snapshot(&fake).halt, None);
+    disk_is_full(&mut fake, &mut console, 60);
+    let snapshot = console.snapshot(&fake);
+    let cause = n1(&snapshot).cause.clone().unwrap();
+    assert_eq!((snapshot.phase, cause.kind), (Phase::Halted, CauseKind::Deadline));
+    assert_eq!(&*cause.message.unwrap(), format!("evicted by kubelet: {DISK}"));
+}

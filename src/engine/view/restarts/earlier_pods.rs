@@ -1,0 +1,86 @@
+//! Pods of the same revision that a kubelet ended before the present one: evicted for what its node is short of, or not admitted at all.
+//!
+//! A pod that was ready and is evicted counts as a restart of the next one, if the last eviction or restart before it was less than [`WATCHED`] ago: a
+//! revision that takes more memory or disk space than its nodes have is evicted again and again, and its pods are ready in between. Where none of them
+//! was ready, the progress deadline runs from the first one.
+
+use super::{Ended, Restarts, WATCHED};
+use crate::engine::model::Str;
+use crate::engine::model::time::Timestamp;
+use crate::engine::view::observed_at::ObservedAt;
+
+/// What is known of the pods before the present one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EarlierPods {
+    /// How many evictions of them count.
+    evictions: u32,
+    /// What the kubelet said of the last of these.
+    said: Option<Str>,
+    /// When the first of them was seen that was not ready before it ended, and neither was a later one; and when it was created.
+    tried_since: Option<(ObservedAt, Timestamp)>,
+}
+
+impl EarlierPods {
+    pub(super) fn are_known(&self) -> bool {
+        self.evictions > 0 || self.tried_since.is_some()
+    }
+}
+
+impl Restarts {
+    /// How many evictions of earlier pods count as restarts of this one.
+    pub(crate) fn evictions(&self) -> u32 {
+        self.ended.as_ref().map_or(0, |ended| ended.earlier.evictions)
+    }
+
+    /// What the kubelet said of the last of these evictions.
+    pub(crate) fn evicted_because(&self) -> Option<&Str> {
+        self.ended.as_ref()?.earlier.said.as_ref()
+    }
+
+    /// When its kubelet was first given a pod of this revision, if it ended that one, and each one since, before it was ready.
+    pub(crate) fn tried_since(&self) -> Option<(ObservedAt, Timestamp)> {
+        self.ended.as_ref()?.earlier.tried_since.filter(|_| !self.was_ready)
+    }
+
+    /// What the next pod begins with, where these are the restarts of a pod that its kubelet ended. `made`: when that one was seen first, and when it was
+    /// created; `evicted`: when it was evicted, by our clock, and what its kubelet said, if that is why it ended.
+    pub(in crate::engine::view) fn of_next_pod(
+        &self,
+        made: (ObservedAt, Timestamp),
+        evicted: Option<(Timestamp, Option<Str>)>,
+    ) -> Self {
+        let known = self.ended();
+        let tried_since = if self.was_ready { None } else { self.tried_since().or(Some(made)) };
+        let (times, ended) = match evicted.filter(|_| self.was_ready) {
+            Some((at, said)) => {
+                let is_next = self.last().is_some_and(|(last, _)| at.since(last.seen_at()) < WATCHED);
+                let known = if is_next { known } else { Ended::default() };
+                let evictions = known.earlier.evictions + 1;
+                let (last, earlier) =
+                    (Some((ObservedAt::Happen(at), None)), EarlierPods { evictions, said, tried_since });
+                let (began, first_end) = (known.began.or(last), known.first_end.or(last));
+                (evictions, Ended { last, began, first_end, earlier, ..Ended::default() })
+            }
+            // One more try. What counts of those before it goes on to count.
+            None => match known.earlier.evictions {
+                0 => (0, Ended { earlier: EarlierPods { tried_since, ..EarlierPods::default() }, ..Ended::default() }),
+                evictions => {
+                    let Ended { last, began, first_end, earlier, .. } = known;
+                    let earlier = EarlierPods { tried_since, ..earlier };
+                    (evictions, Ended { last, began, first_end, earlier, ..Ended::default() })
+                }
+            },
+        };
+        Self { was_ready: false, since_ready: times, ended: ended.boxed() }
+    }
+
+    /// Adds what the pods before it left, to a pod that is new.
+    pub(in crate::engine::view) fn begin_after(&mut self, earlier: &Self) {
+        let (known, mut ended) = (earlier.ended(), self.ended());
+        self.since_ready += earlier.since_ready;
+        ended.last = ended.last.or(known.last);
+        (ended.began, ended.first_end) = (known.began.or(ended.began), known.first_end.or(ended.first_end));
+        ended.earlier = known.earlier;
+        self.ended = ended.boxed();
+    }
+}
