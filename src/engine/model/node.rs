@@ -89,16 +89,16 @@ pub enum DownBy {
 }
 
 /// The number of restarts, after the pod was ready, from which they speak against the revision.
-pub(crate) const AGAINST: u32 = 2;
+pub(crate) const AGAINST: u16 = 2;
 
 /// Restarts of a pod at the target revision, after it had been ready, that make it watched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RestartsView {
-    /// How often, evictions included.
-    pub times: u32,
+    /// How often, evictions included; 65,535 at most.
+    pub times: u16,
     /// How many of them are evictions: the kubelet ended a pod that was ready, and its controller made this one.
-    pub evictions: u32,
+    pub evictions: u16,
     /// How the container that ended last did, where its kubelet told.
     pub end: Option<RunEnd>,
 }
@@ -111,7 +111,7 @@ impl RestartsView {
 
     /// What they are.
     pub(crate) fn kind(self) -> RestartKind {
-        RestartKind::of(self.times, self.evictions)
+        RestartKind::of(self.times.into(), self.evictions.into())
     }
 }
 

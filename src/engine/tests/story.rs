@@ -491,9 +491,9 @@ fn why_its_kubelet_ended_a_pod_is_told_before_the_pod_is_gone() {
     fake.remove_pod("n1");
     watch(&mut story, &mut console, &mut fake, 2);
     let told = told(&story, "n1");
-    assert_eq!(told.first().map(String::as_str), Some("is not ready any more: rejected by kubelet"), "{told:?}");
+    assert_eq!(told.first().map(String::as_str), Some("is not ready any more: evicted by kubelet"), "{told:?}");
     assert_eq!(story.of_node("n1").next().unwrap().change.severity(), Severity::Warning);
-    assert!(told.len() > 1 && told[1..].iter().all(|told| !told.contains("rejected")), "once: {told:?}");
+    assert!(told.len() > 1 && told[1..].iter().all(|told| !told.contains("evicted")), "once: {told:?}");
 }
 
 /// The halt is noted before the snapshot that shows why: the timeline has the cause first.

@@ -318,10 +318,10 @@ fn restarts_in_words(node: &NodeView) -> (String, ThemeRole) {
     let then = if speaks && node.state != NodeState::Failed { "; no serving pod is replaced meanwhile" } else { "" };
     let words = if evictions > 0 {
         // They were of the pods before this one, whose restarts no kubelet counts any more.
-        format!("{all}, after {} of earlier pods{then}", RestartKind::Evictions.counted(evictions))
+        format!("{all}, after {} of earlier pods{then}", RestartKind::Evictions.counted(evictions.into()))
     } else if all != counted {
         format!("{all}, of which {counted} {counts}{end}{then}")
-    } else if all == times {
+    } else if all == u32::from(times) {
         format!("{all} after it was ready{end}{then}")
     } else {
         format!("{all}, {times} of them after it was ready{end}{then}")

@@ -50,7 +50,8 @@ impl Assessor<'_> {
             _ if with_its_node => Some(RunEnd::WithItsNode),
             exit => exit.map(RunEnd::Exit),
         };
-        (elapsed < needed).then_some(RestartsView { times, evictions, end })
+        let few = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
+        (elapsed < needed).then_some(RestartsView { times: few(times), evictions: few(evictions), end })
     }
 
     /// The crash loop of a pod at the target on a node that is up. A pod that restarted is taken to be in one until it is available; after several

@@ -207,7 +207,7 @@ impl NodeView {
 
     /// How many pods of its revision its kubelet evicted before this one, as far as that is watched.
     pub fn evictions(&self) -> u32 {
-        self.restarted.map_or(0, |restarted| restarted.evictions)
+        self.restarted.map_or(0, |restarted| restarted.evictions.into())
     }
 
     /// What those are.
@@ -341,7 +341,11 @@ mod fixtures {
                 pod_created_at: Some(before_noon(5)),
                 restarts: number,
                 restarts_with_node: (number / 2).max(1),
-                restarted: Some(RestartsView { times: number, evictions: 0, end: Some(RunEnd::Exit(7)) }),
+                restarted: Some(RestartsView {
+                    times: number.try_into().unwrap(),
+                    evictions: 0,
+                    end: Some(RunEnd::Exit(7)),
+                }),
                 crash_loop: Some(CrashLoopView { cause: CauseKind::CrashLoop, since: before_noon(6) }),
                 lost_readiness: true,
                 suspect: Some(SuspectView::Again),

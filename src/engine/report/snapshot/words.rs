@@ -443,7 +443,7 @@ impl fmt::Display for Why<'_> {
                     // A narrow column cuts the end off, so the exit code, by which operators search, comes first.
                     let end = restarted.end.filter(|end| *end != RunEnd::Evicted);
                     let end = end.map(|end| format!("{end}, ")).unwrap_or_default();
-                    say(f, &format_args!("{end}{}", restarted.kind().counted(restarted.times)))?;
+                    say(f, &format_args!("{end}{}", restarted.kind().counted(restarted.times.into())))?;
                     // Evicted pods were older than this one.
                     let made = node.pod_created_at.filter(|_| restarted.evictions == 0);
                     made.map_or(Ok(()), |made| write!(f, " in {}", ShortDuration(at.since(made))))?;
