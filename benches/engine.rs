@@ -202,6 +202,7 @@ fn pod(nth: u32, ready: bool, version: u32) -> Event {
             last_ran_secs: None,
             restarts: 0,
             ready,
+            started: true,
         }],
         ..PodFact::default()
     }))

@@ -24,6 +24,7 @@ pub(crate) mod recognise;
 pub(super) mod revision_numbers;
 pub(super) mod saved_strategy;
 pub(super) mod shared_link;
+pub(super) mod sidecars;
 pub mod site;
 pub mod starting_pod;
 pub(super) mod strategy_drift;

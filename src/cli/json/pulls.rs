@@ -16,8 +16,11 @@ use crate::engine::model::time::Timestamp;
 #[serde(rename_all = "camelCase")]
 pub(super) struct ImagePullJson<'a> {
     container: &'a str,
-    /// Whether that is an init container.
+    /// Whether that is an init container, a sidecar among them.
     init: bool,
+    /// Whether that is a sidecar: an init container with `restartPolicy` Always. Absent for any other container.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    sidecar: bool,
     image: &'a str,
     /// `unknown`, `absent`, `queued`, `pulling`, `present` or `failed`.
     state: String,
@@ -54,7 +57,11 @@ impl<'a> ImagePullJson<'a> {
         }
         Self {
             container: &pull.container,
-            init: pull.usage == ImageUse::Init,
+            init: match pull.usage {
+                ImageUse::Init | ImageUse::Sidecar => true,
+                ImageUse::Main | ImageUse::Volume => false,
+            },
+            sidecar: pull.usage == ImageUse::Sidecar,
             image: &pull.image,
             state: pull.state.to_string(),
             since,

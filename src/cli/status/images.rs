@@ -20,8 +20,12 @@ pub(super) fn image_table(snapshot: &Snapshot) -> Vec<Vec<String>> {
 /// The cells of a node's images, in the order of [`IMAGE_HEAD`].
 fn image_cells(node: &NodeView, at: Timestamp) -> [String; IMAGE_HEAD.len()] {
     let each = node.images.iter().map(|pull| {
-        let init = if pull.usage == ImageUse::Init { " (init)" } else { "" };
-        format!("{}={} {}{init}", pull.container, version_of(&pull.image), pull.state)
+        let usage = match pull.usage {
+            ImageUse::Init => " (init)",
+            ImageUse::Sidecar => " (sidecar)",
+            ImageUse::Main | ImageUse::Volume => "",
+        };
+        format!("{}={} {}{usage}", pull.container, version_of(&pull.image), pull.state)
     });
     let why = node.telling_image().filter(|pull| pull.state != PullState::Unknown);
     [

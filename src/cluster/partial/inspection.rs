@@ -14,11 +14,12 @@ use crate::engine::model::inspection::{
     ConditionInspection, ContainerInspection, ContainerKind, ContainerPhase, EndedRun, NodeInspection, PodEvent,
     PodInspection,
 };
+use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 
 /// The annotation with which a pod names the container whose log is shown by default.
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
-/// The lists of containers: their field in the spec, their field in the status, and their kind.
+/// The lists of containers: their field in the spec, their field in the status, and their kind, if they are no sidecars.
 const CONTAINERS: [(&str, &str, ContainerKind); 3] = [
     ("initContainers", "initContainerStatuses", ContainerKind::Init),
     ("containers", "containerStatuses", ContainerKind::Main),
@@ -60,7 +61,13 @@ fn inspected(container: &Value, statuses: &Value, kind: ContainerKind) -> Contai
     ContainerInspection {
         // The name is a part of a path, so it is never clipped.
         name: str_of(&container["name"]).unwrap_or_default(),
-        kind,
+        kind: match kind {
+            ContainerKind::Init => match ContainerRole::of_init_container(container["restartPolicy"].as_str()) {
+                ContainerRole::Sidecar => ContainerKind::Sidecar,
+                ContainerRole::Init | ContainerRole::Main => ContainerKind::Init,
+            },
+            ContainerKind::Sidecar | ContainerKind::Main | ContainerKind::Ephemeral => kind,
+        },
         image: clip(container["image"].as_str().unwrap_or_default(), MESSAGE).into(),
         image_id: words_of(&status["imageID"], MESSAGE),
         ready: status["ready"] == true,
@@ -186,7 +193,8 @@ mod tests {
         let pod = pod_inspection(json!({
             "metadata": {"name": "agent-x1", "managedFields": [{"manager": "kubelet"}], "annotations": {
                 "kubectl.kubernetes.io/default-container": "agent"}},
-            "spec": {"serviceAccountName": "default", "initContainers": [{"name": "init", "image": "init:v1"}],
+            "spec": {"serviceAccountName": "default", "initContainers": [{"name": "init", "image": "init:v1"},
+                    {"name": "mesh", "image": "mesh:v1", "restartPolicy": "Always"}],
                 "containers": [{"name": "agent", "image": "agent:v2"}, {"name": "new", "image": "x"}]},
             "status": {"phase": "Running", "podIP": "10.0.0.7", "qosClass": "Burstable",
                 "conditions": [{"type": "Ready", "status": "False", "reason": "ContainersNotReady",
@@ -203,8 +211,10 @@ mod tests {
         assert_eq!(pod.conditions[0].reason.as_deref(), Some("ContainersNotReady"));
         assert_eq!(pod.conditions[0].since, at("2026-11-23T08:00:00Z"));
         let names: Vec<&str> = pod.containers.iter().map(|one| &*one.name).collect();
-        assert_eq!(names, ["init", "agent", "new"]);
-        let agent = &pod.containers[1];
+        assert_eq!(names, ["init", "mesh", "agent", "new"]);
+        let kinds: Vec<_> = pod.containers[..3].iter().map(|one| one.kind).collect();
+        assert_eq!(kinds, [ContainerKind::Init, ContainerKind::Sidecar, ContainerKind::Main]);
+        let agent = &pod.containers[2];
         assert_eq!((agent.restarts, agent.ready, agent.has_failed()), (3, false, true));
         let last = agent.last.as_ref().unwrap();
         assert_eq!(
@@ -212,7 +222,7 @@ mod tests {
             ("OOMKilled, exit 137 (SIGKILL)".into(), Some("last words"))
         );
         assert_eq!(last.finished_at, at("2026-11-23T07:59:30Z"));
-        assert_eq!(pod.containers[2].state, None, "its kubelet has not said anything about it");
+        assert_eq!(pod.containers[3].state, None, "its kubelet has not said anything about it");
         assert_eq!(pod.telling_container().map(|one| &*one.name), Some("agent"));
     }
 

@@ -143,6 +143,9 @@ struct SpecContainer<'a> {
     name: Option<Text<'a>>,
     #[serde(borrow)]
     image_pull_policy: Option<Text<'a>>,
+    /// Of an init container, the only sure sign of a sidecar: statuses do not tell both apart before they have started.
+    #[serde(borrow)]
+    restart_policy: Option<Text<'a>>,
 }
 
 #[derive(Deserialize, Default, Debug)]
@@ -229,6 +232,7 @@ struct ContainerStatus<'a> {
     last_state: Option<State<'a>>,
     restart_count: Option<Clamped<u32>>,
     ready: Option<bool>,
+    started: Option<bool>,
 }
 
 #[derive(Deserialize, Default, Debug)]
@@ -317,7 +321,7 @@ impl PodWire<'_> {
             uid: text(&self.metadata.uid).into(),
             daemonset,
             sandbox_ready: sandbox.map(|sandbox| text(&sandbox.status) == "True"),
-            containers: status.containers(interner),
+            containers: status.containers(self.spec.as_ref(), interner),
         })
     }
 
@@ -367,13 +371,20 @@ impl PodWire<'_> {
                 .and_then(|target| PodDisruption::of_reason(text(&target.reason))),
             reason,
             message,
-            containers: status.containers(interner),
+            containers: status.containers(self.spec.as_ref(), interner),
             always_pulled: self.spec.as_ref().map(|spec| spec.always_pulled(interner)).unwrap_or_default(),
         }
     }
 }
 
 impl Spec<'_> {
+    /// The role of the init container of this name.
+    fn init_role(&self, name: &str) -> ContainerRole {
+        let named = self.init_containers.iter().flatten().find(|container| text(&container.name) == name);
+        let policy = named.and_then(|container| container.restart_policy.as_deref());
+        ContainerRole::of_init_container(policy)
+    }
+
     /// The containers with pull policy `Always`.
     fn always_pulled(&self, interner: &mut Interner) -> Arc<[Str]> {
         let containers = self.init_containers.iter().chain(&self.containers).flatten();
@@ -422,8 +433,10 @@ impl Status<'_> {
         }
     }
 
-    fn containers(&self, interner: &mut Interner) -> Vec<ContainerFact> {
-        let init = self.init_container_statuses.iter().flatten().map(|status| (ContainerRole::Init, status));
+    fn containers(&self, spec: Option<&Spec<'_>>, interner: &mut Interner) -> Vec<ContainerFact> {
+        let init = self.init_container_statuses.iter().flatten();
+        let init =
+            init.map(|status| (spec.map_or(ContainerRole::Init, |spec| spec.init_role(text(&status.name))), status));
         let main = self.container_statuses.iter().flatten().map(|status| (ContainerRole::Main, status));
         let mut facts: Vec<ContainerFact> =
             init.chain(main).map(|(role, status)| status.fact(role, interner)).collect();
@@ -446,6 +459,7 @@ impl ContainerStatus<'_> {
             last_ran_secs: last.and_then(Terminated::ran_secs),
             restarts: self.restart_count.unwrap_or_default().0,
             ready: self.ready.unwrap_or(false),
+            started: self.started.unwrap_or(false),
         }
     }
 }

@@ -53,8 +53,8 @@ impl FakeCluster {
         let now = self.now;
         let lost = || ContainerState::Terminated { reason: "Unknown".into(), exit_code: 255, message: None };
         self.change_pod(node, |pod| {
-            for container in pod.containers.iter_mut().filter(|container| container.role == ContainerRole::Main) {
-                (container.ready, container.state) = (false, lost());
+            for container in pod.containers.iter_mut().filter(|container| container.role.keeps_running()) {
+                (container.ready, container.started, container.state) = (false, false, lost());
             }
             (pod.ready, pod.ready_since) = (false, Some(now));
         });
@@ -66,12 +66,13 @@ impl FakeCluster {
                 let container = &mut pod.containers[nth];
                 container.restarts += 1;
                 container.ready = true;
-                if container.role == ContainerRole::Init {
+                if !container.role.keeps_running() {
                     (container.last_end, container.last_exit) = (Some("Completed".into()), Some(0));
                 } else {
                     (container.last_end, container.last_exit) = (Some("Unknown".into()), Some(255));
                     container.last_ran_secs = Some(u32::try_from(ran.as_secs()).unwrap());
                     container.state = ContainerState::Running { since: Some(now) };
+                    container.started = true;
                 }
                 if nth + 1 == count {
                     (pod.ready, pod.ready_since) = (true, Some(now));

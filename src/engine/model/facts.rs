@@ -155,7 +155,7 @@ pub enum ContainerState {
 pub struct ContainerFact {
     /// Its name in the pod.
     pub name: Str,
-    /// Init or main.
+    /// Its part in the life of its pod.
     pub role: ContainerRole,
     /// Whether `imageID` is set: the image is on the node.
     pub image_present: bool,
@@ -171,6 +171,8 @@ pub struct ContainerFact {
     pub restarts: u32,
     /// Its readiness.
     pub ready: bool,
+    /// Whether it runs and its startup probe, if it has one, has succeeded.
+    pub started: bool,
 }
 
 #[cfg(test)]
@@ -187,6 +189,7 @@ impl ContainerFact {
             last_ran_secs: None,
             restarts: 0,
             ready: false,
+            started: false,
         }
     }
 }

@@ -80,27 +80,30 @@ pub struct PodInspection {
 }
 
 impl PodInspection {
-    /// The container whose log says most: one that failed, else a running init container, else a running main container that is not
-    /// ready, else the default one, else the first.
+    /// The container whose log says most: one that failed, else a running init container, else a running sidecar or main container that is
+    /// not ready, else the default one, else the first.
     pub fn telling_container(&self) -> Option<&ContainerInspection> {
         let main = || self.containers.iter().filter(|one| one.kind == ContainerKind::Main);
+        let of_ready = |one: &&ContainerInspection| matches!(one.kind, ContainerKind::Sidecar | ContainerKind::Main);
         let named = |name: &Str| self.containers.iter().find(|one| one.name == *name);
         self.containers
             .iter()
             .find(|one| one.has_failed())
             .or_else(|| self.containers.iter().find(|one| one.kind == ContainerKind::Init && one.is_running()))
-            .or_else(|| main().find(|one| !one.ready && one.is_running()))
+            .or_else(|| self.containers.iter().filter(of_ready).find(|one| !one.ready && one.is_running()))
             .or_else(|| self.default_container.as_ref().and_then(named))
             .or_else(|| main().next())
             .or_else(|| self.containers.first())
     }
 }
 
-/// Which list of a pod a container is in.
+/// Which list of a pod a container is in, and whether it is a sidecar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ContainerKind {
-    /// `initContainers`.
+    /// `initContainers`, to its end.
     Init,
+    /// `initContainers`, with `restartPolicy` Always: it goes on beside the main ones.
+    Sidecar,
     /// `containers`.
     #[default]
     Main,
@@ -113,7 +116,7 @@ pub enum ContainerKind {
 pub struct ContainerInspection {
     /// Its name.
     pub name: Str,
-    /// Which list it is in.
+    /// Which list it is in, and whether it is a sidecar.
     pub kind: ContainerKind,
     /// Its image, as the template names it.
     pub image: Str,
@@ -321,6 +324,13 @@ mod tests {
         assert_eq!(told(&pod).as_deref(), Some("agent"), "the default one");
         pod.default_container = None;
         assert_eq!(told(&pod).as_deref(), Some("proxy"), "the first that is no init container");
+        pod.containers[0] = container("mesh", ContainerKind::Sidecar, running());
+        assert_eq!(told(&pod).as_deref(), Some("proxy"), "a sidecar that is ready always runs");
+        pod.containers[0].ready = false;
+        pod.containers[2].ready = false;
+        assert_eq!(told(&pod).as_deref(), Some("mesh"), "others may wait for its start");
+        pod.containers[2].ready = true;
+        pod.containers[0] = container("init", ContainerKind::Init, ContainerPhase::Ended(EndedRun::default()));
         pod.containers[2].ready = false;
         assert_eq!(told(&pod).as_deref(), Some("agent"), "it is not ready");
         let waits = ContainerPhase::Waiting { reason: "CrashLoopBackOff".into(), message: None };

@@ -77,6 +77,13 @@ pub enum PodWait {
         /// Since when, as far as known.
         since: Option<Timestamp>,
     },
+    /// A sidecar runs and has not started: its startup probe has not succeeded. The containers after it are started once it has.
+    Sidecar {
+        /// The container.
+        name: Str,
+        /// Since when it runs, as far as known.
+        since: Option<Timestamp>,
+    },
     /// An image is pulled.
     Pull {
         /// Since when, if an event told.
@@ -129,6 +136,7 @@ impl PodWait {
             | Self::KubeletReport { since } => Some(*since),
             Self::Controller { since }
             | Self::Init { since, .. }
+            | Self::Sidecar { since, .. }
             | Self::Pull { since }
             | Self::PullOfOther { since, .. }
             | Self::Ready { since, .. } => *since,
@@ -209,6 +217,11 @@ impl fmt::Display for PodWaitAsOf<'_> {
             PodWait::Init { name, since } => {
                 write!(f, "init container {name} runs")?;
                 lasting(f, since)
+            }
+            PodWait::Sidecar { name, since } => {
+                write!(f, "sidecar {name} runs")?;
+                lasting(f, since)?;
+                f.write_str(", not started: the containers after it wait")
             }
             PodWait::Pull { since: None } => f.write_str("pulls its image"),
             PodWait::Pull { since } => {

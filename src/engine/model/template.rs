@@ -35,14 +35,39 @@ pub(crate) enum NoTemplate {
     Container(String),
 }
 
-/// Whether a container is one of `spec.initContainers`.
+/// The part of a container in the life of its pod (docs/kubernetes.md, *Sidecars*).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(test, derive(Serialize))]
 pub enum ContainerRole {
-    /// Runs to its end before the main ones start.
+    /// One of `spec.initContainers`: runs to its end before the next container starts.
     Init,
+    /// One of `spec.initContainers` with `restartPolicy` Always: the next container starts once it has started, and it goes on beside the main ones.
+    Sidecar,
     /// One of `spec.containers`.
     Main,
+}
+
+impl ContainerRole {
+    /// The role of one of `spec.initContainers` with this `restartPolicy`.
+    pub fn of_init_container(restart_policy: Option<&str>) -> Self {
+        if restart_policy == Some("Always") { Self::Sidecar } else { Self::Init }
+    }
+
+    /// Whether it runs for as long as its pod does, so that its kubelet starts it again after each end, and its readiness is a part of the pod's.
+    pub fn keeps_running(self) -> bool {
+        match self {
+            Self::Sidecar | Self::Main => true,
+            Self::Init => false,
+        }
+    }
+
+    /// Whether it is one of `spec.initContainers`, and its status one of `status.initContainerStatuses`.
+    pub fn is_init_container(self) -> bool {
+        match self {
+            Self::Init | Self::Sidecar => true,
+            Self::Main => false,
+        }
+    }
 }
 
 /// One container of a template.
@@ -52,7 +77,7 @@ pub struct TemplateContainer {
     pub name: Str,
     /// Its image.
     pub image: Str,
-    /// Init or main.
+    /// Its part in the life of a pod.
     pub role: ContainerRole,
     /// Whether the kubelet pulls the image even if it has one of that name, and may then get another image: `imagePullPolicy` Always
     /// with a tag, which may have been moved. A digest never names another image.
@@ -65,8 +90,10 @@ pub const VOLUME: &str = "volume/";
 /// The user of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum ImageUse {
-    /// One of `spec.initContainers`.
+    /// One of `spec.initContainers` that runs to its end.
     Init,
+    /// One of `spec.initContainers` that goes on beside the main containers.
+    Sidecar,
     /// One of `spec.containers`.
     Main,
     /// One of `spec.volumes` with an `image`: a kubelet pulls these before it starts a container (docs/kubernetes.md, *Image pulls*).
@@ -167,7 +194,7 @@ impl Template {
         &self.raw
     }
 
-    /// Its containers: init containers first, each group in its own order.
+    /// Its containers: init containers, sidecars among them, first; each group in its own order.
     pub fn containers(&self) -> &[TemplateContainer] {
         &self.parts.containers
     }
@@ -253,8 +280,12 @@ impl Template {
 impl TemplateParts {
     fn read(spec: &Value) -> Self {
         let mut containers = Vec::new();
-        for (group, role) in [("initContainers", ContainerRole::Init), ("containers", ContainerRole::Main)] {
+        for group in ["initContainers", "containers"] {
             for container in spec[group].as_array().into_iter().flatten() {
+                let role = match group {
+                    "initContainers" => ContainerRole::of_init_container(container["restartPolicy"].as_str()),
+                    _ => ContainerRole::Main,
+                };
                 containers.push(TemplateContainer {
                     name: text(&container["name"]),
                     image: text(&container["image"]),
@@ -267,6 +298,7 @@ impl TemplateParts {
             user: container.name.clone(),
             usage: match container.role {
                 ContainerRole::Init => ImageUse::Init,
+                ContainerRole::Sidecar => ImageUse::Sidecar,
                 ContainerRole::Main => ImageUse::Main,
             },
             image: container.image.clone(),
@@ -374,6 +406,23 @@ mod tests {
         assert_eq!(template(), Template::from_json(plain.clone()));
         plain["metadata"]["creationTimestamp"] = Value::Null;
         assert_eq!(template(), Template::from_json(plain));
+    }
+
+    #[test]
+    fn an_init_container_that_is_always_restarted_is_a_sidecar() {
+        let container =
+            |name: &str, policy: Option<&str>| json!({"name": name, "image": "x:1", "restartPolicy": policy});
+        let template = Template::from_json(json!({"spec": {
+            "restartPolicy": "Always",
+            "initContainers": [
+                container("setup", None), container("proxy", Some("Always")), container("check", Some("OnFailure"))],
+            "containers": [container("agent", Some("Always"))],
+        }}));
+        let roles: Vec<_> = template.containers().iter().map(|container| (&*container.name, container.role)).collect();
+        let (init, sidecar, main) = (ContainerRole::Init, ContainerRole::Sidecar, ContainerRole::Main);
+        assert_eq!(roles, [("setup", init), ("proxy", sidecar), ("check", init), ("agent", main)]);
+        let usages: Vec<_> = template.needed_images().iter().map(|needed| needed.usage).collect();
+        assert_eq!(usages, [ImageUse::Init, ImageUse::Sidecar, ImageUse::Init, ImageUse::Main]);
     }
 
     #[test]

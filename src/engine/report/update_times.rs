@@ -6,7 +6,6 @@ use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::estimate::{TimeSpread, UpdateTimes};
 use crate::engine::model::facts::{ContainerFact, ContainerState};
-use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::estimates::spread;
@@ -50,7 +49,7 @@ impl Engine {
             ContainerState::Running { since } if container.restarts == 0 => *since,
             _ => None,
         };
-        let runs = |container: &&ContainerFact| container.role == ContainerRole::Main;
+        let runs = |container: &&ContainerFact| container.role.keeps_running();
         let mut last = None;
         for container in fact.containers.iter().filter(runs) {
             last = last.max(Some(started(container)?));

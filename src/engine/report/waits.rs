@@ -111,14 +111,16 @@ impl Engine {
     }
 }
 
-/// The wait of the first container that is not ready.
+/// The wait of the first container that is not ready. A sidecar that has started holds up no other one: it is told of where all others are ready.
 fn container_wait(containers: &[ContainerFact], ours: impl Fn(Timestamp) -> Timestamp) -> PodWait {
     let ended_well = |container: &&ContainerFact| {
         matches!(&container.state, ContainerState::Terminated { exit_code: 0, .. })
             && container.role == ContainerRole::Init
     };
-    let late = containers.iter().find(|container| !container.ready && !ended_well(container));
-    let Some(container) = late else { return PodWait::PodReady };
+    let late = || containers.iter().filter(|container| !container.ready && !ended_well(container));
+    let goes_on_beside = |container: &&ContainerFact| container.role == ContainerRole::Sidecar && container.started;
+    let first = late().find(|container| !goes_on_beside(container)).or_else(|| late().next());
+    let Some(container) = first else { return PodWait::PodReady };
     let name = container.name.clone();
     match (&container.state, container.role) {
         (ContainerState::Waiting { reason, .. }, _) => {
@@ -126,7 +128,12 @@ fn container_wait(containers: &[ContainerFact], ours: impl Fn(Timestamp) -> Time
             PodWait::Container { name, reason }
         }
         (ContainerState::Running { since }, ContainerRole::Init) => PodWait::Init { name, since: since.map(ours) },
-        (ContainerState::Running { since }, ContainerRole::Main) => PodWait::Ready { name, since: since.map(ours) },
+        (ContainerState::Running { since }, ContainerRole::Sidecar) if !container.started => {
+            PodWait::Sidecar { name, since: since.map(ours) }
+        }
+        (ContainerState::Running { since }, ContainerRole::Sidecar | ContainerRole::Main) => {
+            PodWait::Ready { name, since: since.map(ours) }
+        }
         (ContainerState::Terminated { reason, .. }, _) => PodWait::Container { name, reason: reason.clone() },
     }
 }

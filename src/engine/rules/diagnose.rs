@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::node_restarts::{ended_by_themselves, is_end_with_the_node};
 use super::pulls::waits_by;
 use super::recognise::{TextSource, recognise};
+use super::sidecars::holds_up_others;
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact, PodPhase};
@@ -57,7 +58,8 @@ pub(crate) fn diagnose(pod: &PodFact, now: Timestamp) -> Option<Cause> {
     if unscheduled_at(pod).is_some_and(|at| now > at) {
         return Some(cause(CauseKind::SchedulerIdle, None));
     }
-    pod.containers.iter().find_map(diagnose_container).or_else(|| not_ready(pod))
+    let of_container = |container: &ContainerFact| diagnose_container(container, &pod.containers);
+    pod.containers.iter().find_map(of_container).or_else(|| not_ready(pod))
 }
 
 /// The obstacle to the start of `pod` as its kubelet told it in an Event, while its statuses are silent on it. Kubelets write *FailedMount* for
@@ -71,8 +73,8 @@ pub(crate) fn diagnose_start(pod: &PodFact, told: &Cause) -> Option<Cause> {
     (starts && !pod.containers.iter().any(has_begun)).then(|| told.clone())
 }
 
-/// The cause of the trouble of one container.
-pub(crate) fn diagnose_container(container: &ContainerFact) -> Option<Cause> {
+/// The cause of the trouble of one of the containers of a pod.
+pub(crate) fn diagnose_container(container: &ContainerFact, of_pod: &[ContainerFact]) -> Option<Cause> {
     let (kind, message) = match &container.state {
         ContainerState::Waiting { reason, message } => {
             let message = message.clone().or_else(|| Some(reason.clone()));
@@ -90,18 +92,26 @@ pub(crate) fn diagnose_container(container: &ContainerFact) -> Option<Cause> {
         }
         ContainerState::Terminated { .. } | ContainerState::Running { .. } => return None,
     };
-    let message = if kind == CauseKind::InitFailure { init_end(container) } else { message };
+    let message = match (container.role, kind) {
+        (ContainerRole::Init, CauseKind::InitFailure) => how_it_ended(container, of_pod),
+        (ContainerRole::Sidecar, CauseKind::CrashLoop | CauseKind::OutOfMemory) => how_it_ended(container, of_pod),
+        (ContainerRole::Init | ContainerRole::Sidecar | ContainerRole::Main, _) => message,
+    };
     Some(Cause { kind, container: Some(container.name.clone()), message })
 }
 
-/// How an init container ended, with its kubelet's message: `setup ended with exit 137 (SIGKILL), 4 restarts: back-off 40s …`.
-fn init_end(container: &ContainerFact) -> Option<Str> {
+/// How an init container or a sidecar ended, with its kubelet's message: `setup ended with exit 137 (SIGKILL), 4 restarts: back-off 40s …`. Of a sidecar
+/// that has not started the words say that other containers wait for it.
+fn how_it_ended(container: &ContainerFact, of_pod: &[ContainerFact]) -> Option<Str> {
     let (reason, exit_code, said) = match &container.state {
         ContainerState::Terminated { reason, exit_code, message } => (Some(reason), Some(*exit_code), message.as_ref()),
         ContainerState::Waiting { message, .. } => (container.last_end.as_ref(), container.last_exit, message.as_ref()),
         ContainerState::Running { .. } => return None,
     };
-    let mut words = container.name.to_string();
+    let mut words = match container.role {
+        ContainerRole::Sidecar => format!("sidecar {}", container.name),
+        ContainerRole::Init | ContainerRole::Main => container.name.to_string(),
+    };
     match exit_code {
         Some(exit_code) => {
             let run = EndedRun { reason: reason.cloned().unwrap_or_default(), exit_code, ..EndedRun::default() };
@@ -114,6 +124,9 @@ fn init_end(container: &ContainerFact) -> Option<Str> {
         1 => words.push_str(", 1 restart"),
         times => words.push_str(&format!(", {times} restarts")),
     }
+    if holds_up_others(container, of_pod) {
+        words.push_str(", the containers after it wait for its start");
+    }
     if let Some(said) = said {
         words.push_str(&format!(": {said}"));
     }
@@ -124,7 +137,7 @@ fn init_end(container: &ContainerFact) -> Option<Str> {
 fn end(container: &ContainerFact, reason: &str) -> CauseKind {
     recognise(TextSource::EndReason, reason, "").unwrap_or(match container.role {
         ContainerRole::Init => CauseKind::InitFailure,
-        ContainerRole::Main => CauseKind::CrashLoop,
+        ContainerRole::Sidecar | ContainerRole::Main => CauseKind::CrashLoop,
     })
 }
 

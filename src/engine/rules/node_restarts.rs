@@ -33,7 +33,7 @@ pub(crate) fn restarted_with_its_node(fact: &PodFact) -> bool {
 }
 
 /// Whether an init container that was through is run again, or was, because the pod got a new sandbox: the main containers are started only after it. A
-/// sidecar, which is an init container, too, is started again beside them, and does not stay ended.
+/// sidecar is never through: it is started again after each end.
 pub(crate) fn is_run_again(container: &ContainerFact, fact: &PodFact) -> bool {
     let is_through = matches!(container.state, ContainerState::Terminated { exit_code: 0, .. });
     container.role == ContainerRole::Init && container.last_exit == Some(0) && (is_through || !main_runs(fact))

@@ -4,6 +4,7 @@
 //! is there (docs/kubernetes.md, *Image pulls*). So a container that it has come to, and that has no image, waits for its image.
 
 use super::pulls::waits_for_image;
+use super::sidecars::holds_up_others;
 use crate::engine::model::facts::{ContainerFact, ContainerState};
 use crate::engine::model::starting_pod::{StartingPodFact, StartingPodState};
 use crate::engine::model::template::ContainerRole;
@@ -34,12 +35,10 @@ fn waits_for_its_start(containers: &[ContainerFact]) -> bool {
         }
         ContainerState::Running { .. } | ContainerState::Terminated { .. } => false,
     };
-    let mut inits = containers.iter().filter(|container| container.role == ContainerRole::Init);
-    // An init container that runs and is ready is a sidecar: the next container is started beside it.
-    let current = inits.find(|container| match &container.state {
-        ContainerState::Terminated { exit_code, .. } => *exit_code != 0,
-        ContainerState::Running { .. } => !container.ready,
-        ContainerState::Waiting { .. } => true,
+    let current = containers.iter().find(|container| match container.role {
+        ContainerRole::Init => !matches!(container.state, ContainerState::Terminated { exit_code: 0, .. }),
+        ContainerRole::Sidecar => holds_up_others(container, containers),
+        ContainerRole::Main => false,
     });
     match current {
         Some(init) => unstarted(init),
@@ -64,13 +63,18 @@ mod tests {
         container(ContainerRole::Init, state, true, exit_code == 0)
     }
 
-    fn init_runs(ready: bool) -> ContainerFact {
-        container(ContainerRole::Init, ContainerState::Running { since: None }, true, ready)
+    fn init_runs() -> ContainerFact {
+        container(ContainerRole::Init, ContainerState::Running { since: None }, true, false)
+    }
+
+    /// A sidecar that runs and is not ready.
+    fn sidecar_runs(started: bool) -> ContainerFact {
+        ContainerFact { role: ContainerRole::Sidecar, started, ..init_runs() }
     }
 
     #[test]
     fn a_pull_is_told_by_the_container_that_the_kubelet_has_come_to() {
-        use ContainerRole::{Init, Main};
+        use ContainerRole::{Init, Main, Sidecar};
         use StartingPodState::{Preparing, PullFailed, Pulling, PullingOrPreparing};
         let state = |containers: &[ContainerFact], sandbox_ready: Option<bool>| {
             let (uid, daemonset) = ("pod".into(), "daemonset".into());
@@ -91,16 +95,33 @@ mod tests {
             ("missing configuration", vec![waiting(Main, "CreateContainerConfigError")], Some(true), Preparing),
             ("the image is there", vec![there], Some(true), Preparing),
             ("an init image", vec![waiting(Init, "PodInitializing"), later()], Some(true), Pulling),
-            ("an init container runs", vec![init_runs(false), later()], Some(true), Preparing),
+            ("an init container runs", vec![init_runs(), later()], Some(true), Preparing),
             ("an init container failed", vec![init_ran(1), later()], Some(true), Preparing),
             ("after init", vec![init_ran(0), later()], Some(true), Pulling),
             (
                 "behind a running init container",
-                vec![init_runs(false), waiting(Init, "PodInitializing"), later()],
+                vec![init_runs(), waiting(Init, "PodInitializing"), later()],
                 Some(true),
                 Preparing,
             ),
-            ("beside a sidecar", vec![init_runs(true), waiting(Init, "PodInitializing"), later()], Some(true), Pulling),
+            ("a sidecar's image", vec![waiting(Sidecar, "PodInitializing"), later()], Some(true), Pulling),
+            ("behind a sidecar that has not started", vec![sidecar_runs(false), later()], Some(true), Preparing),
+            (
+                "beside a sidecar that is not ready",
+                vec![sidecar_runs(true), waiting(Init, "PodInitializing"), later()],
+                Some(true),
+                Pulling,
+            ),
+            (
+                "a second main while a sidecar is down",
+                vec![
+                    waiting(Sidecar, "CrashLoopBackOff"),
+                    container(Main, ContainerState::Running { since: None }, true, true),
+                    later(),
+                ],
+                Some(true),
+                Pulling,
+            ),
             (
                 "one of two mains",
                 vec![init_ran(0), container(Main, ContainerState::Running { since: None }, true, true), main()],

@@ -45,17 +45,59 @@ fn an_init_container_that_admission_adds_and_that_fails_is_named_and_tried_again
     assert!(fake.warm_nodes().contains(&"n3".to_owned()), "others go on: {:?}", fake.warm_nodes());
 }
 
+/// Kubelets pull for a container once the sidecars before it have started. What they do after that keeps no image away.
+#[test]
+fn a_native_sidecar_that_admission_adds_and_that_crashes_keeps_images_away_until_it_has_started() {
+    for (main_runs, want) in [(false, true), (true, false)] {
+        let (mut fake, mut console) = warming();
+        fake.change_warm_pod("n1", |pod| {
+            let state = ContainerState::Waiting { reason: "CrashLoopBackOff".into(), message: None };
+            let crashed = ContainerFact { last_exit: Some(1), restarts: 2, ..sidecar(ContainerRole::Sidecar, state) };
+            pod.containers.insert(0, crashed);
+            if main_runs {
+                let other = sidecar(ContainerRole::Main, ContainerState::Running { since: None });
+                pod.containers.insert(1, ContainerFact { name: "other".into(), ..other });
+            }
+        });
+        console.run_for(&mut fake, 2);
+        let state = state(&mut console, &fake, "n1");
+        let PrewarmState::Failed { cause, .. } = &state else {
+            assert!(!want, "{state:?}");
+            continue;
+        };
+        assert!(want && cause.kind == CauseKind::InitFailure, "{state:?}");
+        let said = cause.message.as_deref().unwrap();
+        assert!(
+            said.starts_with("proxy, which admission added, does not let the images be pulled: sidecar proxy ended"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_native_sidecar_that_admission_adds_and_that_never_starts_holds_no_slot_for_ever() {
+    let (mut fake, mut console) = warming();
+    let runs = sidecar(ContainerRole::Sidecar, ContainerState::Running { since: None });
+    fake.change_warm_pod("n1", |pod| pod.containers.insert(0, ContainerFact { image_present: true, ..runs }));
+    console.run_for(&mut fake, 125);
+    let PrewarmState::Failed { cause, .. } = state(&mut console, &fake, "n1") else {
+        panic!("{:?}", state(&mut console, &fake, "n1"))
+    };
+    let said = cause.message.unwrap();
+    assert!(said.contains("proxy, which admission added, has run for 120s and does not start"), "{said}");
+}
+
 #[test]
 fn an_init_container_that_admission_adds_and_that_never_ends_holds_no_slot_for_ever() {
     let (mut fake, mut console) = warming();
-    let init = |ready: bool| ContainerFact {
+    let runs = |role: ContainerRole, started: bool| ContainerFact {
         image_present: true,
-        ready,
-        ..sidecar(ContainerRole::Init, ContainerState::Running { since: None })
+        started,
+        ..sidecar(role, ContainerState::Running { since: None })
     };
-    // On n2 it is a sidecar that has started: what is pulled behind it may take long.
-    fake.change_warm_pod("n1", |pod| pod.containers.insert(0, init(false)));
-    fake.change_warm_pod("n2", |pod| pod.containers.insert(0, init(true)));
+    // On n2 it is a sidecar that has started, and is not ready: what is pulled behind it may take long.
+    fake.change_warm_pod("n1", |pod| pod.containers.insert(0, runs(ContainerRole::Init, false)));
+    fake.change_warm_pod("n2", |pod| pod.containers.insert(0, runs(ContainerRole::Sidecar, true)));
     console.run_for(&mut fake, 110);
     assert_eq!(state(&mut console, &fake, "n1"), PrewarmState::Queued, "it may still end");
     assert_eq!(fake.warm_nodes(), ["n1", "n2"]);

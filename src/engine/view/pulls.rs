@@ -487,7 +487,7 @@ impl View {
     pub(crate) fn last_pull_event(&self, pod: &PodFact, needed: &NeededImage) -> Option<LastPullEvent<'_>> {
         let is_it = |events: &&ContainerPullEvents| match (&events.container, needed.usage) {
             (None, ImageUse::Volume) => events.image.as_ref() == Some(&needed.image),
-            (Some(container), ImageUse::Init | ImageUse::Main) => *container == needed.user,
+            (Some(container), ImageUse::Init | ImageUse::Sidecar | ImageUse::Main) => *container == needed.user,
             _ => false,
         };
         self.pulls.pods.get(&pod.uid)?.iter().find(is_it)?.last_of(pod)

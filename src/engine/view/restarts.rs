@@ -23,7 +23,6 @@ use std::time::Duration;
 use self::earlier_pods::EarlierPods;
 use super::observed_at::ObservedAt;
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodFact};
-use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::node_restarts::{ended_by_themselves, ended_with_its_node, is_run_again};
 
@@ -209,22 +208,22 @@ fn counted_of_unseen(fact: &PodFact) -> u32 {
 
 /// Whether the pod is ready, or was when its kubelet last told its containers' states.
 pub(crate) fn kubelet_says_ready(fact: &PodFact) -> bool {
-    let mut main = fact.containers.iter().filter(|container| container.role == ContainerRole::Main).peekable();
+    let mut main = fact.containers.iter().filter(|container| container.role.keeps_running()).peekable();
     fact.ready || main.peek().is_some() && main.all(|container| container.ready)
 }
 
-/// Whether a main container has ended: it is counted as a restart only once it is started again.
+/// Whether a main container or a sidecar has ended: it is counted as a restart only once it is started again.
 pub(crate) fn has_ended(fact: &PodFact) -> bool {
     let ended = |state: &ContainerState| matches!(state, ContainerState::Terminated { .. });
-    let mut main = fact.containers.iter().filter(|container| container.role == ContainerRole::Main);
+    let mut main = fact.containers.iter().filter(|container| container.role.keeps_running());
     main.any(|container| container.last_end.is_some() || ended(&container.state))
 }
 
-/// Whether a main container has ended by itself, or another one was started again after it did.
+/// Whether a main container or a sidecar has ended by itself, or another one was started again after it did.
 fn has_ended_by_itself(fact: &PodFact) -> bool {
     let ended = |state: &ContainerState| matches!(state, ContainerState::Terminated { .. });
     ended_by_themselves(fact).any(|container| {
-        let main = container.role == ContainerRole::Main;
+        let main = container.role.keeps_running();
         container.restarts > 0 || main && (container.last_end.is_some() || ended(&container.state))
     })
 }

@@ -18,10 +18,11 @@ use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::is_older;
 use crate::engine::rules::diagnose::{diagnose, diagnose_container};
 use crate::engine::rules::recognise::{has_begun, waits_with_its_image};
+use crate::engine::rules::sidecars::holds_up_others;
 use crate::engine::rules::warm_pod::{brings_an_image, is_warm_pod_of, names_begin};
 use crate::engine::rules::warm_set::is_set_of;
 
-/// For how long an init container that admission added may hold up the pulls of a pod, and with them a pull slot.
+/// For how long an init container or a sidecar that admission added may hold up the pulls of a pod, and with them a pull slot.
 const INIT_PATIENCE: Duration = Duration::from_secs(120);
 
 /// A pod that was made for pre-warming.
@@ -30,7 +31,7 @@ pub(crate) struct WarmPod {
     pub(crate) fact: WarmPodFact,
     /// Since when its images fail to arrive, by our clock, and why.
     pub(crate) failing: Option<(Timestamp, Cause)>,
-    /// Since when an init container that admission added keeps its kubelet from pulling, by our clock.
+    /// Since when an init container or a sidecar that admission added keeps its kubelet from pulling, by our clock.
     held_up_since: Option<Timestamp>,
     /// When this process first saw it, by our clock.
     seen_since: Timestamp,
@@ -245,8 +246,9 @@ impl View {
             pod.held_up_since = pod.held_up_since.filter(|_| init.is_some());
             let Some(init) = init else { continue };
             let secs = INIT_PATIENCE.as_secs();
+            let (init, does_not) = init;
             let said = format!(
-                "{init}, which admission added, has run for {secs}s and does not end: no image is pulled before that"
+                "{init}, which admission added, has run for {secs}s and {does_not}: no image is pulled before that"
             );
             let cause = Cause { kind: CauseKind::InitFailure, container: Some(init), message: Some(said.into()) };
             pod.failing = Some((now, cause));
@@ -380,17 +382,21 @@ pub(crate) fn cannot_run(pod: &PodFact) -> Option<Str> {
     pod.containers.iter().filter(|container| brings_an_image(&container.name)).find_map(said)
 }
 
-/// The init container that admission added and that runs, while the pod's own images are missing: kubelets pull for no container before
-/// that one has ended, or, of a sidecar, has started.
-fn endless_init(pod: &PodFact) -> Option<Str> {
+/// The init container or sidecar that admission added and that runs, while the pod's own images are missing, and what it does not: kubelets pull for no
+/// container before an init container has ended, or a sidecar has started.
+fn endless_init(pod: &PodFact) -> Option<(Str, &'static str)> {
     let runs = |container: &&ContainerFact| {
-        container.role == ContainerRole::Init
-            && !brings_an_image(&container.name)
-            && !container.ready
-            && matches!(container.state, ContainerState::Running { .. })
+        !brings_an_image(&container.name) && matches!(container.state, ContainerState::Running { .. })
     };
-    let init = pod.containers.iter().find(runs)?;
-    (!has_images(pod)).then(|| init.name.clone())
+    let mut running = pod.containers.iter().filter(runs);
+    let init = running.find_map(|container| match container.role {
+        ContainerRole::Init => Some((container.name.clone(), "does not end")),
+        ContainerRole::Sidecar => {
+            holds_up_others(container, &pod.containers).then(|| (container.name.clone(), "does not start"))
+        }
+        ContainerRole::Main => None,
+    })?;
+    (!has_images(pod)).then_some(init)
 }
 
 /// Why the images of a pod do not arrive.
@@ -402,9 +408,13 @@ fn failure_of(pod: &PodFact, server_now: Timestamp) -> Option<Cause> {
     if pod.containers.iter().all(ours) {
         return failure_of_images(pod, server_now);
     }
-    // Kubelets pull for a container only once the init containers before it have ended well.
-    let before = pod.containers.iter().filter(|container| !ours(container) && container.role == ContainerRole::Init);
-    if let Some(cause) = before.filter_map(diagnose_container).next() {
+    // Kubelets pull for a container only once the init containers before it have ended well, and the sidecars before it have started.
+    let before = pod.containers.iter().filter(|container| match container.role {
+        ContainerRole::Init => !ours(container),
+        ContainerRole::Sidecar => holds_up_others(container, &pod.containers),
+        ContainerRole::Main => false,
+    });
+    if let Some(cause) = before.filter_map(|container| diagnose_container(container, &pod.containers)).next() {
         let (name, said) = (cause.container.clone().unwrap_or_default(), cause.message.unwrap_or_default());
         let message = format!("{name}, which admission added, does not let the images be pulled: {said}");
         return Some(Cause { kind: CauseKind::InitFailure, message: Some(message.into()), ..cause });

@@ -131,20 +131,23 @@ pub(super) fn cells(object: &Object, now: Timestamp) -> Vec<Value> {
 }
 
 fn pod_cells(object: &Object, pod: &Pod, now: Timestamp) -> Vec<Value> {
-    let of_role = |role| pod.status.containers.iter().filter(move |container| container.fact.role == role);
+    let all = || pod.status.containers.iter();
     let initialising = init_status(pod);
     let initialised = Condition::status(&pod.status.conditions, conditions::INITIALIZED) == ConditionStatus::True;
-    let shown = if initialising.is_none() || initialised { ContainerRole::Main } else { ContainerRole::Init };
-    let restarts: u32 = of_role(shown).map(|container| container.fact.restarts).sum();
-    let last_restart = of_role(shown).filter_map(|container| container.last_exit).map(|exit| exit.finished_at).max();
+    let is_up = initialising.is_none() || initialised;
+    let counts = |role: ContainerRole| if is_up { role.keeps_running() } else { role.is_init_container() };
+    let shown = || all().filter(|container| counts(container.fact.role));
+    let restarts: u32 = shown().map(|container| container.fact.restarts).sum();
+    let last_restart = shown().filter_map(|container| container.last_exit).map(|exit| exit.finished_at).max();
     let restarts = match last_restart {
         Some(at) if restarts > 0 => format!("{restarts} ({} ago)", age(Some(at), now)),
         _ => restarts.to_string(),
     };
-    let ready = of_role(ContainerRole::Main)
+    let ready = all()
+        .filter(|container| container.fact.role.keeps_running())
         .filter(|container| container.fact.ready && matches!(container.fact.state, ContainerState::Running { .. }))
         .count();
-    let total = pod.template.containers().iter().filter(|container| container.role == ContainerRole::Main).count();
+    let total = pod.template.containers().iter().filter(|container| container.role.keeps_running()).count();
     let none = || json!("<none>");
     vec![
         json!(&*object.meta.name),
@@ -159,13 +162,14 @@ fn pod_cells(object: &Object, pod: &Pod, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The state of the first init container that has not ended with exit code 0; `None` if there is none.
+/// The state of the first init container that has not ended with exit code 0, and of the first sidecar that has not started; `None` if there is none.
 fn init_status(pod: &Pod) -> Option<String> {
     let facts = pod.status.containers.iter().map(|container| &container.fact);
-    let init: Vec<&ContainerFact> = facts.filter(|fact| fact.role == ContainerRole::Init).collect();
+    let init: Vec<&ContainerFact> = facts.filter(|fact| fact.role.is_init_container()).collect();
     let (nth, fact) = init
         .iter()
         .enumerate()
+        .filter(|(_, fact)| fact.role != ContainerRole::Sidecar || !fact.started)
         .find(|(_, fact)| !matches!(fact.state, ContainerState::Terminated { exit_code: 0, .. }))?;
     Some(match &fact.state {
         ContainerState::Terminated { reason, exit_code, .. } if reason.is_empty() => {
@@ -355,11 +359,11 @@ mod tests {
                 role,
                 image_present: true,
                 ready,
+                started: matches!(state, ContainerState::Running { .. }),
                 ..ContainerFact::in_state(state)
             },
             image: "x".into(),
             image_id: None,
-            started: true,
             last_exit: None,
         }
     }
@@ -384,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_pods_status_is_what_kubectl_would_say() {
-        use ContainerRole::{Init, Main};
+        use ContainerRole::{Init, Main, Sidecar};
         let of = |phase, reason, containers| {
             let object = pod(phase, reason, containers);
             pod_status(&object, object.pod().unwrap())
@@ -411,6 +415,16 @@ mod tests {
                 of(PodPhase::Pending, None, vec![container("i", Init, waiting("ErrImagePull"), false)]),
             ),
             ("Init:ExitCode:2", of(PodPhase::Pending, None, vec![container("i", Init, ended("", 2), false)])),
+            ("Init:0/1", of(PodPhase::Pending, None, vec![container("s", Sidecar, waiting("PodInitializing"), false)])),
+            (
+                "Init:1/2",
+                of(
+                    PodPhase::Pending,
+                    None,
+                    vec![container("s", Sidecar, RUNNING, false), container("i", Init, RUNNING, false)],
+                ),
+            ),
+            ("Running", of(PodPhase::Running, None, vec![container("s", Sidecar, RUNNING, true), a(RUNNING, true)])),
             (
                 "Running",
                 of(PodPhase::Running, None, vec![container("i", Init, ended("Completed", 0), true), a(RUNNING, true)]),
@@ -421,6 +435,29 @@ mod tests {
         let mut leaving = pod(PodPhase::Running, None, vec![a(RUNNING, true)]);
         leaving.meta.deletion = Some(DeletionMark { at: Timestamp::default(), grace_secs: 30 });
         assert_eq!(pod_status(&leaving, leaving.pod().unwrap()), "Terminating");
+    }
+
+    #[test]
+    fn a_sidecar_counts_among_the_containers_that_are_ready() {
+        let sidecar = |started: bool| {
+            let mut sidecar = container("s", ContainerRole::Sidecar, RUNNING, started);
+            (sidecar.fact.started, sidecar.fact.restarts) = (started, 2);
+            sidecar
+        };
+        let containers = json!([{"name": "a", "image": "a"}]);
+        let inits = json!([{"name": "s", "image": "s", "restartPolicy": "Always"}, {"name": "i", "image": "i"}]);
+        let told = |statuses: Vec<ContainerStatus>| {
+            let mut object = pod(PodPhase::Running, None, statuses);
+            let Body::Pod(body) = &mut object.body else { unreachable!("a pod") };
+            body.template = Template::from_json(json!({"spec": {"containers": containers, "initContainers": inits}}));
+            let cells = cells(&object, Timestamp::default());
+            [cells[1].clone(), cells[2].clone(), cells[3].clone()]
+        };
+        let setup = || container("i", ContainerRole::Init, ended("Completed", 0), true);
+        let waits = || container("i", ContainerRole::Init, waiting("PodInitializing"), false);
+        let main = || container("a", ContainerRole::Main, RUNNING, true);
+        assert_eq!(told(vec![sidecar(true), setup(), main()]), [json!("2/2"), json!("Running"), json!("2")]);
+        assert_eq!(told(vec![sidecar(false), waits()]), [json!("0/2"), json!("Init:0/2"), json!("2")]);
     }
 
     #[test]

@@ -47,6 +47,24 @@ fn the_last_write_of_the_status_is_dated_by_the_api_server_whoever_wrote_it() {
 }
 
 #[test]
+fn an_init_container_that_is_always_restarted_is_a_sidecar() {
+    let json = include_str!("../fixtures/pod-running.json");
+    let sidecar = json.replace(
+        r#""initContainers":[{"name":"prepare","#,
+        r#""initContainers":[{"restartPolicy":"Always","name":"prepare","#,
+    );
+    let told = |json: &str| -> Vec<_> {
+        read(json).containers.iter().map(|container| (container.role, container.started)).collect()
+    };
+    assert_eq!(told(json), [(ContainerRole::Init, false), (ContainerRole::Main, true)]);
+    assert_eq!(told(&sidecar), [(ContainerRole::Sidecar, false), (ContainerRole::Main, true)]);
+    // The status of a container that the spec does not name.
+    let odd =
+        sidecar.replace(r#""initContainerStatuses":[{"name":"prepare""#, r#""initContainerStatuses":[{"name":"other""#);
+    assert_eq!(told(&odd)[0].0, ContainerRole::Init);
+}
+
+#[test]
 fn a_pod_of_another_node_adds_nothing_to_what_is_interned() {
     let json = include_str!("../fixtures/pod-running.json");
     let mut interner = Interner::default();

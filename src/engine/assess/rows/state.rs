@@ -39,7 +39,7 @@ impl Assessor<'_> {
         let pulling = self.view.pulling_since(&pod.fact).is_some() && !images_present(&pod.fact);
         // If the kubelet does not report the failed pull any more, it pulls again, even if no Event tells so.
         let says_so = |container: &ContainerFact| {
-            diagnose_container(container).is_some_and(|cause| cause.kind.is_about_the_image())
+            diagnose_container(container, &pod.fact.containers).is_some_and(|cause| cause.kind.is_about_the_image())
         };
         if image_trouble && !pulling && pod.fact.containers.iter().any(says_so) {
             return NodeState::PullFailed;

@@ -9,6 +9,7 @@ use crate::engine::model::template::ImageUse;
 pub(crate) fn image(usage: ImageUse, state: PullState) -> ImagePull {
     let (container, image) = match usage {
         ImageUse::Init => ("setup", "registry.example/setup:v3"),
+        ImageUse::Sidecar => ("proxy", "registry.example/proxy:v2"),
         ImageUse::Main => ("agent", "registry.example/agent:v1.9.0"),
         ImageUse::Volume => ("volume/models", "registry.example/models:v7"),
     };

@@ -26,7 +26,8 @@ pub(super) fn parse(fields: &mut FieldReader, before: Option<&Pod>) -> Answer<Po
     let template = Template::from_json(template);
     // An unchanged template stays shared with the DaemonSet's other pods.
     let template = before.map(|before| &before.template).filter(|old| **old == template).cloned().unwrap_or(template);
-    Ok(Pod { template, pinned, node, status: pod_status::parse(fields.object("status")?)? })
+    let status = pod_status::parse(fields.object("status")?, &template)?;
+    Ok(Pod { template, pinned, node, status })
 }
 
 /// Writes `spec` and `status` of a pod.

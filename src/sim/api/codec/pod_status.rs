@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::model::facts::{ContainerFact, ContainerState, PodPhase};
-use crate::engine::model::template::ContainerRole;
+use crate::engine::model::template::{ContainerRole, Template};
 use crate::engine::model::time::Timestamp;
 use crate::sim::world::object::{ContainerStatus, LastExit, PodStatus};
 
@@ -12,8 +12,8 @@ use super::super::status::Answer;
 use super::conditions;
 use super::fields::FieldReader;
 
-/// Reads `status` of a pod.
-pub(super) fn parse(mut status: FieldReader) -> Answer<PodStatus> {
+/// Reads `status` of a pod. Its template tells which of the init containers are sidecars.
+pub(super) fn parse(mut status: FieldReader, template: &Template) -> Answer<PodStatus> {
     let phase = match status.text("phase")?.as_deref() {
         None | Some("" | "Pending") => PodPhase::Pending,
         Some("Running") => PodPhase::Running,
@@ -22,10 +22,16 @@ pub(super) fn parse(mut status: FieldReader) -> Answer<PodStatus> {
         Some(_) => PodPhase::Unknown,
     };
     let mut containers = Vec::new();
-    for (key, role) in [("initContainerStatuses", ContainerRole::Init), ("containerStatuses", ContainerRole::Main)] {
-        for container in status.list(key)? {
-            containers.push(parse_container(container, role)?);
+    for container in status.list("initContainerStatuses")? {
+        let mut container = parse_container(container, ContainerRole::Init)?;
+        let mut sidecars = template.containers().iter().filter(|known| known.role == ContainerRole::Sidecar);
+        if sidecars.any(|known| known.name == container.fact.name) {
+            container.fact.role = ContainerRole::Sidecar;
         }
+        containers.push(container);
+    }
+    for container in status.list("containerStatuses")? {
+        containers.push(parse_container(container, ContainerRole::Main)?);
     }
     // Both lists always repeat `hostIP` and `podIP`.
     status.take("hostIPs");
@@ -58,9 +64,10 @@ pub(super) fn render(o: &mut ObjectWriter<'_>, status: &PodStatus) {
         o.put("podIP", &**ip);
         o.objects("podIPs", [ip], |ip, o| o.put("ip", &**ip));
     }
-    let of_role = |role| status.containers.iter().filter(move |container| container.fact.role == role);
-    o.objects("initContainerStatuses", of_role(ContainerRole::Init), render_container);
-    o.objects("containerStatuses", of_role(ContainerRole::Main), render_container);
+    let (init, main): (Vec<&ContainerStatus>, Vec<&ContainerStatus>) =
+        status.containers.iter().partition(|container| container.fact.role.is_init_container());
+    o.objects("initContainerStatuses", init, render_container);
+    o.objects("containerStatuses", main, render_container);
     o.spread(&status.rest);
 }
 
@@ -105,20 +112,20 @@ fn parse_container(mut container: FieldReader, role: ContainerRole) -> Answer<Co
             last_ran_secs: last_exit.map(|exit| exit.ran_secs()),
             restarts: container.count("restartCount")?.unwrap_or_default(),
             ready: container.flag("ready")?,
+            started: container.flag("started")?,
         },
         image: container.text("image")?.unwrap_or_default(),
         image_id,
-        started: container.flag("started")?,
         last_exit,
     })
 }
 
 fn render_container(container: &ContainerStatus, o: &mut ObjectWriter<'_>) {
     // This pattern names all fields, so that a new field does not compile until it is written here; `parse_container` must read it too.
-    let ContainerStatus { fact, image, image_id, started, last_exit } = container;
+    let ContainerStatus { fact, image, image_id, last_exit } = container;
     let ContainerFact {
         name,
-        // Expressed by the list that the container is in.
+        // Expressed by the list that the container is in, and for a sidecar by the pod's template.
         role: _,
         // Expressed by the presence of `imageID`.
         image_present: _,
@@ -130,6 +137,7 @@ fn render_container(container: &ContainerStatus, o: &mut ObjectWriter<'_>) {
         last_ran_secs: _,
         restarts,
         ready,
+        started,
     } = fact;
     o.put("name", &**name);
     o.object("state", |o| match state {

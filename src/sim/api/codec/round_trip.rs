@@ -163,7 +163,18 @@ fn pod(rng: &mut Rng) -> Body {
     if pinned.is_some() && rng.bool() {
         template["spec"]["nodeName"] = "another".into();
     }
-    let roles = [ContainerRole::Init, ContainerRole::Main];
+    // The statuses of init containers and of sidecars are in one list, which keeps its order.
+    let inits = if rng.bool() { ContainerRole::Init } else { ContainerRole::Sidecar };
+    let roles = [inits, ContainerRole::Main];
+    let mut containers = Vec::new();
+    for role in roles {
+        containers.extend(list::<_, Vec<_>>(rng, |rng| container(rng, role)));
+    }
+    let is_sidecar = |container: &&ContainerStatus| container.fact.role == ContainerRole::Sidecar;
+    let sidecars = containers.iter().filter(is_sidecar);
+    template["spec"]["initContainers"] = sidecars
+        .map(|sidecar| json!({"name": &*sidecar.fact.name, "image": &*sidecar.image, "restartPolicy": "Always"}))
+        .collect();
     let phases = [PodPhase::Pending, PodPhase::Running, PodPhase::Succeeded, PodPhase::Failed, PodPhase::Unknown];
     Body::Pod(Pod {
         template: Template::from_json(template),
@@ -172,7 +183,7 @@ fn pod(rng: &mut Rng) -> Body {
         status: PodStatus {
             phase: one_of(rng, &phases),
             conditions: list(rng, condition),
-            containers: roles.into_iter().flat_map(|role| list::<_, Vec<_>>(rng, |rng| container(rng, role))).collect(),
+            containers: containers.into(),
             reason: maybe(rng, text),
             message: maybe(rng, text),
             started_at: maybe(rng, second),
@@ -202,10 +213,10 @@ fn container(rng: &mut Rng, role: ContainerRole) -> ContainerStatus {
             last_ran_secs: last_exit.map(|exit| exit.ran_secs()),
             restarts: rng.u32(..),
             ready: rng.bool(),
+            started: rng.bool(),
         },
         image: text(rng),
         image_id,
-        started: rng.bool(),
         last_exit,
     }
 }

@@ -135,7 +135,7 @@ mod tests {
 
     fn pod(state: ContainerState, last_exit: Option<LastExit>) -> Pod {
         let fact = ContainerFact { image_present: true, ..ContainerFact::in_state(state) };
-        let status = ContainerStatus { fact, image: "agent:v2".into(), image_id: None, started: true, last_exit };
+        let status = ContainerStatus { fact, image: "agent:v2".into(), image_id: None, last_exit };
         Pod { status: PodStatus { containers: Arc::new([status]), ..PodStatus::default() }, ..Pod::default() }
     }
 

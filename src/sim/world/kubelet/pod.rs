@@ -246,7 +246,7 @@ impl Kubelet {
     ) {
         let container = worker.containers.get(index).filter(|container| !container.is_volume);
         let field_path = container.map(|container| match container.role {
-            ContainerRole::Init => format!("spec.initContainers{{{}}}", container.name),
+            ContainerRole::Init | ContainerRole::Sidecar => format!("spec.initContainers{{{}}}", container.name),
             ContainerRole::Main => format!("spec.containers{{{}}}", container.name),
         });
         self.note(Note { severity, reason, message, field_path, pod: &worker.seen }, env);

@@ -142,7 +142,7 @@ fn container_status(container: &Container, worker: &Worker, initialized: bool) -
     let last_exit = container.last_exit.filter(|_| container.last_end.is_some());
     let ready = match container.role {
         ContainerRole::Init => matches!(&container.run, ContainerRun::Ended(end) if end.code == 0),
-        ContainerRole::Main => container.ready,
+        ContainerRole::Sidecar | ContainerRole::Main => container.ready,
     };
     ContainerStatus {
         fact: ContainerFact {
@@ -155,10 +155,10 @@ fn container_status(container: &Container, worker: &Worker, initialized: bool) -
             last_ran_secs: last_exit.map(LastExit::ran_secs),
             restarts: container.restarts,
             ready,
+            started: runs,
         },
         image: container.image.clone(),
         image_id,
-        started: runs,
         last_exit,
     }
 }

@@ -171,8 +171,6 @@ pub struct ContainerStatus {
     pub image: Str,
     /// `imageID`, which is set if the image is on the node.
     pub image_id: Option<Str>,
-    /// `started`.
-    pub started: bool,
     /// The last end: `lastState.terminated` (`reason` is in the fact).
     pub last_exit: Option<LastExit>,
 }

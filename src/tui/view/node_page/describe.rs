@@ -99,6 +99,7 @@ impl Description<'_, '_> {
     fn container(&mut self, container: &ContainerInspection) {
         let kind = match container.kind {
             ContainerKind::Init => "Init container",
+            ContainerKind::Sidecar => "Sidecar container",
             ContainerKind::Main => "Container",
             ContainerKind::Ephemeral => "Ephemeral container",
         };

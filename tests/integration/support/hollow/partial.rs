@@ -108,8 +108,16 @@ struct Container {
     image: Str,
     image_pull_policy: Str,
     command: Vec<Str>,
+    /// Of an init container, `Always` makes it a sidecar.
+    restart_policy: Str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    startup_probe: Option<StartupProbe>,
     volume_mounts: Vec<VolumeMount>,
 }
+
+/// Only that there is one counts.
+#[derive(Deserialize, Serialize, PartialEq, Eq, Hash, Debug)]
+struct StartupProbe {}
 
 #[derive(Deserialize, Serialize, PartialEq, Eq, Hash, Debug)]
 struct VolumeMount {

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use rolldeck::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState, PodPhase, Taint};
-use rolldeck::engine::model::template::ContainerRole;
 use rolldeck::engine::model::template::TaintEffect;
 use rolldeck::engine::model::time::Timestamp;
 use rolldeck::sim::world::kubelet::LEASE_SECS;
@@ -101,8 +100,9 @@ pub(super) fn pod_status(uid: &str, status: &PodStatus, clock: FastClock) -> Val
         PodPhase::Failed => "Failed",
         PodPhase::Unknown => "Unknown",
     };
-    let of = |role| -> Value {
-        let containers = status.containers.iter().filter(|container| container.fact.role == role);
+    let of = |is_init: bool| -> Value {
+        let containers =
+            status.containers.iter().filter(|container| container.fact.role.is_init_container() == is_init);
         containers.map(|container| container_status(container, clock)).collect()
     };
     let mut all = rest(&status.rest);
@@ -110,8 +110,8 @@ pub(super) fn pod_status(uid: &str, status: &PodStatus, clock: FastClock) -> Val
     all.insert("conditions".into(), conditions(&status.conditions, clock));
     all.insert("reason".into(), json!(status.reason.as_deref()));
     all.insert("message".into(), json!(status.message.as_deref()));
-    all.insert("initContainerStatuses".into(), of(ContainerRole::Init));
-    all.insert("containerStatuses".into(), of(ContainerRole::Main));
+    all.insert("initContainerStatuses".into(), of(true));
+    all.insert("containerStatuses".into(), of(false));
     if let Some(at) = status.started_at {
         all.insert("startTime".into(), time(clock, at).into());
     }
@@ -126,10 +126,10 @@ pub(super) fn pod_status(uid: &str, status: &PodStatus, clock: FastClock) -> Val
 
 fn container_status(container: &ContainerStatus, clock: FastClock) -> Value {
     // The pattern names all fields, so that a new field is not forgotten here.
-    let ContainerStatus { fact, image, image_id, started, last_exit } = container;
+    let ContainerStatus { fact, image, image_id, last_exit } = container;
     let ContainerFact {
         name,
-        // The role decides which of both lists the status is in.
+        // The role decides which of both lists the status is in; of the first one the spec tells which are sidecars.
         role: _,
         // It only tells whether there is an `imageID`, which is written anyway.
         image_present: _,
@@ -141,6 +141,7 @@ fn container_status(container: &ContainerStatus, clock: FastClock) -> Value {
         last_ran_secs: _,
         restarts,
         ready,
+        started,
     } = fact;
     let state = match state {
         ContainerState::Waiting { reason, message } => {
