@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{parse, pin, to_value};
-use crate::engine::model::template::Template;
+use crate::engine::model::template::{ContainerRole, Template};
 use crate::sim::world::World;
 use crate::sim::world::kind::Kind;
 use crate::sim::world::object::{Body, Object, Pod};
@@ -66,6 +66,23 @@ fn pod() -> Value {
             "qosClass": "BestEffort",
         },
     })
+}
+
+/// A status alone does not tell a sidecar from another init container; the spec does, and keeps its `restartPolicy`.
+#[test]
+fn the_spec_says_which_init_container_is_a_sidecar() {
+    let mut shown = pod();
+    shown["spec"]["initContainers"] = json!([
+        {"name": "i", "image": "i:1", "restartPolicy": "Always"},
+        {"name": "once", "image": "i:1"},
+    ]);
+    let mut once = shown["status"]["initContainerStatuses"][0].clone();
+    once["name"] = json!("once");
+    shown["status"]["initContainerStatuses"].as_array_mut().unwrap().push(once);
+    let read = parse(Kind::Pod, shown.clone(), None).unwrap();
+    let roles: Vec<_> = read.pod().unwrap().status.containers.iter().map(|container| container.fact.role).collect();
+    assert_eq!(roles, [ContainerRole::Sidecar, ContainerRole::Init, ContainerRole::Main]);
+    assert_eq!(to_value(&read, None), shown);
 }
 
 #[test]

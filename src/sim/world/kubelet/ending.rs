@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crate::engine::model::Str;
+use crate::engine::model::template::ContainerRole;
 use crate::engine::model::time::Timestamp;
 
-use super::super::object::{EventType, LastExit};
+use super::super::object::EventType;
 use super::KubeletAction;
 use super::env::{Env, WakeReason};
 use super::machine::Kubelet;
-use super::process::ProcessEnd;
 use super::worker::{ContainerRun, Ending, Worker};
 
 /// The time from the end of the last process to the final delete, in which volumes and sandbox are removed.
@@ -48,16 +48,21 @@ impl Kubelet {
     fn ask_to_end(&mut self, worker: &mut Worker, grace: Duration, env: &mut Env) {
         let uid: Str = worker.seen.uid.clone();
         self.cancel_pulls(&uid, env);
-        let mut needs = Duration::ZERO;
+        // Sidecars are told to end after the main containers, one after the other.
+        let (mut mains, mut sidecars) = (Duration::ZERO, Duration::ZERO);
         for index in 0..worker.containers.len() {
             let container = &worker.containers[index];
             if matches!(container.run, ContainerRun::Running { .. }) {
                 let message = format!("Stopping container {}", container.name);
-                needs = needs.max(env.image(&container.image).map_or(Duration::ZERO, |known| known.image.stops_in));
+                let needs = env.image(&container.image).map_or(Duration::ZERO, |known| known.image.stops_in);
+                match container.role {
+                    ContainerRole::Init | ContainerRole::Main => mains = mains.max(needs),
+                    ContainerRole::Sidecar => sidecars += needs,
+                }
                 self.note_of(worker, index, EventType::Normal, "Killing", message, env);
             }
         }
-        let needs = env.about(needs).min(grace) + env.millis(5, 30);
+        let needs = env.about(mains + sidecars).min(grace) + env.millis(5, 30);
         let ends_at = env.now + needs;
         worker.ending = Ending::Asked { ends_at };
         env.wake_at(ends_at, self.index, WakeReason::Pod(uid));
@@ -80,10 +85,8 @@ impl Kubelet {
 
 fn end_processes(worker: &mut Worker, now: Timestamp) {
     for container in &mut worker.containers {
-        if let ContainerRun::Running { since, dated: started_at, .. } = container.run {
-            let finished_at = started_at + now.since(since);
-            container.last_exit = Some(LastExit { code: 0, started_at, finished_at });
-            container.run = ContainerRun::Ended(ProcessEnd::COMPLETED);
+        if let ContainerRun::Running { .. } = container.run {
+            container.stop(now);
         }
         container.ready = false;
     }

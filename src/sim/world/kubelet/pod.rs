@@ -6,6 +6,8 @@
 //!                     └──→ PullFailed ──back-off──→ Waiting
 //! ```
 //!
+//! A sidecar lets the next container begin once it has started, and is restarted after each end until the pod is over.
+//!
 //! An image volume is kept as a container before all others that runs nothing: it is over once its image is there.
 
 use std::time::Duration;
@@ -38,6 +40,12 @@ impl Kubelet {
     }
 
     fn run_containers(&mut self, worker: &mut Worker, env: &mut Env) {
+        worker.end_sidecars_if_over(env.now);
+        self.run_in_order(worker, env);
+        worker.end_sidecars_if_over(env.now);
+    }
+
+    fn run_in_order(&mut self, worker: &mut Worker, env: &mut Env) {
         for index in 0..worker.containers.len() {
             let is_held = worker.missing_volume(&worker.containers[index]).is_some();
             if !is_held {
@@ -48,8 +56,14 @@ impl Kubelet {
             if container.is_volume && container.run != ContainerRun::Pulling {
                 continue;
             }
-            let done = matches!(container.run, ContainerRun::Ended(_));
-            if container.role == ContainerRole::Init && !done {
+            let lets_the_next_begin = match container.role {
+                ContainerRole::Init => matches!(container.run, ContainerRun::Ended(_)),
+                ContainerRole::Sidecar => {
+                    container.has_started(env.now) || worker.main_is_up() || worker.result().is_some()
+                }
+                ContainerRole::Main => true,
+            };
+            if !lets_the_next_begin {
                 break;
             }
             // A pod's worker does one thing at a time: it waits for a pull before it looks at the next container.

@@ -22,12 +22,16 @@ impl RestartPolicy {
         }
     }
 
-    /// Whether a container with this role is started again after it ended so. An init container is through once it has ended well.
+    /// Whether a container with this role is started again after it ended so. An init container is through once it has ended well. A sidecar is started
+    /// again whatever the policy of its pod.
     pub(super) fn restarts(self, role: ContainerRole, end: &ProcessEnd) -> bool {
-        match self {
-            Self::Always => role == ContainerRole::Main || end.code != 0,
-            Self::OnFailure => end.code != 0,
-            Self::Never => false,
+        match (role, self) {
+            (ContainerRole::Sidecar, Self::Always | Self::OnFailure | Self::Never)
+            | (ContainerRole::Main, Self::Always) => true,
+            (ContainerRole::Init, Self::Always) | (ContainerRole::Init | ContainerRole::Main, Self::OnFailure) => {
+                end.code != 0
+            }
+            (ContainerRole::Init | ContainerRole::Main, Self::Never) => false,
         }
     }
 }

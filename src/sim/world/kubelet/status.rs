@@ -18,11 +18,17 @@ use super::{KubeletAction, words};
 impl Kubelet {
     /// Sends a pod's status if it differs from the last one; a lost status is sent later.
     pub(super) fn publish(&mut self, worker: &mut Worker, env: &mut Env) {
-        let initialized = worker
-            .containers
-            .iter()
-            .filter(|container| container.role == ContainerRole::Init && !container.is_volume)
-            .all(|container| matches!(container.run, ContainerRun::Ended(_)));
+        let is_through = |container: &Container| match container.role {
+            ContainerRole::Init => container.is_volume || matches!(container.run, ContainerRun::Ended(_)),
+            ContainerRole::Sidecar => container.has_started(env.now),
+            ContainerRole::Main => true,
+        };
+        // A sidecar that ends while the main containers run leaves the pod initialized.
+        let main_has_begun = |container: &Container| {
+            container.role == ContainerRole::Main
+                && matches!(container.run, ContainerRun::Running { .. } | ContainerRun::Ended(_))
+        };
+        let initialized = worker.containers.iter().all(is_through) || worker.containers.iter().any(main_has_begun);
         if initialized != worker.initialized {
             worker.initialized = initialized;
             worker.initialized_since = self.dated(env.now);
@@ -35,12 +41,14 @@ impl Kubelet {
             worker.has_sandbox_since = self.dated(env.now);
         }
         let mains = || worker.containers.iter().filter(|container| container.role == ContainerRole::Main);
-        let ready = worker.verdict.is_none() && mains().count() > 0 && mains().all(|container| container.ready);
+        let serve = |container: &&Container| container.role.keeps_running();
+        let all_ready = worker.containers.iter().filter(serve).all(|container| container.ready);
+        let ready = worker.verdict.is_none() && mains().count() > 0 && all_ready;
         if ready != worker.ready {
             worker.ready = ready;
             worker.ready_since = self.dated(env.now);
         }
-        let status = self.status(worker);
+        let status = self.status(worker, env.now);
         if worker.published.as_ref() == Some(&status) && !worker.unsent {
             return;
         }
@@ -60,10 +68,10 @@ impl Kubelet {
         });
     }
 
-    fn status(&self, worker: &Worker) -> PodStatus {
+    fn status(&self, worker: &Worker, now: Timestamp) -> PodStatus {
         let initialized = worker.initialized;
         let containers = worker.containers.iter().filter(|container| !container.is_volume);
-        let containers = containers.map(|container| container_status(container, worker, initialized));
+        let containers = containers.map(|container| container_status(container, worker, initialized, now));
         let (reason, message) = match &worker.verdict {
             Some((reason, message)) => (Some(reason.clone()), Some(message.clone())),
             None => (None, None),
@@ -100,7 +108,7 @@ fn phase(worker: &Worker) -> PodPhase {
     };
     // A pod that has run once stays in phase Running while a container waits for its restart.
     if !worker.containers.is_empty()
-        && worker.containers.iter().all(|container| container.role == ContainerRole::Init || ran(container))
+        && worker.containers.iter().all(|container| container.role.is_init_container() || ran(container))
     {
         PodPhase::Running
     } else {
@@ -120,7 +128,7 @@ fn pod_conditions(worker: &Worker, initialized: bool) -> Arc<[Condition]> {
     let unready: Vec<&str> = worker
         .containers
         .iter()
-        .filter(|container| container.role == ContainerRole::Main && !container.ready)
+        .filter(|container| container.role.keeps_running() && !container.ready)
         .map(|container| &*container.name)
         .collect();
     let unready: Str = format!("containers with unready status: [{}]", unready.join(" ")).into();
@@ -135,9 +143,8 @@ fn pod_conditions(worker: &Worker, initialized: bool) -> Arc<[Condition]> {
     .into()
 }
 
-fn container_status(container: &Container, worker: &Worker, initialized: bool) -> ContainerStatus {
+fn container_status(container: &Container, worker: &Worker, initialized: bool, now: Timestamp) -> ContainerStatus {
     let state = state(container, worker, initialized);
-    let runs = matches!(container.run, ContainerRun::Running { .. });
     let image_id = container.image_id.clone();
     let last_exit = container.last_exit.filter(|_| container.last_end.is_some());
     let ready = match container.role {
@@ -155,7 +162,7 @@ fn container_status(container: &Container, worker: &Worker, initialized: bool) -
             last_ran_secs: last_exit.map(LastExit::ran_secs),
             restarts: container.restarts,
             ready,
-            started: runs,
+            started: container.has_started(now),
         },
         image: container.image.clone(),
         image_id,
@@ -181,7 +188,7 @@ fn state(container: &Container, worker: &Worker, initialized: bool) -> Container
     match as_said(held_by) {
         // Pulling cannot be told from creating in a status: only the Pulling event reveals it.
         ContainerRun::Waiting | ContainerRun::Pulling | ContainerRun::Starting { .. }
-            if initialized || container.role == ContainerRole::Init =>
+            if initialized || container.role.is_init_container() =>
         {
             waiting("ContainerCreating", None)
         }

@@ -2,6 +2,7 @@
 
 mod image_volumes;
 mod pulls;
+mod sidecars;
 
 use std::num::NonZeroU8;
 
@@ -11,6 +12,7 @@ use super::super::object::conditions;
 use super::super::scenario::{PullError, PullQuota};
 use super::*;
 use crate::engine::model::facts::{ContainerState, PodPhase};
+use crate::engine::model::template::ContainerRole;
 
 const START: Timestamp = Timestamp::from_millis(1_772_431_200_000);
 const MB: u64 = 1_000_000;

@@ -47,6 +47,8 @@ pub(super) struct Container {
     pub(super) is_volume: bool,
     /// The image volumes that the container mounts, named as in [`NeededImage::user`].
     mounts: Vec<Str>,
+    /// Whether it has a startup probe, which succeeds once its image is ready. Without one it has started as soon as it runs.
+    has_startup_probe: bool,
     /// The command that it runs instead of its image's own process.
     pub(super) command: Option<ContainerCommand>,
     pub(super) run: ContainerRun,
@@ -118,6 +120,7 @@ impl Worker {
         let containers = volumes.chain(seen.template.containers().iter().map(|container| {
             let written = written.iter().find(|written| written["name"] == *container.name);
             Container {
+                has_startup_probe: written.is_some_and(|written| written["startupProbe"].is_object()),
                 command: written.and_then(|written| ContainerCommand::of(written)),
                 mounts: written.map(|written| mounts(written)).unwrap_or_default(),
                 ..Container::new(&container.name, &container.image, container.role, container.pulls_again)
@@ -191,6 +194,22 @@ impl Worker {
         (!codes.is_empty()).then_some(well)
     }
 
+    /// Whether a main container runs, or is about to: a kubelet takes that for the sign that nothing waits for a sidecar any more.
+    pub(super) fn main_is_up(&self) -> bool {
+        let mut mains = self.containers.iter().filter(|container| container.role == ContainerRole::Main);
+        mains.any(|main| matches!(main.run, ContainerRun::Starting { .. } | ContainerRun::Running { .. }))
+    }
+
+    /// Ends the sidecars of a pod whose main containers have ended for good.
+    pub(super) fn end_sidecars_if_over(&mut self, now: Timestamp) {
+        if self.result().is_none() {
+            return;
+        }
+        for container in self.containers.iter_mut().filter(|container| container.role == ContainerRole::Sidecar) {
+            container.stop(now);
+        }
+    }
+
     /// The image volume that a container waits for.
     pub(super) fn missing_volume(&self, container: &Container) -> Option<&Container> {
         let volumes =
@@ -228,7 +247,7 @@ impl Worker {
                 container.last_end = Some(end.reason.into());
                 container.last_exit = Some(LastExit { code: end.code, started_at: dated, finished_at: dated });
             }
-            let is_over = container.role == ContainerRole::Main && matches!(container.run, ContainerRun::Ended(_));
+            let is_over = container.role.keeps_running() && matches!(container.run, ContainerRun::Ended(_));
             if !is_over
                 && !matches!(container.run, ContainerRun::BadName)
                 && self.verdict.is_none()
@@ -256,6 +275,7 @@ impl Container {
             role,
             is_volume: false,
             mounts: Vec::new(),
+            has_startup_probe: false,
             command: None,
             run: ContainerRun::Waiting,
             failure: None,
@@ -268,6 +288,26 @@ impl Container {
             crash_back_off: Duration::ZERO,
             started_before: false,
         }
+    }
+
+    /// Whether its startup probe has succeeded.
+    pub(super) fn has_started(&self, now: Timestamp) -> bool {
+        match self.run {
+            ContainerRun::Running { ready_at, .. } => !self.has_startup_probe || now >= ready_at,
+            _ => false,
+        }
+    }
+
+    /// Takes in that its kubelet has ended it, and does not start it again.
+    pub(super) fn stop(&mut self, now: Timestamp) {
+        if let ContainerRun::Running { since, dated: started_at, .. } = self.run {
+            let finished_at = started_at + now.since(since);
+            self.last_exit = Some(LastExit { code: 0, started_at, finished_at });
+        }
+        if !matches!(self.run, ContainerRun::Ended(_)) {
+            self.run = ContainerRun::Ended(ProcessEnd::COMPLETED);
+        }
+        self.ready = false;
     }
 
     pub(super) fn try_again(&mut self, failed: ContainerRun) -> ContainerRun {
