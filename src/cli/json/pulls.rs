@@ -217,3 +217,26 @@ impl<'a> SlowPullJson<'a> {
         Self { node, image, took_millis: took.as_millis(), times: *times, scope: *scope }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::model::pull::fixtures::image;
+
+    #[test]
+    fn a_sidecar_is_an_init_container_and_says_so() {
+        let told = |usage| {
+            let json = serde_json::to_value(ImagePullJson::new(&image(usage, PullState::Queued))).unwrap();
+            (json["init"].as_bool(), json.get("sidecar").and_then(serde_json::Value::as_bool))
+        };
+        let want = [
+            (ImageUse::Init, (Some(true), None)),
+            (ImageUse::Sidecar, (Some(true), Some(true))),
+            (ImageUse::Main, (Some(false), None)),
+            (ImageUse::Volume, (Some(false), None)),
+        ];
+        for (usage, fields) in want {
+            assert_eq!(told(usage), fields, "{usage:?}");
+        }
+    }
+}

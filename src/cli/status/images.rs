@@ -80,4 +80,12 @@ mod tests {
         };
         assert_eq!(image_cells(&node, snapshot.at)[3], "125s");
     }
+
+    #[test]
+    fn what_an_image_is_for_is_said_behind_its_state() {
+        let images = [ImageUse::Init, ImageUse::Sidecar, ImageUse::Main].map(|usage| image(usage, PullState::Queued));
+        let node = NodeView { images: images.into(), ..NodeView::unknown("ipc-001") };
+        let words = "setup=v3 queued (init), proxy=v2 queued (sidecar), agent=v1.9.0 queued";
+        assert_eq!(image_cells(&node, rollout().at)[2], words);
+    }
 }

@@ -49,7 +49,7 @@ pub enum CauseKind {
     ContainerStart,
     /// The container keeps ending.
     CrashLoop,
-    /// An init container ends with an error, so that nothing after it starts.
+    /// An init container that is no sidecar ends with an error, so that nothing after it starts.
     InitFailure,
     /// The container was killed for its memory use.
     OutOfMemory,

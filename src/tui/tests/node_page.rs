@@ -70,7 +70,7 @@ fn crash_loop(pod: &str) -> Inspection {
         ],
         containers: vec![
             container("init", ContainerKind::Init, ContainerPhase::Ended(ended(0, "Completed", 73, 72))),
-            container("proxy", ContainerKind::Main, ContainerPhase::Running { since: Some(ago(71)) }),
+            container("proxy", ContainerKind::Sidecar, ContainerPhase::Running { since: Some(ago(71)) }),
             agent,
         ],
         raw: Arc::new(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod,
