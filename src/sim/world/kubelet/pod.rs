@@ -58,9 +58,7 @@ impl Kubelet {
             }
             let lets_the_next_begin = match container.role {
                 ContainerRole::Init => matches!(container.run, ContainerRun::Ended(_)),
-                ContainerRole::Sidecar => {
-                    container.has_started(env.now) || worker.main_is_up() || worker.result().is_some()
-                }
+                ContainerRole::Sidecar => container.has_started(env.now) || worker.goes_on_behind(index),
                 ContainerRole::Main => true,
             };
             if !lets_the_next_begin {

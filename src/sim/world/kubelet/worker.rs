@@ -194,10 +194,16 @@ impl Worker {
         (!codes.is_empty()).then_some(well)
     }
 
-    /// Whether a main container runs, or is about to: a kubelet takes that for the sign that nothing waits for a sidecar any more.
-    pub(super) fn main_is_up(&self) -> bool {
-        let mut mains = self.containers.iter().filter(|container| container.role == ContainerRole::Main);
-        mains.any(|main| matches!(main.run, ContainerRun::Starting { .. } | ContainerRun::Running { .. }))
+    /// Whether the containers after this one go on although it has not started, or is not running any more: an init container after it was begun in the
+    /// present sandbox, or a main container runs or is about to.
+    pub(super) fn goes_on_behind(&self, index: usize) -> bool {
+        self.containers[index + 1..].iter().any(|container| match container.run {
+            ContainerRun::Starting { .. } | ContainerRun::Running { .. } => true,
+            ContainerRun::Crashed { .. } | ContainerRun::Ended(_) => container.role.is_init_container(),
+            ContainerRun::Waiting | ContainerRun::Pulling | ContainerRun::PullFailed { .. } | ContainerRun::BadName => {
+                false
+            }
+        })
     }
 
     /// Ends the sidecars of a pod whose main containers have ended for good.
@@ -247,7 +253,7 @@ impl Worker {
                 container.last_end = Some(end.reason.into());
                 container.last_exit = Some(LastExit { code: end.code, started_at: dated, finished_at: dated });
             }
-            let is_over = container.role.keeps_running() && matches!(container.run, ContainerRun::Ended(_));
+            let is_over = container.role == ContainerRole::Main && matches!(container.run, ContainerRun::Ended(_));
             if !is_over
                 && !matches!(container.run, ContainerRun::BadName)
                 && self.verdict.is_none()

@@ -121,12 +121,50 @@ fn a_sidecar_that_never_starts_holds_up_all_containers_after_it() {
     });
     let mut fleet = TestFleet::new(1, 100 * MB, images);
     let agent = with_sidecar("a", true);
-    fleet.see(&agent);
-    fleet.run(200);
-    let status = last(&fleet, &agent);
-    assert!(status.containers[1].fact.restarts >= 2, "{status:?}");
-    assert_eq!((status.phase, is_true(&status, conditions::INITIALIZED)), (PodPhase::Pending, false));
+    // In the second pod it is the last of the init containers.
+    let mut template = agent.template.json().clone();
+    template["spec"]["initContainers"].as_array_mut().unwrap().pop();
+    let other = AssignedPod { template: Template::from_json(template), ..with_sidecar("b", true) };
+    for agent in [agent, other] {
+        fleet.see(&agent);
+        fleet.run(200);
+        let status = last(&fleet, &agent);
+        assert!(status.containers[1].fact.restarts >= 2, "{status:?}");
+        assert_eq!((status.phase, is_true(&status, conditions::INITIALIZED)), (PodPhase::Pending, false));
+    }
     assert!(names(&started(&fleet)).iter().all(|name| ["setup", "proxy"].contains(name)));
+}
+
+/// The main container ends while the sidecar is down for minutes. Behind an init container that is through it is restarted at once; where the sidecar is the last of them, after the sidecar.
+#[test]
+fn a_main_container_waits_for_a_sidecar_that_is_down_only_where_nothing_is_between_them() {
+    for (is_last, waits) in [(false, 0..10), (true, 30..100)] {
+        let mut images = proxy(|image| image.crashes_after = Some(Duration::from_secs(1)));
+        images.push(RegistryImage {
+            crashes_after: Some(Duration::from_secs(100)),
+            ..RegistryImage::new("r.example/bad:v1", MB)
+        });
+        let mut fleet = TestFleet::new(1, 100 * MB, images);
+        let agent = with_sidecar("a", false);
+        let mut template = agent.template.with_images([("agent", "r.example/bad:v1")]).unwrap().json().clone();
+        if is_last {
+            template["spec"]["initContainers"].as_array_mut().unwrap().pop();
+        }
+        let agent = AssignedPod { template: Template::from_json(template), ..agent };
+        fleet.see(&agent);
+        fleet.run(190);
+        let of_main: Vec<(Duration, ContainerState)> = fleet
+            .statuses(&agent)
+            .into_iter()
+            .map(|(at, status)| (at, status.containers.last().unwrap().fact.state.clone()))
+            .collect();
+        let is_up = |state: &ContainerState| matches!(state, ContainerState::Running { .. });
+        let ended = of_main.iter().find(|(_, state)| matches!(state, ContainerState::Terminated { .. })).unwrap().0;
+        assert!((95..115).contains(&ended.as_secs()), "told although the sidecar is down: {ended:?}");
+        let again = of_main.iter().find(|(at, state)| *at > ended && is_up(state)).unwrap().0;
+        let waited = (again - ended).as_secs();
+        assert!(waits.contains(&waited), "{waited} {of_main:?}");
+    }
 }
 
 #[test]
