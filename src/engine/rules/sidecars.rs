@@ -4,23 +4,26 @@ use super::node_restarts::ended_with_its_node;
 use crate::engine::model::facts::{ContainerFact, ContainerState};
 use crate::engine::model::template::ContainerRole;
 
-/// Whether other containers of its pod wait for the start of this sidecar. Once the main containers run it holds up nothing any more, however often it
-/// ends.
+/// Whether the containers after this sidecar wait for its start. Once an init container after it was begun, or while a main container runs, its kubelet lets
+/// nothing wait for it, however often it ends.
 pub(crate) fn holds_up_others(container: &ContainerFact, of_pod: &[ContainerFact]) -> bool {
     match container.role {
-        ContainerRole::Sidecar => !container.started && !of_pod.iter().any(is_main_and_begun),
+        ContainerRole::Sidecar => !container.started && !goes_on_without(container, of_pod),
         ContainerRole::Init | ContainerRole::Main => false,
     }
 }
 
-/// Whether it is a main container that was started in the present sandbox of its pod.
-fn is_main_and_begun(container: &ContainerFact) -> bool {
-    let begun = match &container.state {
-        ContainerState::Running { .. } => true,
-        ContainerState::Terminated { .. } | ContainerState::Waiting { .. } => {
-            let ended = container.last_exit.is_some() || matches!(container.state, ContainerState::Terminated { .. });
-            ended && !ended_with_its_node(container)
+fn goes_on_without(sidecar: &ContainerFact, of_pod: &[ContainerFact]) -> bool {
+    let after = of_pod.iter().skip_while(|container| container.name != sidecar.name).skip(1);
+    // What a new sandbox has begun is told by the sidecar itself: before its first start there, the ends of the containers after it are those of the old sandbox.
+    let new_sandbox = ended_with_its_node(sidecar);
+    after.into_iter().any(|container| match (container.role, &container.state) {
+        (_, ContainerState::Running { .. }) => true,
+        (ContainerRole::Init | ContainerRole::Sidecar, ContainerState::Terminated { .. }) => !new_sandbox,
+        (ContainerRole::Init | ContainerRole::Sidecar, ContainerState::Waiting { .. }) => {
+            container.last_exit.is_some() && !new_sandbox
         }
-    };
-    container.role == ContainerRole::Main && begun
+        // Its kubelet starts it again only after the init containers.
+        (ContainerRole::Main, ContainerState::Terminated { .. } | ContainerState::Waiting { .. }) => false,
+    })
 }

@@ -7,12 +7,14 @@ use crate::engine::model::command::{Command, PrewarmCommand};
 use crate::engine::model::config::Role;
 use crate::engine::model::estimate::{EstimateBlocker, RolloutEstimate, TimeRange};
 use crate::engine::model::event::Event;
-use crate::engine::model::facts::{ClusterEvent, ContainerState, ListedImage, NodeFact};
+use crate::engine::model::facts::{ClusterEvent, ContainerFact, ContainerState, ListedImage, NodeFact};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource, PrewarmView};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Limit, Secs, Tuning};
 use crate::engine::model::site::ZONE;
+use crate::engine::model::template::ContainerRole;
+use crate::engine::model::time::Timestamp;
 use crate::engine::report::diagnosis::Diagnosis;
 
 /// Thirty nodes, of which one may be down, and each has to be ready for twenty seconds.
@@ -161,6 +163,20 @@ fn starts_are_measured_from_the_last_container_until_the_pod_is_ready_for_the_fi
         times.start.map(|start| (start.p50.as_secs(), start.p95.as_secs(), start.nodes))
     };
     assert_eq!(start(&mut console, &fake), Some((4, 6, 5)));
+    // A sidecar started before the others. Once it was restarted, the pod was ready for the first time at another instant.
+    let sidecar = |restarts: u32, since: Timestamp| ContainerFact {
+        name: "proxy".into(),
+        role: ContainerRole::Sidecar,
+        restarts,
+        ..ContainerFact::in_state(ContainerState::Running { since: Some(since) })
+    };
+    fake.change_pod(&updated[0], |pod| {
+        pod.containers.insert(0, sidecar(0, pod.ready_since.unwrap() - Duration::from_secs(60)));
+    });
+    assert_eq!(start(&mut console, &fake), Some((4, 6, 5)));
+    fake.change_pod(&updated[0], |pod| pod.containers[0].restarts = 1);
+    assert_eq!(start(&mut console, &fake), Some((4, 6, 4)));
+    fake.change_pod(&updated[0], |pod| drop(pod.containers.remove(0)));
     // One restarts: its start was another one. One loses its readiness and comes back: it did not start for so long.
     fake.change_pod(&updated[4], |pod| pod.containers[0].restarts = 1);
     assert_eq!(start(&mut console, &fake), Some((3, 5, 4)));

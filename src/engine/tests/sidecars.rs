@@ -8,7 +8,9 @@ use crate::engine::model::facts::{ContainerFact, PodFact, PodPhase};
 use crate::engine::model::template::ContainerRole;
 use crate::engine::rules::diagnose::{diagnose, why_it_restarts};
 use crate::engine::rules::node_restarts::restarted_with_its_node;
-use crate::engine::view::restarts::{has_ended, kubelet_says_ready};
+use crate::engine::rules::sidecars::holds_up_others;
+use crate::engine::view::ObservedAt;
+use crate::engine::view::restarts::{Restarts, has_ended, kubelet_says_ready};
 
 const RUNS: ContainerState = ContainerState::Running { since: None };
 
@@ -111,9 +113,9 @@ fn of_a_sidecar_that_has_not_started_the_words_say_that_the_others_wait() {
         let cause = diagnose(&pod(containers), Timestamp::default()).unwrap();
         (cause.kind, cause.container.unwrap().to_string(), cause.message.unwrap().to_string())
     };
-    let ended = "sidecar proxy ended with exit 1, 3 restarts";
-    let others_wait = format!("{ended}, the containers after it wait for its start: back-off 40s");
-    let alone = format!("{ended}: back-off 40s");
+    let so = "sidecar proxy ended with exit 1, 3 restarts";
+    let others_wait = format!("{so}, the containers after it wait for its start: back-off 40s");
+    let alone = format!("{so}: back-off 40s");
     let main_waits = agent(waits("PodInitializing", None), false);
     let main_lost = ContainerFact {
         last_end: Some("Unknown".into()),
@@ -121,15 +123,29 @@ fn of_a_sidecar_that_has_not_started_the_words_say_that_the_others_wait() {
         ..agent(waits("PodInitializing", None), false)
     };
     let main_crashed = ContainerFact { last_end: Some("Error".into()), last_exit: Some(1), ..main_waits.clone() };
+    let ended = |exit_code| ContainerState::Terminated { reason: "Completed".into(), exit_code, message: None };
+    let check = |state| ContainerFact { name: "check".into(), role: ContainerRole::Init, ..sidecar(state) };
+    let lost = ContainerFact { last_end: Some("Unknown".into()), ..crashed(3) };
     for (what, main, words) in [
         ("it was never started", main_waits, &others_wait),
         ("the node was restarted: the pod starts anew", main_lost, &others_wait),
         ("it runs", agent(RUNS, true), &alone),
-        ("it ran, and ended, too", main_crashed, &alone),
+        ("it ran, and ended, too: it is started again behind the sidecar", main_crashed, &others_wait),
     ] {
         let want = (CauseKind::CrashLoop, "proxy".to_owned(), words.clone());
         assert_eq!(found(vec![crashed(3), main]), want, "{what}");
     }
+    for (what, sidecar, other, waits) in [
+        ("an init container after it runs", crashed(3), check(RUNS), false),
+        ("one after it is through", crashed(3), check(ended(0)), false),
+        ("one after it is restarted", crashed(3), ContainerFact { name: "next".into(), ..crashed(1) }, false),
+        ("one after it waits", crashed(3), check(waits("PodInitializing", None)), true),
+        ("one after it was through before the node was restarted", lost, check(ended(0)), true),
+    ] {
+        assert_eq!(holds_up_others(&sidecar, &[sidecar.clone(), other.clone()]), waits, "{what}");
+        assert!(!holds_up_others(&other, &[sidecar, other.clone()]) || other.role == ContainerRole::Sidecar, "{what}");
+    }
+    assert!(holds_up_others(&crashed(3), &[check(ended(0)), crashed(3)]), "one before it is through");
     let killed = ContainerFact { last_end: Some("OOMKilled".into()), last_exit: Some(137), ..crashed(1) };
     let (kind, _, words) = found(vec![killed, agent(RUNS, true)]);
     assert_eq!(
@@ -187,6 +203,11 @@ fn a_sidecar_that_ended_well_and_was_started_again_has_restarted_by_itself() {
     let ended = ContainerState::Terminated { reason: "Completed".into(), exit_code: 0, message: None };
     let is_over = |role| pod(vec![ContainerFact { role, ..sidecar(ended.clone()) }, agent(RUNS, true)]);
     assert!(has_ended(&is_over(ContainerRole::Sidecar)) && !has_ended(&is_over(ContainerRole::Init)));
+    let first_end = |role| {
+        let seen = ObservedAt::Happen(Timestamp::default());
+        Restarts::next(None, &is_over(role), seen).first_end().is_some()
+    };
+    assert!(first_end(ContainerRole::Sidecar) && !first_end(ContainerRole::Init), "before it is counted as a restart");
 }
 
 #[test]
