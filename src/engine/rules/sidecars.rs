@@ -15,7 +15,7 @@ pub(crate) fn holds_up_others(container: &ContainerFact, of_pod: &[ContainerFact
 
 fn goes_on_without(sidecar: &ContainerFact, of_pod: &[ContainerFact]) -> bool {
     let after = of_pod.iter().skip_while(|container| container.name != sidecar.name).skip(1);
-    // What a new sandbox has begun is told by the sidecar itself: before its first start there, the ends of the containers after it are those of the old sandbox.
+    // Before its first start in a new sandbox, the ends of the containers after it are those of the old one.
     let new_sandbox = ended_with_its_node(sidecar);
     after.into_iter().any(|container| match (container.role, &container.state) {
         (_, ContainerState::Running { .. }) => true,

@@ -135,7 +135,8 @@ fn a_sidecar_that_never_starts_holds_up_all_containers_after_it() {
     assert!(names(&started(&fleet)).iter().all(|name| ["setup", "proxy"].contains(name)));
 }
 
-/// The main container ends while the sidecar is down for minutes. Behind an init container that is through it is restarted at once; where the sidecar is the last of them, after the sidecar.
+/// The main container ends while the sidecar is down for minutes. Behind an init container that is through it is restarted at once; where the sidecar is the
+/// last of them, after the sidecar.
 #[test]
 fn a_main_container_waits_for_a_sidecar_that_is_down_only_where_nothing_is_between_them() {
     for (is_last, waits) in [(false, 0..10), (true, 30..100)] {
