@@ -44,10 +44,10 @@ mod status;
 mod suggested_commands;
 #[cfg(test)]
 mod tests;
+mod typed_line;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,6 +67,8 @@ use crate::process::{output as streams, signals};
 use args::{Cli, CliCommand, DaemonSetName, Global, LogTo, Look, OnCluster, OutputAs, OutputFormat, StatusArgs};
 use complete::LineToComplete;
 use output::{Charset, Output, Streams};
+use suggested_commands::{CommandPlace, CommandTarget};
+use typed_line::{AS_PLUGIN, TypedLine, is_plugin};
 
 use error::NOTHING_CHANGED;
 pub use error::{CliError, Exit};
@@ -218,6 +220,7 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, cla
         return Err(error);
     }
     cli.check_together(&mut command)?;
+    cli.typed = TypedLine::of(&line);
     Ok(Invocation(CommandLine::Typed(Box::new(cli))))
 }
 
@@ -245,12 +248,8 @@ fn usage_error(said: &clap::Error) -> String {
 
 /// The command under the name that its user typed: `kubectl rolldeck` if the binary is named as a plugin of kubectl.
 fn command_called(program: Option<&OsString>) -> clap::Command {
-    let program = program.and_then(|program| Path::new(program).file_name()).and_then(|name| name.to_str());
     let command = misspelt::with_negative_numbers(Cli::command());
-    match program {
-        Some(name) if name.starts_with("kubectl-") => command.bin_name("kubectl rolldeck"),
-        _ => command,
-    }
+    if program.is_some_and(is_plugin) { command.bin_name(AS_PLUGIN) } else { command }
 }
 
 /// From now on the message of a panic is as safe for a terminal as all other output.
@@ -355,7 +354,7 @@ async fn run_command<C>(cli: Cli, connect: C, output: &mut Output) -> Result<Cal
 where
     C: AsyncFn(Access) -> Result<Arc<dyn Session>, AccessError>,
 {
-    let Cli { name, all_namespaces, look, mut global, command, config } = cli;
+    let Cli { name, all_namespaces, look, mut global, command, config, typed } = cli;
     if all_namespaces {
         global.namespace = None;
     }
@@ -384,7 +383,7 @@ where
             };
             warn_of(&*session, output);
             refuse_unnamed(session.context(), (&global, &command), &config.values)?;
-            carry_out(&*session, &global, command, output).await.map(CallerTask::Exit)
+            carry_out(&*session, (&global, &typed), command, output).await.map(CallerTask::Exit)
         }
         None => {
             let session = connect(access(&global, &config.values)).await?;
@@ -404,7 +403,7 @@ where
             warn_of(&*session, output);
             let watch = name.is_some();
             let status = OnCluster::Status(StatusArgs { name, watch, ..StatusArgs::default() });
-            carry_out(&*session, &global, status, output).await.map(CallerTask::Exit)
+            carry_out(&*session, (&global, &typed), status, output).await.map(CallerTask::Exit)
         }
     }
 }
@@ -515,9 +514,10 @@ fn wants_console(look: &Look, global: &Global, output: &Output) -> bool {
     on_terminal && !dumb
 }
 
+/// Carries out a command. What its error names is completed by what was `typed`, and by the DaemonSet.
 async fn carry_out(
     session: &dyn Session,
-    global: &Global,
+    (global, typed): (&Global, &TypedLine),
     command: OnCluster,
     output: &mut Output,
 ) -> Result<Exit, CliError> {
@@ -527,6 +527,11 @@ async fn carry_out(
     match (end, name) {
         (Err(error), Some(name)) if error.is_no_daemonset() => {
             Err(elsewhere::hinted(session, namespace, &name, error).await)
+        }
+        (Err(error), Some(name)) => {
+            let place = CommandPlace::of(session);
+            let target = CommandTarget::called(&place, namespace, &name);
+            Err(error.in_full(|flag| typed.with(flag), |words| target.command(words)))
         }
         (end, _) => end,
     }

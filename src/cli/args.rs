@@ -27,6 +27,7 @@ pub(crate) use self::revisions::{DiffArgs, HistoryArgs};
 pub(crate) use self::tuning::TuningFlags;
 pub(crate) use self::values::{ContainerImage, DaemonSetName, LogTo, by_container};
 use self::values::{duration, patience, somebody, speed};
+use super::typed_line::TypedLine;
 use crate::config::ConfigFile;
 use crate::driver::practice;
 use crate::engine::model::command::PrewarmCommand;
@@ -57,6 +58,9 @@ pub(crate) struct Cli {
     /// The configuration file, once it is read
     #[arg(skip)]
     pub(crate) config: ConfigFile,
+    /// The line itself
+    #[arg(skip)]
+    pub(crate) typed: TypedLine,
 }
 
 /// Which cluster, and how to answer.

@@ -7,6 +7,7 @@ use super::args::{DaemonSetName, DemoArgs, Global, OnCluster, StatusArgs};
 use super::error::CliError;
 use super::foreground::Interrupts;
 use super::output::Output;
+use super::typed_line::TypedLine;
 use super::{CallerTask, ConsoleRequest, Exit, Style, carry_out, wants_console};
 use crate::audit::AuditLog;
 use crate::config::ConfigFile;
@@ -60,7 +61,9 @@ pub(crate) async fn run(
         let status = StatusArgs { watch: name.is_some(), name, ..StatusArgs::default() };
         let namespace = namespace.map(str::to_owned);
         let global = Global { namespace, ..global.clone() };
-        return carry_out(&session, &global, OnCluster::Status(status), output).await.map(CallerTask::Exit);
+        return carry_out(&session, (&global, &TypedLine::default()), OnCluster::Status(status), output)
+            .await
+            .map(CallerTask::Exit);
     }
     let daemonset = namespace.zip(name).map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
     Ok(CallerTask::Console(Box::new(ConsoleRequest {

@@ -38,7 +38,7 @@ use self::meanwhile::{AskedImages, changed_meanwhile};
 use self::what_follows::{waits_for_a_step, what_follows};
 use super::args::{ContainerImage, DriveArgs, DriveUntil, by_container};
 use super::change_feed::ChangeTopic;
-use super::error::{CliError, CliErrorKind, Exit};
+use super::error::{CliError, CliErrorKind, Exit, TAKES_OVER};
 use super::foreground::{self, Foreground, Task, TaskArgs};
 use super::one_shot::{self, Consent, SEEN_WITHIN};
 use super::output::Output;
@@ -54,9 +54,6 @@ use crate::engine::model::rollout_event::RolloutEvent;
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::{Phase, Snapshot};
-
-/// The hint if somebody else holds the Lease.
-const HELD_BY_OTHER: &str = "`--take-over` asks them to hand over, and takes the lease once it has run out";
 
 /// Drives the rollout of the DaemonSet `name` until it ends.
 pub(crate) async fn run(
@@ -129,7 +126,8 @@ impl Task for Drive<'_> {
         };
         let edits = edits(self.args).into_iter().map(going_on).filter(|edit| *edit != Command::Tune(Tuning::default()));
         let edits: Vec<Command> = edits.collect();
-        self.check(&rollout, &snapshot, &edits).await?;
+        let checked = self.check(&rollout, &snapshot, &edits).await;
+        checked.map_err(|error| one_shot::named_in_full(foreground.place(), &snapshot, error, false))?;
         let begins = edits.iter().any(|edit| matches!(edit.inner(), Command::SetImage(_)));
         if let (false, Some(why)) = (begins, is_stopped(foreground.place(), &snapshot)) {
             return Err(why);
@@ -138,7 +136,8 @@ impl Task for Drive<'_> {
         let mut edits = edits.into_iter();
         while let Some(command) = edits.next() {
             let next = what_follows(edits.as_slice(), &snapshot);
-            let next = next.or_else(|| waits_for_a_step(&command).filter(|_| !lets_go));
+            let target = CommandTarget::new(foreground.place(), &snapshot);
+            let next = next.or_else(|| waits_for_a_step(&command, target).filter(|_| !lets_go));
             foreground.settle_before(&rollout, command, next, lets_go.then_some(BEFORE_THE_FIRST_STEP)).await?;
         }
         drop(rollout);
@@ -159,21 +158,21 @@ impl Task for Drive<'_> {
     }
 
     fn out_of_time(&self, place: &CommandPlace, snapshot: &Snapshot, timeout: Duration) -> CliError {
-        let carries_on = self.carries_on(snapshot);
-        let waited = match &snapshot.driver {
+        let error = out_of_time(place, snapshot, timeout);
+        let error = match &snapshot.driver {
             DriverView::Unconfirmed { holder, .. }
             | DriverView::Other { holder, .. }
             | DriverView::Waiting { holder: Some(holder) } => {
-                Some(format!("this process did not drive: {holder} holds the lease; {HELD_BY_OTHER}"))
+                let error = error.hinted(format!("this process did not drive: {holder} holds the lease"));
+                if self.args.take_over { error } else { error.again_with("--take-over", TAKES_OVER) }
             }
             DriverView::Unknown
             | DriverView::Nobody
             | DriverView::You { .. }
             | DriverView::Waiting { holder: None }
-            | DriverView::Lost { .. } => carries_on,
+            | DriverView::Lost { .. } => self.carries_on(snapshot).into_iter().fold(error, CliError::hinted),
         };
-        let hints = waited.into_iter().chain(self.left(place, snapshot));
-        hints.fold(out_of_time(place, snapshot, timeout), CliError::hinted)
+        self.left(place, snapshot).into_iter().fold(error, CliError::hinted)
     }
 
     fn left(&self, _place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
@@ -482,7 +481,8 @@ fn has_images(snapshot: &Snapshot, images: &[ContainerImage]) -> bool {
 }
 
 fn driven_by(holder: &str) -> CliError {
-    CliError::new(CliErrorKind::DrivenByOther, format!("{holder} drives this rollout")).hinted(HELD_BY_OTHER)
+    CliError::new(CliErrorKind::DrivenByOther, format!("{holder} drives this rollout"))
+        .again_with("--take-over", TAKES_OVER)
 }
 
 /// The leftover of pre-warming, and who deletes it.

@@ -22,11 +22,38 @@ pub(crate) const NOTHING_CHANGED: &str = "nothing was changed";
 pub struct CliError {
     kind: CliErrorKind,
     message: String,
-    hints: Vec<String>,
+    hints: Vec<Hint>,
     /// Whether the error was printed on standard error already.
     reported: bool,
     /// Whether a person asked for this end, so that it is no error. The exit code still tells a script that the command did not reach its goal.
     asked_for: bool,
+}
+
+/// What to try next. What names a command is completed once it is known what was typed, and about which DaemonSet: see [`CliError::in_full`].
+#[derive(Clone, Debug)]
+enum Hint {
+    Text(String),
+    /// The line that was typed, once more with `flag`.
+    Again {
+        flag: &'static str,
+        does: String,
+    },
+    /// A command about the same DaemonSet.
+    Command {
+        words: &'static str,
+        does: String,
+    },
+}
+
+impl Hint {
+    /// The hint without what nobody has completed.
+    fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Again { flag, does } => format!("`{flag}` {does}"),
+            Self::Command { words, does } => format!("`rolldeck {words}` {does}"),
+        }
+    }
 }
 
 /// Kinds of failure, by what a script would do about them.
@@ -160,13 +187,60 @@ impl CliError {
 
     /// Adds a hint on the next thing to try.
     pub(crate) fn hinted(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+        self.hints.push(Hint::Text(hint.into()));
+        self
+    }
+
+    /// Adds a hint that the same line with `flag` helps, and what the flag does.
+    pub(crate) fn again_with(mut self, flag: &'static str, does: impl Into<String>) -> Self {
+        self.hints.push(Hint::Again { flag, does: does.into() });
+        self
+    }
+
+    /// Adds a hint that a command about the same DaemonSet helps, and what that does. `words`: its name and its flags.
+    pub(crate) fn command_helps(mut self, words: &'static str, does: impl Into<String>) -> Self {
+        self.hints.push(Hint::Command { words, does: does.into() });
+        self
+    }
+
+    /// Adds what helps where the record of a rollout cannot be read.
+    pub(crate) fn where_unreadable(self) -> Self {
+        self.command_helps("adopt", "begins a record anew in its place, with the limits that its flags name")
+            .command_helps("release", "drops it and hands the DaemonSet back")
+            .hinted("a newer rolldeck may be able to read it")
+    }
+
+    /// Adds what helps where the record of a rollout was lost.
+    pub(crate) fn where_recorded_anew(self) -> Self {
+        self.command_helps("status", SAYS_WHERE).command_helps(
+            "adopt",
+            "records it anew, with the limits that its flags name: --max-unavailable, --soak and the others",
+        )
+    }
+
+    /// Completes what the hints name: `again` is the line that was typed with one more flag, `command` a command about the DaemonSet. `None`: it cannot be
+    /// quoted safely, and stays as it is.
+    pub(crate) fn in_full(
+        mut self,
+        again: impl Fn(&str) -> Option<String>,
+        command: impl Fn(&str) -> Option<String>,
+    ) -> Self {
+        for hint in &mut self.hints {
+            let (whole, does) = match hint {
+                Hint::Text(_) => continue,
+                Hint::Again { flag, does } => (again(flag), does),
+                Hint::Command { words, does } => (command(words), does),
+            };
+            if let Some(whole) = whole {
+                *hint = Hint::Text(format!("`{whole}` {does}"));
+            }
+        }
         self
     }
 
     /// Adds a hint before all others.
     pub(crate) fn hinted_first(mut self, hint: impl Into<String>) -> Self {
-        self.hints.insert(0, hint.into());
+        self.hints.insert(0, Hint::Text(hint.into()));
         self
     }
 
@@ -234,8 +308,8 @@ impl CliError {
     }
 
     /// The hints.
-    pub(crate) fn hints(&self) -> &[String] {
-        &self.hints
+    pub(crate) fn hints(&self) -> Vec<String> {
+        self.hints.iter().map(Hint::text).collect()
     }
 
     /// Whether a person asked for this end.
@@ -267,7 +341,7 @@ impl fmt::Display for CliError {
         // Further lines are indented, so that a message from elsewhere or a name in a hint cannot imitate a hint of rolldeck.
         let lead = if self.asked_for { "Ended" } else { "Error" };
         write!(f, "{lead}: {}", self.message.replace('\n', "\n  "))?;
-        self.hints.iter().try_for_each(|hint| write!(f, "\nHint: {}", hint.replace('\n', "\n  ")))
+        self.hints.iter().try_for_each(|hint| write!(f, "\nHint: {}", hint.text().replace('\n', "\n  ")))
     }
 }
 
@@ -284,15 +358,18 @@ impl From<io::Error> for CliError {
 
 impl From<AccessError> for CliError {
     fn from(AccessError { message, hints }: AccessError) -> Self {
-        Self { hints, ..Self::failed(message) }
+        hints.into_iter().fold(Self::failed(message), Self::hinted)
     }
 }
 
 /// What helps where the API server does not accept the credentials.
 pub(crate) const LOG_IN_AGAIN: &str = "log in to the cluster again, then ask again";
 
-/// What helps where the record of a rollout cannot be read.
-pub(crate) const UNREADABLE_RECORD: &str = "`rolldeck adopt` begins a record anew in its place, with the limits that its flags name; `rolldeck release` drops it and hands the DaemonSet back; a newer rolldeck may be able to read it";
+/// What `status` does.
+pub(crate) const SAYS_WHERE: &str = "says where it stands";
+
+/// What `drive --take-over` does.
+pub(crate) const TAKES_OVER: &str = "asks them to hand over, and takes the lease once it has run out";
 
 impl From<Refusal> for CliError {
     fn from(refusal: Refusal) -> Self {
@@ -301,9 +378,10 @@ impl From<Refusal> for CliError {
             Refusal::NotLoaded(_) | Refusal::Stale(_) | Refusal::NotPermitted(_) => {
                 Self::new(CliErrorKind::Refused, message)
             }
-            Refusal::DrivenBy { .. } => Self::new(CliErrorKind::DrivenByOther, message)
-                .hinted("`rolldeck drive --take-over` asks them to hand over, and takes the lease once it has run out"),
-            Refusal::RecordUnreadable { .. } => Self::new(CliErrorKind::Refused, message).hinted(UNREADABLE_RECORD),
+            Refusal::DrivenBy { .. } => {
+                Self::new(CliErrorKind::DrivenByOther, message).command_helps("drive --take-over", TAKES_OVER)
+            }
+            Refusal::RecordUnreadable { .. } => Self::new(CliErrorKind::Refused, message).where_unreadable(),
             Refusal::NotThere(_) => Self::new(CliErrorKind::NotFound, message),
             Refusal::NotNow(_) | Refusal::Invalid(_) => Self::new(CliErrorKind::Refused, message),
         }

@@ -11,11 +11,12 @@ pub(super) fn print(error: &CliError, prints_lines: bool, output: &mut Output) {
     if error.is_broken_pipe() || output.format() == OutputFormat::Text || !output.is_whole() {
         return;
     }
+    let hints = error.hints();
     let report = ErrorJson {
         meta: TypeMetaJson::new("Error"),
         reason: error.reason(),
         message: error.message(),
-        hints: error.hints(),
+        hints: &hints,
         exit_code: error.code(),
         asked_for: error.is_asked_for(),
     };

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::args::{OutputFormat, exit_code_meaning};
 use super::audit::{CLOSE_WITHIN, Warnings};
 use super::change_feed::{ChangeFeed, ChangeTopic, FeedEntry};
-use super::error::{CliError, CliErrorKind, Exit};
+use super::error::{CliError, CliErrorKind, Exit, SAYS_WHERE};
 use super::json::{TaskEnding, TaskResultJson};
 use super::load::{self, LoadPlace};
 use super::one_shot::{self, Consent, SEEN_WITHIN};
@@ -181,9 +181,9 @@ async fn end_of(
 
 /// The error after the cluster's state went back: earlier facts are no longer true, and only a person can tell whether the task is still wanted.
 fn restored() -> CliError {
-    CliError::failed("the state of the cluster went back to an earlier one: nothing more is started from here").hinted(
-        "was it restored from a backup? Look at the nodes, and at what `rolldeck status` says, before you drive again",
-    )
+    CliError::failed("the state of the cluster went back to an earlier one: nothing more is started from here")
+        .hinted("was it restored from a backup? Look at the nodes before you drive again")
+        .command_helps("status", SAYS_WHERE)
 }
 
 /// Waits until the task has stopped driving. A signal meanwhile cuts that short, and its exit is returned: only after a while,
@@ -328,7 +328,7 @@ impl Foreground<'_> {
         let said = format!("nobody took the output for {stood}{then}");
         self.say(ChangeTopic::Command, said)?;
         let error = CliError::failed("nobody took the output for too long");
-        Err(error.hinted("`rolldeck status` says where it stands; the same command line carries on"))
+        Err(error.command_helps("status", SAYS_WHERE).hinted("the same command line carries on"))
     }
 
     /// Previews, confirms and carries out one edit.
@@ -345,7 +345,7 @@ impl Foreground<'_> {
         next: Option<NextCommands>,
         end: Option<&str>,
     ) -> Result<(), CliError> {
-        let mut preview = one_shot::preview(rollout, &command).await?;
+        let mut preview = self.preview(rollout, &command).await?;
         drives_afterwards(&mut preview);
         if let Some(next) = next {
             next.join(&mut preview);
@@ -361,11 +361,17 @@ impl Foreground<'_> {
 
     /// The same, but always prints the effect of the command.
     pub(crate) async fn settle_shown(&mut self, rollout: &Rollout, command: Command) -> Result<(), CliError> {
-        let preview = one_shot::preview(rollout, &command).await?;
+        let preview = self.preview(rollout, &command).await?;
         self.show(&preview)?;
         self.agreed(rollout, &command, &preview).await?;
         let settled = self.settled(rollout, command).await?;
         self.say(ChangeTopic::Command, settled)
+    }
+
+    /// Previews a command that is about to be given. A refusal names its commands in full.
+    async fn preview(&self, rollout: &Rollout, command: &Command) -> Result<Preview, CliError> {
+        let preview = one_shot::preview(rollout, command).await;
+        preview.map_err(|error| one_shot::named_in_full(&self.place, &rollout.snapshot(), error, false))
     }
 
     /// Asks for consent if that is needed; a refusal is recorded.

@@ -16,11 +16,11 @@ use std::time::Duration;
 use self::advice::advice;
 #[cfg(test)]
 pub(crate) use self::unasked::accepted;
-pub(crate) use self::unasked::accepted_match;
+pub(crate) use self::unasked::{CONFIRMS, accepted_match};
 use self::unsettled::{leave, out_of_time};
 use super::args::{How, OutputFormat};
 use super::audit::Warnings;
-use super::error::{CliError, CliErrorKind, Exit, NOTHING_CHANGED};
+use super::error::{CliError, CliErrorKind, Exit, NOTHING_CHANGED, SAYS_WHERE};
 use super::json::{self, PreviewJson, TypeMetaJson};
 use super::load::{self, LoadPlace};
 use super::output::{Output, Streams};
@@ -137,12 +137,11 @@ async fn carry_out(
     };
     let preview = preview.map_err(|error| match command.inner() {
         Command::Resume if error.is_refusal() && before.started_at.is_some() => under_way(&commands, &before, error),
-        inner if error.is_refusal() => {
+        inner => {
             // Whoever releases a rollout that halted may not know that there is a way back.
             let way_back = matches!(inner, Command::Release(_)) && before.phase == Phase::Halted;
             named_in_full(&commands, &before, error, way_back)
         }
-        _ => error,
     })?;
     if output.format() == OutputFormat::Text {
         let shown = show(&preview, output);
@@ -187,9 +186,9 @@ fn restored(snapshot: &Snapshot) -> Option<&Alarm> {
 fn went_back() -> CliError {
     let why =
         format!("the state of the cluster went back to an earlier one since this was previewed; {NOTHING_CHANGED}");
-    CliError::failed(why).hinted(
-        "was it restored from a backup? Look at the nodes, and at what `rolldeck status` says; the same command then asks anew",
-    )
+    CliError::failed(why)
+        .hinted("was it restored from a backup? Look at the nodes; the same command then asks anew")
+        .command_helps("status", SAYS_WHERE)
 }
 
 /// Adds to the error of a command that was to stop a driver, and could not be written, that the driver goes on and how it is stopped all the same.
@@ -220,7 +219,10 @@ fn under_way(place: &CommandPlace, snapshot: &Snapshot, error: CliError) -> CliE
 }
 
 /// Adds to a refusal the commands that it names, whole, as far as `status` offers them now; with `way_back` the roll back, too.
-fn named_in_full(place: &CommandPlace, snapshot: &Snapshot, error: CliError, way_back: bool) -> CliError {
+pub(crate) fn named_in_full(place: &CommandPlace, snapshot: &Snapshot, error: CliError, way_back: bool) -> CliError {
+    if !error.is_refusal() {
+        return error;
+    }
     let suggested = suggested_commands(place, snapshot);
     let is_named = |command: &&SuggestedCommand| {
         let name = command.name();
@@ -429,7 +431,11 @@ pub(crate) async fn confirm(
     let lifts = lifts.map(|lifts| format!("This {lifts}. ")).unwrap_or_default();
     let (question, wanted) = match preview.danger {
         Danger::ExceedsBudget => (
-            format!("{lifts}This can take down more nodes than the budget. Type `{}` to go on: ", snapshot.name),
+            format!(
+                "{lifts}This {}. Type `{}` to go on: ",
+                preview.beyond_in_words().unwrap_or_default(),
+                snapshot.name
+            ),
             &*snapshot.name,
         ),
         _ => (format!("{lifts}Go on? [y/N] "), "y"),

@@ -111,7 +111,8 @@ impl Task for PrewarmTask<'_> {
             );
             let pause = CommandTarget::new(foreground.place(), &snapshot).named("pause");
             let refused = CliError::new(CliErrorKind::Refused, why)
-                .hinted(format!("`--yes` confirms it; after {pause} it only pre-warms"));
+                .again_with("--yes", one_shot::CONFIRMS)
+                .hinted(format!("after {pause} it only pre-warms"));
             return one_shot::recorded(&rollout, &Command::Prewarm(command), Err(refused)).await;
         }
         foreground.set_cancels_prewarming(command == PrewarmCommand::Cancel);
@@ -275,9 +276,6 @@ async fn follow(
             PrewarmEnd::Over(end) => {
                 let Ok(Exit::Halted) = end else { return end };
                 let failures = failures(foreground.place(), &snapshot);
-                if let Some(failures) = &failures {
-                    foreground.say(ChangeTopic::Advice, failures.clone())?;
-                }
                 return Err(failures.into_iter().fold(not_arrived_everywhere(&snapshot), CliError::hinted));
             }
             PrewarmEnd::Replaced(why) => {

@@ -118,7 +118,12 @@ pub(crate) struct CommandTarget<'a> {
 
 impl<'a> CommandTarget<'a> {
     pub(crate) fn new(place: &'a CommandPlace, snapshot: &'a Snapshot) -> Self {
-        Self { place, namespace: &snapshot.namespace, name: &snapshot.name }
+        Self::called(place, &snapshot.namespace, &snapshot.name)
+    }
+
+    /// The same without a snapshot.
+    pub(crate) fn called(place: &'a CommandPlace, namespace: &'a str, name: &'a str) -> Self {
+        Self { place, namespace, name }
     }
 
     /// The whole command, quoted for a shell. `words` are its name and its flags, already quoted. `None` if a necessary name

@@ -25,3 +25,10 @@ mod times;
 mod writes;
 
 pub(in crate::cli) use script::rollout;
+
+use super::suggested_commands::CommandPlace;
+
+/// The cluster of the scripts.
+pub(in crate::cli) fn place() -> CommandPlace {
+    CommandPlace::of(&script::Script::of(rollout()))
+}

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::step_result;
 use crate::cli::args::DriveUntil;
-use crate::cli::error::{CliError, CliErrorKind, Exit, UNREADABLE_RECORD};
+use crate::cli::error::{CliError, CliErrorKind, Exit, SAYS_WHERE};
 use crate::cli::prewarm::{BROUGHT_LATER, DOWN_FOR, only_down};
 use crate::cli::status::{deleted, some_of};
 use crate::engine::model::driver::DriverView;
@@ -287,29 +287,27 @@ pub(super) fn at_rest(snapshot: &Snapshot) -> bool {
     !snapshot.nodes.iter().any(|node| node.state.is_moving())
 }
 
-const RECORDED_ANEW: &str = "`rolldeck status` says where it stands; `rolldeck adopt` records it anew, with the limits that its flags name: --max-unavailable, --soak and the others";
-
 fn record_deleted() -> CliError {
     CliError::failed(
         "the Lease of the rollout was deleted, and with it what was asked for; nothing more is started from here",
     )
-    .hinted(RECORDED_ANEW)
+    .where_recorded_anew()
 }
 
 /// The error of a record that is lost while its Lease is there.
 fn record_lost(kind: &RolloutEventKind) -> Option<CliError> {
-    let (why, hint) = match kind {
-        RolloutEventKind::RecordRemoved => (
-            "the record of the rollout was taken off its Lease, and with it what was asked for; nothing more is started from here".to_owned(),
-            RECORDED_ANEW,
-        ),
-        RolloutEventKind::RecordUnreadable { why } => (
-            format!("the rollout's record cannot be read any more, so nothing more is started from here: {why}"),
-            UNREADABLE_RECORD,
-        ),
-        _ => return None,
-    };
-    Some(CliError::failed(why).hinted(hint))
+    match kind {
+        RolloutEventKind::RecordRemoved => {
+            let why = "the record of the rollout was taken off its Lease, and with it what was asked for; nothing more is started from here";
+            Some(CliError::failed(why).where_recorded_anew())
+        }
+        RolloutEventKind::RecordUnreadable { why } => {
+            let why =
+                format!("the rollout's record cannot be read any more, so nothing more is started from here: {why}");
+            Some(CliError::failed(why).where_unreadable())
+        }
+        _ => None,
+    }
 }
 
 /// Who received the Lease on request, after this process had it last.
@@ -353,7 +351,8 @@ fn overtaken(meanwhile: &str) -> CliError {
     let why =
         format!("this process could not renew its lease in time, and {meanwhile}; nothing more is started from here");
     CliError::new(CliErrorKind::DrivenByOther, why)
-        .hinted("`rolldeck status` says where it stands; `rolldeck drive` drives on")
+        .command_helps("status", SAYS_WHERE)
+        .command_helps("drive", "drives on")
 }
 
 fn taken_over(holder: &str) -> CliError {

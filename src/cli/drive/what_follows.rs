@@ -1,6 +1,7 @@
 //! What comes after the edit about which a drive asks, for whoever is asked: another image is followed by nodes that go, or by a wait for a step.
 
 use crate::cli::foreground::NextCommands;
+use crate::cli::suggested_commands::CommandTarget;
 use crate::engine::model::command::{Command, Step};
 use crate::engine::model::quantity::Rounding;
 use crate::engine::report::snapshot::Snapshot;
@@ -34,10 +35,12 @@ pub(super) fn what_follows(next: &[Command], snapshot: &Snapshot) -> Option<Next
 }
 
 /// What follows a new image where nothing that was asked for lets a node go: whoever is asked about it may take `drive` for a whole rollout.
-pub(super) fn waits_for_a_step(first: &Command) -> Option<NextCommands> {
+pub(super) fn waits_for_a_step(first: &Command, target: CommandTarget<'_>) -> Option<NextCommands> {
     matches!(first.inner(), Command::SetImage(_)).then(|| NextCommands {
-        effect: "Then drives, and waits: no node goes before somebody runs `step`, or this command with `--to`."
-            .to_owned(),
+        effect: format!(
+            "Then drives, and waits: no node goes before somebody runs {}, or this command with `--to`.",
+            target.named("step")
+        ),
         calls: Vec::new(),
         lets_go: false,
     })
@@ -47,7 +50,7 @@ pub(super) fn waits_for_a_step(first: &Command) -> Option<NextCommands> {
 mod tests {
     use super::*;
     use crate::cli::foreground::drives_afterwards;
-    use crate::cli::tests::rollout;
+    use crate::cli::tests::{place, rollout};
     use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
     use crate::engine::model::command::Preview;
     use crate::engine::model::config::Role;
@@ -91,12 +94,15 @@ mod tests {
         let goes = previewed(what_follows(&[step], &snapshot).unwrap());
         assert!(goes.contains("then changes its template. From then on"), "{goes}");
         assert!(goes.contains("Then drives until 6 of 6 nodes are updated"), "{goes}");
-        let waits = previewed(waits_for_a_step(&image).unwrap());
+        let place = place();
+        let target = CommandTarget::called(&place, "edge", "agent");
+        let waits = previewed(waits_for_a_step(&image, target).unwrap());
         assert!(
-            waits.contains("No pod is replaced before a step.") && waits.contains("Then drives, and waits"),
+            waits.contains("No pod is replaced before a step.")
+                && waits.contains("before somebody runs `rolldeck step --context prod-eu -n edge ds/agent`, or"),
             "{waits}"
         );
-        assert!(waits_for_a_step(&Command::Resume).is_none());
+        assert!(waits_for_a_step(&Command::Resume, target).is_none());
     }
 
     /// Whoever is asked about the image is told that nodes go right after it.

@@ -129,6 +129,7 @@ mod tests {
             changes: [change].into(),
             calls: Vec::new(),
             danger: Danger::None,
+            all_may_be_down: false,
             leads_later: false,
             halted_before: None,
             lifts_pause: None,

@@ -9,6 +9,9 @@ use crate::engine::model::command::{Command, Preview};
 use crate::engine::model::danger::Danger;
 use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
 
+/// What `--yes` does.
+pub(crate) const CONFIRMS: &str = "confirms it";
+
 /// Whether the command may be carried out although nobody agreed to it.
 pub(crate) fn accepted(command: &Command, snapshot: &Snapshot, preview: &Preview) -> Result<(), CliError> {
     accept_the_halt(command, snapshot, preview)?;
@@ -26,17 +29,19 @@ pub(super) fn accepted_preview(snapshot: &Snapshot, preview: &Preview) -> Result
     if preview.danger < Danger::Serious {
         return Ok(());
     }
-    let exceeds = preview.danger == Danger::ExceedsBudget;
-    let (why, hint) = match preview.lifts_pause.as_ref().map(|paused| lifts_in_words(paused, snapshot.at)) {
-        Some(lifts) => {
-            let costs = if exceeds { " and can take down more nodes than the budget" } else { "" };
-            (format!("this {lifts}{costs}"), "`--yes` confirms it; `resume` lifts the pause and changes nothing else")
-        }
-        None if exceeds => ("this can take down more nodes than the budget".to_owned(), "`--yes` confirms it"),
-        None => return Ok(()),
-    };
+    let beyond = preview.beyond_in_words();
+    let lifts = preview.lifts_pause.as_ref().map(|paused| lifts_in_words(paused, snapshot.at));
+    let does: Vec<&str> = lifts.as_deref().into_iter().chain(beyond).collect();
+    if does.is_empty() {
+        return Ok(());
+    }
+    let why = format!("this {}", does.join(" and "));
     let refused = format!("{why}, and nobody can be asked (no terminal); {NOTHING_CHANGED}");
-    Err(CliError::new(CliErrorKind::Refused, refused).hinted(hint))
+    let error = CliError::new(CliErrorKind::Refused, refused).again_with("--yes", CONFIRMS);
+    Err(match lifts {
+        Some(_) => error.command_helps("resume", "lifts the pause and changes nothing else"),
+        None => error,
+    })
 }
 
 /// [`accept_no_match`] for a command that others follow, unless `--yes` is given or somebody can be asked.
@@ -52,14 +57,16 @@ fn accept_the_halt(command: &Command, snapshot: &Snapshot, preview: &Preview) ->
         return Ok(());
     }
     let (gate, why) = snapshot.halt.as_ref().map(|halt| (halt.gate, &*halt.why)).unwrap_or_default();
-    // The preview may count more nodes than those that halted the rollout, so the reason of the halt is stated separately.
-    let goes_on = preview.effects.first().and_then(|first| first.strip_prefix("It goes on"));
-    let accepted = match goes_on.map(|rest| rest.trim_end_matches([':', '.'])) {
-        Some(rest) if rest.contains("accepts") => format!("this goes on{rest} (what halts it now: {why})"),
-        _ => format!("this accepts {} ({why})", gate.accepted_in_words()),
+    // More nodes may have failed than those that halted the rollout, so the reason of the halt is stated separately.
+    let accepted = match preview.accepts.len() {
+        0 => format!("and accepts {}", gate.accepted_in_words()),
+        1 => "and the node that has failed by now does not halt it again".to_owned(),
+        failed => format!("and the {failed} nodes that have failed by now do not halt it again"),
     };
-    let refused = format!("{accepted}, and nobody can be asked (no terminal); nothing was changed");
-    Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` confirms it"))
+    let refused = format!(
+        "this goes on past the halt ({why}), {accepted}; nobody can be asked (no terminal); nothing was changed"
+    );
+    Err(CliError::new(CliErrorKind::Refused, refused).again_with("--yes", CONFIRMS))
 }
 
 /// Refuses a selector that matches no node. Such a selector is probably
@@ -75,11 +82,11 @@ fn accept_no_match(command: &Command, snapshot: &Snapshot) -> Result<(), CliErro
     let error = CliError::new(CliErrorKind::Refused, refused);
     Err(match selector.meant(&snapshot.nodes.iter().map(|node| &node.labels)) {
         Some(meant) => error.hinted(meant),
-        None => error.hinted("`--yes` confirms it"),
+        None => error.again_with("--yes", CONFIRMS),
     })
 }
 
-/// Refuses commands that let nodes go without a record of their rollout,.
+/// Refuses commands that let nodes go without a record of their rollout.
 /// The rollout may have been paused, halted or limited to a few nodes.
 fn accept_no_record(command: &Command, snapshot: &Snapshot) -> Result<(), CliError> {
     let lets_go = matches!(command.inner(), Command::Step(_) | Command::Select(_) | Command::SetImage(_));
@@ -88,10 +95,11 @@ fn accept_no_record(command: &Command, snapshot: &Snapshot) -> Result<(), CliErr
     }
     let refused = "no record is left of the rollout, which may have been paused or halted, and nobody can be asked (no terminal); nothing was changed";
     Err(CliError::new(CliErrorKind::Refused, refused)
-        .hinted("`rolldeck adopt` records it anew, with the limits that its flags name; `--yes` says that the defaults are meant"))
+        .command_helps("adopt", "records it anew, with the limits that its flags name")
+        .again_with("--yes", "says that the defaults are meant"))
 }
 
-/// Refuses to drop a record that cannot be read,: nothing brings it back.
+/// Refuses to drop a record that cannot be read: nothing brings it back.
 fn accept_losing_the_record(command: &Command, snapshot: &Snapshot) -> Result<(), CliError> {
     let drops = matches!(command.inner(), Command::Adopt | Command::Release(_));
     if !drops || snapshot.unreadable_record().is_none() {
@@ -100,7 +108,9 @@ fn accept_losing_the_record(command: &Command, snapshot: &Snapshot) -> Result<()
     let refused = "this drops the record that cannot be read, with its limits, its steps, a pause or a halt and what another driver has in progress, \
                    and nobody can be asked (no terminal); nothing was changed";
     Err(CliError::new(CliErrorKind::Refused, refused)
-        .hinted("`--yes` confirms it; `--dry-run` says what is known of it; a newer rolldeck may be able to read it"))
+        .again_with("--yes", CONFIRMS)
+        .again_with("--dry-run", "says what is known of it")
+        .hinted("a newer rolldeck may be able to read it"))
 }
 
 /// Refuses a roll back that names no revision if no rollout is under way. Such a roll back moves every
@@ -116,7 +126,8 @@ fn accept_going_back(command: &Command, snapshot: &Snapshot, preview: &Preview) 
     let refused = format!(
         "no rollout is under way that this would end: it replaces {pods}, and nobody can be asked (no terminal); nothing was changed"
     );
-    Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` confirms it, and `--to-revision` which revision"))
+    Err(CliError::new(CliErrorKind::Refused, refused)
+        .again_with("--yes", "confirms it, and `--to-revision` which revision"))
 }
 
 /// Refuses to go to a revision at which the rollout is known to have halted: the preview that warns of it
@@ -128,5 +139,5 @@ fn accept_halted_before(command: &Command, preview: &Preview) -> Result<(), CliE
     };
     let refused =
         format!("{}, and nobody can be asked (no terminal); nothing was changed", warning.trim_end_matches('.'));
-    Err(CliError::new(CliErrorKind::Refused, refused).hinted("`--yes` confirms it"))
+    Err(CliError::new(CliErrorKind::Refused, refused).again_with("--yes", CONFIRMS))
 }

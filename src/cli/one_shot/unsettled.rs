@@ -40,7 +40,8 @@ pub(super) fn out_of_time(place: &CommandPlace, snapshot: &Snapshot, preview: &P
         }
     };
     CliError::new(CliErrorKind::TimedOut, message)
-        .hinted("`rolldeck status` says whether it was done; `--timeout` waits longer")
+        .command_helps("status", "says whether it was done")
+        .hinted("`--timeout` waits longer")
 }
 
 /// Ends a command at a signal: gives the Lease back if this process holds it, within [`STOP_WITHIN`], closes the rollout, and returns the line that says what is left.

@@ -60,7 +60,10 @@ async fn who_is_second_to_drive_is_told_who_drives() {
     let ends = tokio::time::timeout(Duration::from_secs(20), script.run("drive ds/agent")).await;
     let output = ends.expect("it does not wait for the other's end");
     assert_eq!(output.code, 7, "{}{}", output.text, output.error);
-    assert!(output.error.contains("ben@bastion/9 drives this rollout"), "{}", output.error);
+    assert_snapshot!(output.error, @r"
+    Error: ben@bastion/9 drives this rollout
+    Hint: `rolldeck drive ds/agent --take-over` asks them to hand over, and takes the lease once it has run out
+    ");
     assert!(matches!(script.refused().as_slice(), [(Command::Drive(Takeover::IfFree), _)]), "{:?}", script.refused());
 }
 
@@ -568,7 +571,7 @@ async fn a_drive_whose_record_is_lost_ends_at_once_with_what_helps() {
         let output =
             Script::of(script::held_by_nobody()).then(script::driving()).then(without).run("drive ds/agent").await;
         assert_eq!(output.code, 1, "{}", output.error);
-        assert!(output.error.contains(said) && output.error.contains("`rolldeck adopt`"), "{}", output.error);
+        assert!(output.error.contains(said) && output.error.contains(ADOPT), "{}", output.error);
         assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     }
 }
@@ -581,8 +584,10 @@ async fn a_drive_is_refused_at_once_where_the_record_cannot_be_read() {
     let script = Script::of(Snapshot { alarms, driver, ..script::held_by_nobody() });
     let output = script.run("drive ds/agent").await;
     assert_eq!(output.code, 6, "{}", output.error);
-    assert!(output.error.contains("Hint: `rolldeck adopt` begins a record anew"), "{}", output.error);
+    assert!(output.error.contains(&format!("Hint: {ADOPT} begins a record anew")), "{}", output.error);
 }
+
+const ADOPT: &str = "`rolldeck adopt --context prod-eu -n edge ds/agent`";
 
 /// What a process that drove asks for at its end.
 fn ended(why: &str) -> Command {

@@ -2,7 +2,9 @@
 
 use super::script::Script;
 use crate::engine::fake_cluster::{HALTED, halted_without_nodes};
-use crate::engine::model::command::Refusal;
+use crate::engine::model::command::{Command, Refusal};
+use crate::engine::model::driver::DriverView;
+use crate::engine::report::snapshot::Snapshot;
 
 #[tokio::test]
 async fn a_halt_without_nodes_is_printed_without_a_place() {
@@ -34,4 +36,18 @@ async fn a_refusal_names_its_commands_in_full() {
     assert!(said.contains(&format!("Hint: {resume}")), "{said}\nof {offered}");
     let said = Script::of(halted()).refuses(refusal("no such revision")).run("step ds/agent --yes").await.error;
     assert!(!said.contains("Hint"), "{said}");
+}
+
+/// What a drive is refused for is answered by a line that can be run, as for a command that only records.
+#[tokio::test]
+async fn a_drive_that_is_refused_names_what_helps_in_full() {
+    let refusal = Refusal::NotNow("it is halted: `resume` goes on past that".to_owned());
+    let halted = Snapshot { driver: DriverView::Nobody, ..halted_without_nodes().0 };
+    let script = Script::of(halted).refuses_only(|asked| matches!(asked, Command::Step(_)), refusal);
+    let resume = "\nHint: rolldeck resume --context prod-eu -n edge ds/agent   (";
+    for line in ["drive ds/agent --to 10%", "step ds/agent --to 10%"] {
+        let output = script.run(line).await;
+        assert_eq!(output.code, 6, "{line}: {}", output.error);
+        assert!(output.error.contains(resume), "{line}: {}", output.error);
+    }
 }

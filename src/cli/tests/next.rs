@@ -218,8 +218,8 @@ async fn a_drive_that_waited_for_who_holds_the_lease_says_so() {
     let driver = DriverView::Unconfirmed { holder: "ops@bastion-2/7".into(), renewed_at: Some(rollout().at) };
     let output = Script::of(Snapshot { driver, ..held_by_nobody() }).run("drive ds/agent --timeout 5s").await;
     assert_eq!(output.code, 3);
-    let said =
-        "Hint: this process did not drive: ops@bastion-2/7 holds the lease; `--take-over` asks them to hand over";
+    let said = "Hint: this process did not drive: ops@bastion-2/7 holds the lease\n\
+                Hint: `rolldeck drive ds/agent --timeout 5s --take-over` asks them to hand over";
     assert!(output.error.contains(said), "{}", output.error);
 }
 

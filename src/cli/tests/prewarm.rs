@@ -145,12 +145,15 @@ async fn what_did_not_arrive_has_its_exit_code_and_says_how_to_go_on() {
     let output = script.run(V2).await;
     assert_eq!(output.code, 4, "{}", output.text);
     let lines: Vec<&str> = output.text.lines().collect();
-    assert_snapshot!(lines[lines.len() - 3..].join("\n"), @r#"
+    assert_snapshot!(lines[lines.len() - 2..].join("\n"), @r#"
     2026-11-18T11:16:40Z ipc-002: pre-warming failed: image not found (manifest unknown)
     2026-11-18T11:16:40Z pre-warming: 2 of 3 present, 1 failed
-    2026-11-18T11:16:40Z failed on ipc-002: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge ds/agent` tries again, as does `rolldeck prewarm --retry --context prod-eu -n edge ds/agent` where somebody drives; `rolldeck prewarm --cancel --context prod-eu -n edge ds/agent` gives it up and deletes its pods
     "#);
     assert_snapshot!(Script::of(end).run("status ds/agent").await.text);
+    assert_snapshot!(output.error, @r#"
+    Error: pre-warming has ended, and 1 of 3 nodes lacks the images: 1 image not found (ipc-002)
+    Hint: failed on ipc-002: `rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge ds/agent` tries again, as does `rolldeck prewarm --retry --context prod-eu -n edge ds/agent` where somebody drives; `rolldeck prewarm --cancel --context prod-eu -n edge ds/agent` gives it up and deletes its pods
+    "#);
 }
 
 /// Nobody drives any more, and what the registry refuses does not come by going on.
@@ -208,7 +211,8 @@ async fn what_it_carries_on_besides_is_confirmed() {
     assert_eq!((output.code, script.requests()), (6, vec![]), "{}", output.text);
     assert_snapshot!(output.error, @r"
     Error: this also carries on the rollout, where 12 nodes are in line, and nobody can be asked (no terminal); nothing was changed
-    Hint: `--yes` confirms it; after `rolldeck pause --context prod-eu -n edge ds/agent` it only pre-warms
+    Hint: `rolldeck prewarm ds/agent --image agent=registry.example/agent:v2 --max-pulling 2 --yes` confirms it
+    Hint: after `rolldeck pause --context prod-eu -n edge ds/agent` it only pre-warms
     ");
 }
 

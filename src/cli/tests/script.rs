@@ -289,10 +289,16 @@ impl Script {
                 changes: Default::default(),
                 calls: vec!["PATCH leases/rolldeck-agent (intent)".to_owned()],
                 danger: self.danger,
+                all_may_be_down: false,
                 leads_later: false,
                 halted_before: self.halted_before.clone(),
                 lifts_pause: self.lifts_pause.clone(),
-                accepts: Arc::default(),
+                accepts: match command {
+                    Command::Resume if self.snapshots[0].phase == Phase::Halted => {
+                        ["ipc-017", "ipc-031"].map(Str::from).into()
+                    }
+                    _ => Arc::default(),
+                },
                 pinned: None,
             }),
         }

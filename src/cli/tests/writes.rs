@@ -144,8 +144,8 @@ async fn what_can_break_more_than_the_budget_is_not_done_unasked() {
     let output = script.run("release ds/agent --early").await;
     assert_eq!((output.code, script.requests().len()), (6, 0));
     assert_snapshot!(output.error, @r#"
-    Error: this can take down more nodes than the budget, and nobody can be asked (no terminal); nothing was changed
-    Hint: `--yes` confirms it
+    Error: this can take down more nodes than the budget allows, and nobody can be asked (no terminal); nothing was changed
+    Hint: `rolldeck release ds/agent --early --yes` confirms it
     "#);
     assert_eq!(script.run("release ds/agent --early --yes").await.code, 0);
     assert_eq!(script.requests().len(), 1);
@@ -168,11 +168,15 @@ async fn a_pause_by_a_person_is_not_lifted_unasked() {
         let output = script.run(line).await;
         assert_eq!((output.code, script.requests().len()), (6, 0), "{line}: {}", output.error);
         let why = "this lifts the pause by bob@bastion 3m ago (the link is down), and nobody can be asked (no terminal); nothing was changed";
-        assert!(output.error.contains(why) && output.error.contains("`resume`"), "{line}: {}", output.error);
+        let confirms = format!("\nHint: `rolldeck {line} --yes` confirms it\n");
+        let resume =
+            "\nHint: `rolldeck resume --context prod-eu -n edge ds/agent` lifts the pause and changes nothing else";
+        assert!(output.error.contains(why), "{line}: {}", output.error);
+        assert!(output.error.contains(&confirms) && output.error.contains(resume), "{line}: {}", output.error);
         assert!(script.refused().iter().any(|(_, refused)| refused == why), "{line}: it is recorded");
     }
     let early = script().previews(Danger::ExceedsBudget).run("release ds/agent --early").await;
-    let why = "this lifts the pause by bob@bastion 3m ago (the link is down) and can take down more nodes than the budget, and nobody can be asked \
+    let why = "this lifts the pause by bob@bastion 3m ago (the link is down) and can take down more nodes than the budget allows, and nobody can be asked \
                (no terminal); nothing was changed";
     assert!(early.code == 6 && early.error.contains(why), "{}", early.error);
     let output = script().run("set-image ds/agent agent=r.example/agent:v3 --yes").await;
@@ -209,7 +213,7 @@ async fn a_selector_that_matches_no_node_is_not_set_unasked() {
     assert_eq!((output.code, script.requests().len()), (6, 0));
     assert_snapshot!(output.error, @r#"
     Error: no node matches canry=true: while it stands no node is updated, and nobody can be asked (no terminal); nothing was changed
-    Hint: `--yes` confirms it
+    Hint: `rolldeck select ds/agent canry=true --yes` confirms it
     "#);
     assert_eq!(script.run("select ds/agent canry=true --yes").await.code, 0);
     assert_eq!(script.requests().len(), 1);
@@ -241,8 +245,8 @@ async fn going_on_past_a_halt_is_not_done_unasked() {
     let output = script.run("resume ds/agent").await;
     assert_eq!((output.code, script.requests().len()), (6, 0));
     assert_snapshot!(output.error, @r#"
-    Error: this goes on past the halt, and accepts these 2 failures, 1 of which came after it (what halts it now: image not found on 1 node), and nobody can be asked (no terminal); nothing was changed
-    Hint: `--yes` confirms it
+    Error: this goes on past the halt (image not found on 1 node), and the 2 nodes that have failed by now do not halt it again; nobody can be asked (no terminal); nothing was changed
+    Hint: `rolldeck resume ds/agent --yes` confirms it
     "#);
     assert_eq!(script.run("resume ds/agent --yes").await.code, 0);
     assert_eq!(script.requests(), [Command::Resume]);
@@ -255,7 +259,7 @@ async fn a_refusal_says_that_nothing_happened() {
     assert_eq!(output.code, 7);
     assert_snapshot!(output.error, @r#"
     Error: ops@bastion-2/7 drives this rollout; take over first
-    Hint: `rolldeck drive --take-over` asks them to hand over, and takes the lease once it has run out
+    Hint: `rolldeck drive --take-over --context prod-eu -n edge ds/agent` asks them to hand over, and takes the lease once it has run out
     "#);
 }
 

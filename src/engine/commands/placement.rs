@@ -173,6 +173,7 @@ mod tests {
         let nodes: Vec<&str> = preview.nodes.iter().map(|node| &**node).collect();
         assert_eq!(nodes, ["n1", "n2", "n3"], "it replaces pods only where that revision runs");
         assert_eq!(preview.danger, Danger::ExceedsBudget);
+        assert_eq!(preview.beyond_in_words(), Some("can take down more nodes than the budget allows"));
         let said = "That revision is placed elsewhere: its controller deletes the 5 pods at once, whatever the budget: n4, \
                     n5, n6, n7, n8 (node selector zone=canary does not match).";
         assert!(preview.effects.iter().any(|line| line == said), "{:?}", preview.effects);

@@ -233,6 +233,10 @@ impl Engine {
             calls: self.calls_in_words(command, &resolved, &nodes, &limits, now),
             nodes: nodes.into(),
             danger: resolved.danger.max(placement.danger()).max(
+            // A release and a template that is placed elsewhere leave pods to its controller, which no budget limits.
+            all_may_be_down: resolved.danger == Danger::ExceedsBudget
+                && placement.danger() < Danger::ExceedsBudget
+                && !matches!(command, Command::Release(_)),
                 match carries_on_besides || (pending.is_some() && self.release_costs_pods()) {
                     true => Danger::Serious,
                     false => Danger::None,

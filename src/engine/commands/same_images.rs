@@ -61,6 +61,7 @@ impl Engine {
             changes: Arc::default(),
             calls: self.calls_in_words(command.inner(), resolved, &[], &limits, now),
             danger: resolved.danger,
+            all_may_be_down: resolved.danger == Danger::ExceedsBudget,
             leads_later: false,
             halted_before: None,
             lifts_pause: None,

@@ -239,6 +239,8 @@ pub struct Preview {
     pub calls: Vec<String>,
     /// How much it can break.
     pub danger: Danger,
+    /// Whether it is dangerous because its own budget lets every node be down at once, and nothing goes beyond that budget.
+    pub all_may_be_down: bool,
     /// Whether it is an `undo` that begins a rollout to a later revision, and rolls nothing back.
     pub leads_later: bool,
     /// The warning, also among [`Self::warnings`], that the rollout halted at the revision to which the command leads.
@@ -251,6 +253,17 @@ pub struct Preview {
     /// The command with the number in it to which it was resolved, if that number follows from the state of the rollout: who confirms this one
     /// gets what this preview shows, whatever others have changed meanwhile.
     pub pinned: Option<Box<Command>>,
+}
+
+impl Preview {
+    /// What is agreed to by the DaemonSet's name, as what the command does; `None` if it needs no name.
+    pub fn beyond_in_words(&self) -> Option<&'static str> {
+        match (self.danger, self.all_may_be_down) {
+            (Danger::ExceedsBudget, true) => Some("lets every node be down at once"),
+            (Danger::ExceedsBudget, false) => Some("can take down more nodes than the budget allows"),
+            _ => None,
+        }
+    }
 }
 
 /// Why a command was refused. Nothing was changed.

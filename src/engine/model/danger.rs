@@ -9,6 +9,6 @@ pub enum Danger {
     Bounded,
     /// A new template, a roll back, an early release: choose *Start* explicitly.
     Serious,
-    /// Can take down more nodes than the budget: type the DaemonSet's name.
+    /// Can take down more nodes than the budget, or sets a budget under which all may be down: type the DaemonSet's name.
     ExceedsBudget,
 }

@@ -86,6 +86,9 @@ fn a_default_budget_under_which_all_may_be_down_is_confirmed() {
     let plain = console.engine.preview(&Command::Adopt, fake.now).unwrap().danger;
     fake.defaults = tuning(&[(Setting::MaxUnavailable, "100%")]);
     let mut console = FakeConsole::open(&fake, "ops");
-    let danger = console.engine.preview(&Command::Adopt, fake.now).unwrap().danger;
+    let preview = console.engine.preview(&Command::Adopt, fake.now).unwrap();
+    let danger = preview.danger;
     assert!(plain < Danger::Serious && danger >= Danger::Serious, "{plain:?} {danger:?}");
+    // Nothing goes beyond a budget that is all nodes.
+    assert_eq!(preview.beyond_in_words(), Some("lets every node be down at once"));
 }

@@ -179,6 +179,7 @@ fn preview() -> Preview {
             "POST pods, one on each of 108 nodes; DELETE each once its node is updated".into(),
         ],
         danger: Danger::Bounded,
+        all_may_be_down: false,
         leads_later: false,
         halted_before: None,
         lifts_pause: None,

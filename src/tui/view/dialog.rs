@@ -443,8 +443,10 @@ fn fill(body: &mut DialogBody<'_>, dialog: &Dialog, page: Option<&RolloutPage>) 
         let changed = dialog.meanwhile.join("; ");
         body.say(&format!("{} changed meanwhile: {changed}", ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);
     }
-    if dialog.danger() == Some(Danger::ExceedsBudget) {
-        body.say("This can take down more nodes than the budget allows.", ThemeRole::Bad);
+    if let PreviewState::Preview(preview) = &dialog.answer
+        && let Some(does) = preview.beyond_in_words()
+    {
+        body.say(&format!("This {does}."), ThemeRole::Bad);
     }
     if let Some(doubt) = &dialog.doubt {
         body.say(&format!("{} {doubt}", ctx.glyph(Glyph::Alarm)), ThemeRole::Warn);

@@ -115,7 +115,7 @@ fn resuming_past_a_halt_needs_confirmation() {
     assert!(!failed.is_empty() && accepts(&failed[0]), "{failed:?}: {output}");
     let refused = operator.run(&["resume", DS]);
     assert_eq!(refused.status.code(), Some(6), "{}", text(&refused));
-    assert!(text(&refused).contains("`--yes` confirms it"), "{}", text(&refused));
+    assert!(text(&refused).contains(" --yes` confirms it"), "{}", text(&refused));
     assert_eq!(operator.status(DS).0["phase"], "halted");
     let output = operator.ok(&["resume", DS, "--yes"]);
     assert!(output.contains("resumed; accepted: image not found on "), "{output}");
