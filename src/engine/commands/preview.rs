@@ -95,6 +95,7 @@ impl Engine {
                 effects.insert(effects.len().min(1), which);
             }
             effects.extend(self.unproven_back_in_words(&intent, &nodes));
+            effects.extend(self.prewarming_on_the_way_back(&intent));
         }
         effects.extend(self.former_number_in_words(command));
         if let (Command::Undo { .. }, Some(hash)) = (command, goal(&intent)) {
@@ -216,7 +217,7 @@ impl Engine {
                 .chain(self.never_ran(command, &intent).filter(|_| halted_before.is_none()))
                 .chain(self.rolls_back_in_vain(command))
                 .chain(self.prewarms_something_else(command, &intent))
-                .chain(self.prewarming_follows(&intent))
+                .chain(self.prewarming_follows(&intent).filter(|_| !goes_back))
                 .chain(unprotected)
                 .collect(),
             leads_later: resolved.leads_later(),
@@ -232,11 +233,11 @@ impl Engine {
             },
             calls: self.calls_in_words(command, &resolved, &nodes, &limits, now),
             nodes: nodes.into(),
-            danger: resolved.danger.max(placement.danger()).max(
             // A release and a template that is placed elsewhere leave pods to its controller, which no budget limits.
             all_may_be_down: resolved.danger == Danger::ExceedsBudget
                 && placement.danger() < Danger::ExceedsBudget
                 && !matches!(command, Command::Release(_)),
+            danger: resolved.danger.max(placement.danger()).max(
                 match carries_on_besides || (pending.is_some() && self.release_costs_pods()) {
                     true => Danger::Serious,
                     false => Danger::None,

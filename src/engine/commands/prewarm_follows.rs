@@ -1,11 +1,11 @@
-//! What a preview of another template says of pre-warming that brings the template's images, whichever they are.
+//! What a preview of another template, or of a roll back, says of pre-warming that goes on.
 
 use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::image::normalized;
 use crate::engine::model::person_of;
-use crate::engine::model::prewarm::{PrewarmNodes, PrewarmSource};
+use crate::engine::model::prewarm::{Prewarm, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::counted;
 use crate::engine::model::record::{Change, Intent};
 
@@ -13,19 +13,11 @@ impl Engine {
     /// A warning that nodes pull the images of the new template which no step lets go, because somebody had the template's images pre-warmed and that goes
     /// on: also where all nodes had the former ones.
     pub(super) fn prewarming_follows(&self, intent: &Intent) -> Option<String> {
-        let change: &Change = intent.change.as_ref()?;
-        let request = &self.warming.job.as_ref()?.request;
-        let goes_on = request.paused.is_none() && request.cancelled.is_none();
-        let is_whole = request.source == PrewarmSource::Template && request.nodes != PrewarmNodes::StepAhead;
-        if !goes_on || !is_whole {
+        let request = self.prewarming_that_goes_on()?;
+        if request.source != PrewarmSource::Template || request.nodes == PrewarmNodes::StepAhead {
             return None;
         }
-        let template = self.view.template_with(change).ok()?;
-        let images = template.images();
-        let names: Vec<String> = images.iter().map(|image| normalized(image)).collect();
-        let lacks = |row: &&Row| !self.has_images(row, &template, &names);
-        let pulls = self.meant(&request.nodes).filter(lacks).count();
-        let listed = images.iter().map(Str::to_string).collect::<Vec<_>>().join(", ");
+        let (pulls, listed) = self.pulls_for_the_change(request, intent.change.as_ref()?)?;
         let verb = if pulls == 1 { "pulls" } else { "pull" };
         (pulls > 0).then(|| {
             format!(
@@ -37,4 +29,49 @@ impl Engine {
             )
         })
     }
+
+    /// What becomes of pre-warming when the rollout goes back: that of the template's images goes on with those of the revision that it goes back to, and that
+    /// of images which were named goes on with these. None of it is cancelled before the DaemonSet is handed back.
+    pub(super) fn prewarming_on_the_way_back(&self, intent: &Intent) -> Option<String> {
+        let request = self.prewarming_that_goes_on()?;
+        let whose = match request.by.is_rolldeck() {
+            true => "of the rollout itself".to_owned(),
+            false => format!("that {} asked for", person_of(&request.by.by)),
+        };
+        if request.source != PrewarmSource::Template {
+            let images = self.template_to_prewarm(&request.source).map(|template| template.images()).ok()?;
+            return Some(format!("Pre-warming {whose} goes on with {}, {UNTIL_CANCELLED}.", listed(&images)));
+        }
+        let (pulls, images) = self.pulls_for_the_change(request, intent.change.as_ref()?)?;
+        Some(match pulls {
+            0 => format!("Pre-warming {whose} has nothing left to bring: its nodes have {images} already."),
+            _ => format!(
+                "Pre-warming {whose} goes on with the images of that revision, {UNTIL_CANCELLED}: {} {} {images}.",
+                counted(pulls, "node"),
+                if pulls == 1 { "pulls" } else { "pull" },
+            ),
+        })
+    }
+
+    /// The request for pre-warming, unless it is paused or cancelled.
+    fn prewarming_that_goes_on(&self) -> Option<&Prewarm> {
+        let request = &self.warming.job.as_ref()?.request;
+        (request.paused.is_none() && request.cancelled.is_none()).then_some(request)
+    }
+
+    /// On how many nodes of a request the images of the template after `change` are not there, and these images.
+    fn pulls_for_the_change(&self, request: &Prewarm, change: &Change) -> Option<(usize, String)> {
+        let template = self.view.template_with(change).ok()?;
+        let images = template.images();
+        let names: Vec<String> = images.iter().map(|image| normalized(image)).collect();
+        let lacks = |row: &&Row| !self.has_images(row, &template, &names);
+        Some((self.meant(&request.nodes).filter(lacks).count(), listed(&images)))
+    }
+}
+
+/// When pre-warming ends that a roll back leaves as it is.
+const UNTIL_CANCELLED: &str = "until it is cancelled or the DaemonSet is handed back";
+
+fn listed(images: &[Str]) -> String {
+    images.iter().map(Str::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -516,3 +516,29 @@ fn a_new_template_says_which_nodes_pull_it_by_pre_warming_that_goes_on() {
     console.run_for(&mut fake, 5);
     assert_eq!(warned(&mut console, &fake), None);
 }
+
+/// Whoever rolls back leaves the request for pre-warming as it is, in the name of who made it: what it brings from then on is said before.
+#[test]
+fn a_roll_back_says_what_becomes_of_pre_warming() {
+    let undo = Command::Undo { to: None };
+    let begun = |source: PrewarmSource| {
+        let (mut fake, mut console) = six();
+        console.set_image(&mut fake, "agent:v2");
+        let mut ben = FakeConsole::open_as(&fake, "ben", Role::OneShot);
+        ben.ask(&mut fake, super::prewarm::start(source, PrewarmNodes::All, 2)).unwrap();
+        console.run_for(&mut fake, 5);
+        (fake, console)
+    };
+    let (mut fake, mut console) = begun(PrewarmSource::Template);
+    let says = "Pre-warming that ben@bastion asked for has nothing left to bring: its nodes have agent:v1 already.";
+    assert_eq!(lines_with(&mut console, &fake, &undo, "Pre-warming"), [says]);
+    console.ask(&mut fake, undo.clone()).unwrap();
+    console.run_for(&mut fake, 5);
+    assert!(fake.warm_nodes().is_empty(), "nothing is brought where each node runs it: {:?}", fake.warm_nodes());
+
+    let (mut fake, mut console) = begun(super::prewarm::image("v2"));
+    let says = "Pre-warming that ben@bastion asked for goes on with agent:v2, until it is cancelled or the DaemonSet is handed back.";
+    assert_eq!(lines_with(&mut console, &fake, &undo, "Pre-warming"), [says]);
+    console.ask(&mut fake, Command::Prewarm(PrewarmCommand::Pause)).unwrap();
+    assert_eq!(lines_with(&mut console, &fake, &undo, "Pre-warming"), [""; 0], "it brings nothing");
+}
