@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::args::{OutputFormat, SimulateArgs};
 use super::error::{CliError, Exit};
+use super::json::TypeMetaJson;
 use super::output::Output;
 use crate::sim::attack::campaign;
 use crate::sim::attack::case::Case;
@@ -23,7 +24,8 @@ use crate::sim::attack::statistics::Statistics;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct AttackJson {
-    kind: &'static str,
+    #[serde(flatten)]
+    meta: TypeMetaJson,
     seed: u64,
     rollouts: u64,
     deletions: u64,
@@ -38,7 +40,8 @@ struct AttackJson {
 /// The answer with `-o json` for one case.
 #[derive(Serialize)]
 struct CaseReport<'a> {
-    kind: &'static str,
+    #[serde(flatten)]
+    meta: TypeMetaJson,
     trace: &'a [String],
     violations: &'a [String],
 }
@@ -107,7 +110,8 @@ async fn one(args: &SimulateArgs, seed: u64, output: &mut Output) -> Result<Exit
     let violations: Vec<String> = report.violations.iter().map(ToString::to_string).collect();
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => {
-            output.value(&CaseReport { kind: "SimulatedCase", trace: &report.trace, violations: &violations })?;
+            let meta = TypeMetaJson::new("SimulatedCase");
+            output.value(&CaseReport { meta, trace: &report.trace, violations: &violations })?;
         }
         OutputFormat::Text => {
             let lines = report.trace.iter().filter(|_| args.trace);
@@ -134,7 +138,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 fn answer(seed: u64, seconds: f64, statistics: Statistics) -> AttackJson {
     AttackJson {
-        kind: "Simulation",
+        meta: TypeMetaJson::new("Simulation"),
         seed,
         rollouts: statistics.runs,
         deletions: statistics.deletions,

@@ -2,7 +2,7 @@
 
 use clap::error::ErrorKind;
 
-use super::{Cli, CliCommand, DaemonSetName, OnCluster, OneShot, OutputShape};
+use super::{Cli, CliCommand, DaemonSetName, OnCluster, OneShot, OutputFormat, OutputShape};
 
 impl Cli {
     /// Refuses a command line whose parts contradict each other, or from which one is missing. The usage that the error shows is that of the command that was typed. `-A` before the
@@ -73,7 +73,18 @@ impl Cli {
             Some(CliCommand::Completions { .. } | CliCommand::Help { .. } | CliCommand::Man | CliCommand::Demo(_))
         );
         let only = |what: &str| Some(format!("`-o {shape}` is for {what}"));
+        let format = match self.global.output.as_ref().map(|output| output.format) {
+            Some(OutputFormat::Json) => "json",
+            Some(OutputFormat::Yaml) => "yaml",
+            Some(OutputFormat::Text) | None => "text",
+        };
         match (shape, status) {
+            (OutputShape::Whole, _)
+                if format != "text"
+                    && let Some(prints) = self.prints_no_data() =>
+            {
+                Some(format!("`{prints}, which is no data: leave `-o {format}` out"))
+            }
             (OutputShape::Whole, _) | (OutputShape::Names | OutputShape::Wide, Some(false)) => None,
             (OutputShape::Wide, None) if history => None,
             (OutputShape::Template(_), _) if prints_json => None,
@@ -81,6 +92,19 @@ impl Cli {
             (OutputShape::Wide, None) => only("tables: `status` and `history`"),
             (OutputShape::Names, None) => only("`status`"),
             (OutputShape::Template(_), _) => only("commands that print JSON"),
+        }
+    }
+
+    /// What a command prints that is no data, behind its name; `None` if its answer can be had as JSON.
+    fn prints_no_data(&self) -> Option<&'static str> {
+        match &self.command {
+            Some(CliCommand::Completions { .. }) => Some("completions` prints a script for a shell"),
+            Some(CliCommand::Help { .. }) => Some("help` prints text"),
+            Some(CliCommand::Man) => Some("man` prints a page for `man`"),
+            Some(CliCommand::Demo(args)) if args.print => Some("demo --print` prints a scenario file"),
+            Some(CliCommand::Demo(args)) if args.reference => Some("demo --reference` prints a scenario file"),
+            Some(CliCommand::Demo(args)) if args.serve => Some("demo --serve` prints a kubeconfig"),
+            _ => None,
         }
     }
 

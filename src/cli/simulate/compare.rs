@@ -1,13 +1,25 @@
 //! `rolldeck simulate --compare`: plays each method of rolling out once, all at the same time, and prints their figures.
 
+use serde::Serialize;
+
 use super::blocking;
 use crate::cli::args::OutputFormat;
 use crate::cli::error::{CliError, Exit};
+use crate::cli::json::TypeMetaJson;
 use crate::cli::output::Output;
 use crate::driver::practice::{read_scenario, unknown_scenario};
 use crate::sim::compare::figures::Figures;
 use crate::sim::compare::method::Method;
 use crate::sim::compare::trial::{NotComparable, Trial};
+
+/// The answer with `-o json`.
+#[derive(Serialize)]
+struct ComparisonAnswer<T> {
+    #[serde(flatten)]
+    meta: TypeMetaJson,
+    #[serde(flatten)]
+    comparison: T,
+}
 
 /// The default seed, so that the figures of two calls can be compared.
 const SEED: u64 = 1;
@@ -26,7 +38,9 @@ pub(super) async fn run(scenario: &str, seed: Option<u64>, output: &mut Output) 
         CliError::failed(why.to_string()).hinted("the built-in scenario `factory` can be compared")
     })?;
     match output.format() {
-        OutputFormat::Json | OutputFormat::Yaml => output.value(&comparison.json())?,
+        OutputFormat::Json | OutputFormat::Yaml => {
+            output.value(&ComparisonAnswer { meta: TypeMetaJson::new("Comparison"), comparison: comparison.json() })?
+        }
         OutputFormat::Text => {
             for line in comparison.to_string().lines() {
                 output.line(line)?;

@@ -2,6 +2,7 @@
 
 use super::script::{Script, rollout};
 use crate::cli::parse;
+use crate::handover::API_VERSION;
 use insta::assert_snapshot;
 
 fn script() -> Script {
@@ -46,6 +47,15 @@ fn a_format_that_a_command_does_not_have_is_refused() {
         ("agent -o wide", "`-o wide` is for what is printed once"),
         ("status agent --watch -o name", "`-o name` is for what is printed once"),
         ("completions bash -o jsonpath={.a}", "for commands that print JSON"),
+        (
+            "completions bash -o json",
+            "`completions` prints a script for a shell, which is no data: leave `-o json` out",
+        ),
+        ("help drive -o yaml", "`help` prints text, which is no data: leave `-o yaml` out"),
+        ("man -o json", "`man` prints a page for `man`, which is no data"),
+        ("demo small --print -o json", "`demo --print` prints a scenario file, which is no data"),
+        ("demo --reference -o json", "`demo --reference` prints a scenario file"),
+        ("demo --serve -o yaml", "`demo --serve` prints a kubeconfig"),
         ("status agent -A", "cannot be used with"),
         ("-A agent", "cannot be used with"),
         ("-A pause agent", "`-A` is for lists"),
@@ -54,5 +64,17 @@ fn a_format_that_a_command_does_not_have_is_refused() {
         let error = parse(std::iter::once("rolldeck").chain(line.split(' ')).map(Into::into)).unwrap_err();
         assert_eq!(error.exit_code(), 2, "{line}");
         assert!(error.to_string().contains(why), "{line}: {error}");
+    }
+}
+
+/// As every document that rolldeck prints as JSON.
+#[tokio::test]
+async fn what_is_simulated_names_its_version_and_kind() {
+    for (line, kind) in
+        [("simulate --runs 1 --seed 1 -o json", "Simulation"), ("simulate --seed 1 --trace -o json", "SimulatedCase")]
+    {
+        let json: serde_json::Value = serde_json::from_str(&script().json(line).await).unwrap();
+        assert_eq!((&json["apiVersion"], &json["kind"]), (&API_VERSION.into(), &kind.into()), "{line}");
+        assert!(json["violations"].is_array(), "{line}: {json}");
     }
 }

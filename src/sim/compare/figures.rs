@@ -73,7 +73,6 @@ impl MethodComparison {
             halts: run.halts.clone(),
         };
         ComparisonJson {
-            kind: "Comparison",
             scenario: self.scenario.clone(),
             nodes: self.nodes,
             bytes_per_node: self.bytes_per_node,
@@ -87,7 +86,6 @@ impl MethodComparison {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ComparisonJson {
-    kind: &'static str,
     scenario: String,
     nodes: usize,
     bytes_per_node: u64,
