@@ -21,6 +21,10 @@ struct ComparisonAnswer<T> {
     comparison: T,
 }
 
+fn answer<T>(comparison: T) -> ComparisonAnswer<T> {
+    ComparisonAnswer { meta: TypeMetaJson::new("Comparison"), comparison }
+}
+
 /// The default seed, so that the figures of two calls can be compared.
 const SEED: u64 = 1;
 
@@ -38,9 +42,7 @@ pub(super) async fn run(scenario: &str, seed: Option<u64>, output: &mut Output) 
         CliError::failed(why.to_string()).hinted("the built-in scenario `factory` can be compared")
     })?;
     match output.format() {
-        OutputFormat::Json | OutputFormat::Yaml => {
-            output.value(&ComparisonAnswer { meta: TypeMetaJson::new("Comparison"), comparison: comparison.json() })?
-        }
+        OutputFormat::Json | OutputFormat::Yaml => output.value(&answer(comparison.json()))?,
         OutputFormat::Text => {
             for line in comparison.to_string().lines() {
                 output.line(line)?;
@@ -56,4 +58,16 @@ fn run_all(trial: &Trial) -> Vec<Figures> {
         let runs = Method::ALL.map(|method| scope.spawn(move || trial.run(method)));
         runs.into_iter().filter_map(|run| run.join().ok()).collect()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handover::API_VERSION;
+
+    #[test]
+    fn the_answer_names_its_version_and_kind_beside_the_figures() {
+        let json = serde_json::to_value(answer(serde_json::json!({"nodes": 20}))).unwrap();
+        assert_eq!(json, serde_json::json!({"apiVersion": API_VERSION, "kind": "Comparison", "nodes": 20}));
+    }
 }

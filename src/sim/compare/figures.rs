@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn scripts_get_the_same() {
         let json = serde_json::to_value(comparison().json()).unwrap();
-        assert_eq!((&json["kind"], &json["boundSeconds"]), (&"Comparison".into(), &3_600.into()));
+        assert_eq!(json["boundSeconds"], 3_600);
         let last = &json["runs"][2];
         assert_eq!((&last["offlineNodeSeconds"], &last["peakPulls"]["yard"]), (&700.into(), &11.into()));
         assert_eq!((&json["runs"][1]["seconds"], &last["seconds"]), (&serde_json::Value::Null, &3_661.into()));
