@@ -377,13 +377,16 @@ async fn status_estimates_when_it_will_be_done_or_says_why_not() {
         }
     };
     let (step, rollout) = (Some(script::minutes(12, 18)), script::minutes(70, 110));
-    let (line, json) = output(RolloutEstimate::Known { step, rollout, nodes: 38, unmeasured_sites: 0 }).await;
+    let (line, json) =
+        output(RolloutEstimate::Known { step, rollout, of_selector: false, nodes: 38, unmeasured_sites: 0 }).await;
     assert_eq!(
         line.unwrap().trim_start(),
         "estimate step in ~12–18m, all in ~1h10–1h50, with at most 2 down and 2 pulling at a time, from 38 nodes; holds between steps are not counted"
     );
     assert_snapshot!(json, @r#"{"is":"known","nodes":38,"rollout":{"leastSeconds":4200,"mostSeconds":6600},"step":{"leastSeconds":720,"mostSeconds":1080},"text":"step in ~12–18m, all in ~1h10–1h50"}"#);
-    let (line, _) = output(RolloutEstimate::Known { step: None, rollout, nodes: 24, unmeasured_sites: 2 }).await;
+    let (line, _) =
+        output(RolloutEstimate::Known { step: None, rollout, of_selector: false, nodes: 24, unmeasured_sites: 2 })
+            .await;
     assert_eq!(
         line.unwrap().trim_start(),
         "estimate all in ~1h10–1h50 or more, with at most 2 down and 2 pulling at a time, from 24 of 38 updated nodes (of each site the last 24 that neither restarted nor lost readiness); holds between steps are not counted; no node of 2 sites is done yet, which may be slower"

@@ -156,8 +156,11 @@ pub enum RolloutEstimate {
     Known {
         /// The time for the nodes that the step lets go; `None` if these are all nodes.
         step: Option<TimeRange>,
-        /// The time for all nodes that can be updated; holds between steps come on top.
+        /// The time for all nodes that can be updated, under a selector for those that it matches; holds between steps come on top.
         rollout: TimeRange,
+        /// Whether `rollout` is about the nodes of a selector only: the others do not go before it is lifted.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        of_selector: bool,
         /// From how many nodes this is computed.
         nodes: u32,
         /// In how many sites nodes are left and none is done yet. How long these take is not known, and they are not counted.
@@ -193,18 +196,19 @@ pub enum EstimateBlocker {
     Images,
 }
 
-/// `step in ~12–18m, all in ~1h10–1h50`; `all in ~12–18m or more` where that is the least that can be told; `no estimate while it is paused`; empty where there is nothing to say.
+/// `step in ~12–18m, all in ~1h10–1h50`; `all in ~12–18m or more` where that is the least that can be told; `all canaries in ~12–18m` under a selector; `no estimate while it is paused`; empty where there is nothing to say.
 impl fmt::Display for RolloutEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => Ok(()),
             Self::Blocked { by } => write!(f, "no estimate while {by}"),
-            Self::Known { step, rollout, unmeasured_sites, .. } => {
+            Self::Known { step, rollout, of_selector, unmeasured_sites, .. } => {
                 let more = if *unmeasured_sites > 0 { " or more" } else { "" };
                 if let Some(step) = step {
                     write!(f, "step in {step}{more}, ")?;
                 }
-                write!(f, "all in {rollout}{more}")
+                let all = if *of_selector { "all canaries" } else { "all" };
+                write!(f, "{all} in {rollout}{more}")
             }
         }
     }

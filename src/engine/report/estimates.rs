@@ -128,6 +128,7 @@ impl Engine {
                     .and_then(|step| lanes.until_done(step))
                     .filter(|step| !step.most.is_zero()),
                 rollout,
+                of_selector: intent.selector.is_some(),
                 nodes: lanes.measured_nodes(),
                 unmeasured_sites: self.unmeasured_sites(rows().filter(left), &done),
             },

@@ -50,7 +50,9 @@ fn nothing_is_told_before_three_nodes_are_done_and_then_the_step_and_the_rest() 
     }
     assert_eq!(known_at, Some(3));
     let before = console.snapshot(&fake);
-    let RolloutEstimate::Known { step: Some(step), rollout, nodes, unmeasured_sites: 0 } = before.estimate else {
+    let RolloutEstimate::Known { step: Some(step), rollout, of_selector: false, nodes, unmeasured_sites: 0 } =
+        before.estimate
+    else {
         panic!("{:?}", before.estimate)
     };
     assert_eq!(nodes, before.counts.updated);
@@ -97,6 +99,8 @@ fn nodes_that_the_selector_leaves_out_are_not_counted() {
     let canary = in_all(&mut console, &fake).unwrap();
     between(canary, 1, u64::from(7 - updated) * 40);
     assert!(canary.most * 3 < all.least, "{canary}, and of all {all}");
+    let said = estimate(&mut console, &fake).to_string();
+    assert!(said.ends_with(&format!("all canaries in {canary}")), "they are not all nodes: {said}");
 }
 
 /// Nodes that kept the image from before are updated in no time, and tell nothing of those that have to pull it.

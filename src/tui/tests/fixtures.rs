@@ -489,6 +489,7 @@ pub(super) fn estimated() -> Snapshot {
         step: Some(minutes(12, 18)),
         rollout: minutes(70, 110),
         nodes: 37,
+        of_selector: true,
         unmeasured_sites: 0,
     };
     let secs = Duration::from_secs;
@@ -513,8 +514,8 @@ pub(super) fn adoption() -> Preview {
             "PATCH daemonsets/ipc-agent (updateStrategy OnDelete, original saved)".into(),
         ],
         danger: Danger::Bounded,
-        leads_later: false,
         all_may_be_down: false,
+        leads_later: false,
         halted_before: None,
         lifts_pause: None,
         accepts: Default::default(),
@@ -535,8 +536,8 @@ pub(super) fn preview(danger: Danger) -> Preview {
         changes: Default::default(),
         calls: vec!["update lease/rolldeck-ipc-agent (intent)".into(), "delete pod/… one by one, with its uid".into()],
         danger,
-        leads_later: false,
         all_may_be_down: false,
+        leads_later: false,
         halted_before: None,
         lifts_pause: None,
         accepts: Default::default(),
