@@ -187,9 +187,15 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
 pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> Vec<SuggestedCommand> {
     let mut suggested: Vec<SuggestedCommand> = Vec::new();
     for remedy in snapshot.remedies() {
-        // Where images are missing, another one is the first thing that helps.
-        if remedy == Remedy::SetImage && snapshot.waits_for_missing_images() {
-            suggested.extend(another_image(place, snapshot));
+        if remedy == Remedy::SetImage {
+            // Where images are missing, another one is the first thing that helps.
+            let missing = snapshot.waits_for_missing_images();
+            let first = snapshot.phase == Phase::Idle;
+            let does = match missing {
+                true => "begins a new rollout, with an image that is there",
+                false => "begins a rollout: `step` then lets nodes go, and `drive` replaces their pods",
+            };
+            suggested.extend((missing || first).then(|| another_image(place, snapshot, does)).flatten());
             continue;
         }
         let (kind, Some(command)) = spelled(remedy) else { continue };
@@ -260,17 +266,16 @@ fn begins_to_drive(snapshot: &Snapshot) -> bool {
 }
 
 /// `set-image` for the only container of the target, or for one that is to be named.
-fn another_image(place: &CommandPlace, snapshot: &Snapshot) -> Option<SuggestedCommand> {
+fn another_image(place: &CommandPlace, snapshot: &Snapshot, does: &str) -> Option<SuggestedCommand> {
     let container = match snapshot.to.as_ref().map(|to| to.images.as_slice()) {
         Some([(container, _)]) => shell_word(container)?,
         _ => "CONTAINER".to_owned(),
     };
     // The image stands behind the DaemonSet.
     let to_complete = format!("{} {container}=IMAGE", CommandTarget::new(place, snapshot).command("set-image")?);
-    let text = "begins a new rollout, with an image that is there".to_owned();
     Some(SuggestedCommand {
         to_complete: Some(to_complete),
-        ..SuggestedCommand::new(spelled(Remedy::SetImage).0, None, text)
+        ..SuggestedCommand::new(spelled(Remedy::SetImage).0, None, does.to_owned())
     })
 }
 

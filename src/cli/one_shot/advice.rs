@@ -51,7 +51,7 @@ pub(super) fn advice(place: &CommandPlace, snapshot: &Snapshot) -> (Vec<String>,
                 lines.push(NOBODY_DRIVES.to_owned());
             }
             if next.iter().any(SuggestedCommand::prewarms) {
-                lines.push("Nobody drives: no pod is made for it before somebody does.".to_owned());
+                lines.push("Nobody drives: no pre-warming pod is made before somebody drives.".to_owned());
             }
         }
         _ => {}

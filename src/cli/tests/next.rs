@@ -229,7 +229,9 @@ async fn an_adoption_of_what_is_complete_says_what_comes_next() {
     let mut adopted = Snapshot { phase: Phase::Preparing, adopted: true, started_at: None, ..held_by_nobody() };
     (adopted.requested_change, adopted.counts.updated) = (None, adopted.counts.nodes);
     let text = Script::of(adopted).previews(Danger::None).run("adopt ds/agent").await.text;
-    assert!(text.contains("\nnext: rolldeck release --context prod-eu "), "{text}");
+    let image = "\nnext: rolldeck set-image --context prod-eu -n edge ds/agent agent=IMAGE   (begins a rollout: `step` then lets nodes go";
+    let release = "\nnext: rolldeck release --context prod-eu ";
+    assert!(text.find(image) < text.find(release) && text.contains(image), "{text}");
     assert!(!text.contains("rolldeck drive "), "{text}");
 }
 

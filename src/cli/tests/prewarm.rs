@@ -362,7 +362,7 @@ async fn edits_are_made_at_once_and_say_who_carries_them_out() {
         let script = Script::of(paused.clone()).previews(Danger::Bounded);
         let output = script.run(&format!("prewarm ds/agent {flag}")).await;
         assert_eq!((output.code, script.requests()), (0, vec![Command::Prewarm(command)]));
-        let next = "Nobody drives: no pod is made for it before somebody does.\n\
+        let next = "Nobody drives: no pre-warming pod is made before somebody drives.\n\
                     next: rolldeck prewarm --image agent=registry.example/agent:v2 --max-pulling 2 --context prod-eu -n edge \
                     ds/agent   (carries pre-warming on)\n";
         assert!(output.text.ends_with(next), "{}", output.text);

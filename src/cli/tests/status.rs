@@ -26,7 +26,7 @@ async fn status_answers_the_four_questions() {
       driver   ops@bastion-2/4711 drives
       budget   down 2 of 2: 1 ours, 1 suspect + 3 by themselves, pull slots 2 of 2
       plan     step 2 of 3: 60 may be updated, partition 60
-      gates    halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m; soaks 10s; strategy drift is reported
+      gates    halts once 1 node has failed (pod not available in 10m, more than 2 restarts, or node down for 5m); a new pod has to stay ready for 10s; pauses where somebody changes the update strategy
       strategy OnDelete (ours), was RollingUpdate 10%
       view     live
       failed   1 image not found: ipc-017
@@ -206,7 +206,7 @@ async fn status_says_which_images_are_where() {
                registry.example/agent:v1.9.0, 412 MB, took ~60s on 9 nodes: hall-a ~60s
                slow: ipc-037: 6× the median of its site (370s for v1.9.0)
       plan     step 2 of 3: 60 may be updated, partition 60
-      gates    halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m; soaks 10s; strategy drift is reported
+      gates    halts once 1 node has failed (pod not available in 10m, more than 2 restarts, or node down for 5m); a new pod has to stay ready for 10s; pauses where somebody changes the update strategy
       strategy OnDelete (ours), was RollingUpdate 10%
       view     live
       failed   1 cause not known: ipc-017

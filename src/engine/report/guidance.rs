@@ -146,7 +146,7 @@ impl Snapshot {
             Phase::Complete => self.not_handed_back(drives),
             Phase::Idle if self.adopted => Some(Guidance {
                 waits: "adopted: its controller replaces no pod until it is handed back".into(),
-                remedies: vec![Remedy::Release],
+                remedies: vec![Remedy::SetImage, Remedy::Release],
             }),
             // The alarm of a cascade offers the brake already.
             Phase::Native

@@ -57,12 +57,12 @@ impl Snapshot {
         Numbers(self)
     }
 
-    /// When a node counts as failed, and the consequence: `halts at 1 failed: not available in 10m or more than 2 restarts; …`.
+    /// When a node counts as failed, and the consequence: `halts once 1 node has failed (pod not available in 10m, …)`.
     pub fn gating(&self) -> Gating<'_> {
         Gating(self)
     }
 
-    /// What halts the rollout, to be put behind its name: `halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m`.
+    /// What halts the rollout, to be put behind its name: `halts once 1 node has failed (pod not available in 10m, more than 2 restarts, or node down for 5m)`.
     pub fn halts_when(&self) -> HaltsWhen<'_> {
         HaltsWhen(self)
     }

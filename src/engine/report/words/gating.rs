@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::{Direction, HaltingGate};
 use crate::engine::model::settings::{
     Finish, NodeOrder, OnDrift, OnFailure, Policies, PrewarmAhead, Secs, Setting, SettingRole, Settings,
@@ -48,11 +49,11 @@ impl fmt::Display for Gating<'_> {
             PrewarmAhead::All => "; images are pre-warmed on all nodes, whatever the steps",
         })?;
         if gates.soak_secs > Secs(0) {
-            write!(f, "; soaks {}", gates.soak_secs)?;
+            write!(f, "; a new pod has to stay ready for {}", gates.soak_secs)?;
         }
         f.write_str(match on_drift {
-            OnDrift::Report => "; strategy drift is reported",
-            OnDrift::EnforceOnDelete => "; OnDelete is enforced",
+            OnDrift::Report => "; pauses where somebody changes the update strategy",
+            OnDrift::EnforceOnDelete => "; sets OnDelete again where somebody changes the update strategy",
         })?;
         f.write_str(match order {
             NodeOrder::Name => "",
@@ -80,8 +81,13 @@ impl fmt::Display for HaltsWhen<'_> {
             OnFailure::Halt => "halts",
             OnFailure::RollBack => "rolls back",
         };
-        write!(f, "{then} at {} failed: not available in {}", gates.failure_threshold, gates.progress_deadline_secs)?;
-        write!(f, ", more than {} restarts or its node down for {}", gates.max_restarts, gates.suspect_grace_secs)?;
+        let failed = match gates.failure_threshold {
+            IntOrPercent::Int(1) => "1 node has failed".to_owned(),
+            IntOrPercent::Int(nodes) => format!("{nodes} nodes have failed"),
+            IntOrPercent::Percent(_) => format!("{} of the nodes have failed", gates.failure_threshold),
+        };
+        write!(f, "{then} once {failed} (pod not available in {}", gates.progress_deadline_secs)?;
+        write!(f, ", more than {} restarts, or node down for {})", gates.max_restarts, gates.suspect_grace_secs)?;
         let goes_back = |halts: HaltingGate| halts.goes_back(gates);
         for gate in Setting::gates().filter(|gate| !IN_OTHER_WORDS.contains(gate)) {
             let SettingRole::Halts(halts) = gate.about().role else { continue };

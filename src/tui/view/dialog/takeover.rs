@@ -7,7 +7,7 @@
 //! Pre-warming: 12 of 120 present, 108 waiting; at most 2 pull at a time.
 //! Silent: ops@bastion-2/3f9a1c was last seen 40s ago.
 //! 7 nodes are in line, at most 2 down and 2 pulling at a time.
-//! It halts at 1 failed: not available in 10m, more than 2 restarts or its node down for 5m.
+//! It halts once 1 node has failed (pod not available in 10m, more than 2 restarts, or node down for 5m).
 //! P pauses it; D stops driving, and what is left then waits until somebody drives again.
 //! ```
 
