@@ -216,6 +216,26 @@ impl PrewarmView {
         self.counts.nodes > 0 && self.counts.present == self.counts.nodes
     }
 
+    /// What becomes of it once nobody drives; `None` where it needs no driver: it is paused, or every node has the images or has finally failed.
+    pub fn without_a_driver(&self) -> Option<&'static str> {
+        let request = &self.request;
+        if request.cancelled.is_some() {
+            let left = self.leftover.pods > 0;
+            return left.then_some("it was cancelled, and whoever drives next deletes the pods that are left");
+        }
+        if request.paused.is_some() || self.is_done() {
+            return None;
+        }
+        Some(match request.method {
+            PrewarmMethod::StatefulSet => {
+                "its StatefulSets go on, and whoever drives deletes them once every node has the images"
+            }
+            PrewarmMethod::Pods => {
+                "no further node gets a pod for it; what is being pulled goes on, and whoever drives next carries on"
+            }
+        })
+    }
+
     /// Whether all of its StatefulSets wait for something that does not come by itself.
     fn is_stuck(&self) -> bool {
         let for_ever = |stuck: &&StuckSet| match &stuck.why {

@@ -61,6 +61,8 @@ fn of_rollout(page: &RolloutPage, model: &Model) -> Option<String> {
     let who = match &snapshot.driver {
         // The line about the cluster covers all its rollouts.
         _ if practice => String::new(),
+        // Its own controller drives it, before and after.
+        _ if page.driven_by_us() && snapshot.only_prewarms() => String::new(),
         _ if page.driven_by_us() => "; nobody drives it now".to_owned(),
         DriverView::Other { holder, .. } => format!("; {} goes on driving it", person_of(holder)),
         _ => String::new(),

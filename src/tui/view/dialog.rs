@@ -27,6 +27,7 @@ mod frame;
 mod image;
 mod preview;
 mod prewarm;
+mod quit;
 mod takeover;
 mod tune;
 mod undo;
@@ -362,37 +363,7 @@ fn filled<'a>(
 fn fill(body: &mut DialogBody<'_>, dialog: &Dialog, page: Option<&RolloutPage>) {
     let ctx = body.ctx;
     if let Form::Quit(driven) | Form::SwitchContext { driven, .. } = &dialog.form {
-        let names: Vec<String> = driven.iter().map(|target| format!("{}/{}", target.namespace, target.name)).collect();
-        body.say(&format!("You drive {} on {}.", names.join(", "), ctx.model.context), ThemeRole::Title);
-        if matches!(dialog.form, Form::Quit(_)) && ctx.model.practice {
-            body.say(
-                "This practice cluster ends with this console, and all that goes on there with it.",
-                ThemeRole::Text,
-            );
-            return;
-        }
-        for target in driven {
-            let page = ctx.model.rollouts.iter().find(|page| page.target == *target);
-            let unsent = page.and_then(|page| page.snapshot()).and_then(|snapshot| snapshot.not_sent().cloned());
-            if let Some(unsent) = unsent {
-                let what = format!("{} {}/{}", ctx.glyph(Glyph::Alarm), target.namespace, target.name);
-                body.say(
-                    &format!("{what}: {} is not saved, and is lost with this console.", unsent.kind),
-                    ThemeRole::Bad,
-                );
-            }
-        }
-        body.say("When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.", ThemeRole::Text);
-        let one = driven.first().map(|target| format!(" -n {} ds/{}", target.namespace, target.name));
-        let command = format!("rolldeck drive{}", one.unwrap_or_default());
-        body.say(&format!("`{command}` goes on without a console."), ThemeRole::Text);
-        if let Form::SwitchContext { context, .. } = &dialog.form {
-            body.say(
-                &format!("You stop driving as soon as {context} answers; if it does not, nothing changes."),
-                ThemeRole::Text,
-            );
-        }
-        return;
+        return quit::fill(body, &dialog.form, driven);
     }
     if let Form::Arm { context, typed } = &dialog.form {
         body.say(&format!("Context {context} is protected. Armed, capital letters write to it."), ThemeRole::Text);

@@ -1,10 +1,13 @@
 //! What is told of a pre-warming that is over.
 
 use super::super::console::TestConsole;
-use super::{by, prewarming, request, warm};
+use super::{by, complete, prewarming, request, warm};
+use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::prewarm::{Prewarm, PrewarmCounts};
 use crate::engine::model::record::OURSELVES;
+use crate::engine::report::snapshot::Snapshot;
 use crate::tui::model::Overlay;
+use crate::tui::run::farewell::farewell;
 
 /// Nobody has to look at the numbers to learn that it is over.
 #[test]
@@ -52,4 +55,31 @@ fn a_pre_warming_that_every_node_has_is_not_offered_to_be_paused() {
     }
     let console = TestConsole::on(done, 120, 40).typed("AWp");
     assert!(matches!(console.model.overlay, Overlay::Dialog(_)), "one that is paused goes on");
+}
+
+/// Its own controller replaces pods, before and after: whoever quits stops the pre-warming and nothing else.
+#[test]
+fn who_quits_reads_what_becomes_of_pre_warming() {
+    let only = |snapshot: Snapshot| Snapshot { strategy: StrategyKind::RollingUpdate, started_at: None, ..snapshot };
+    let asked = |snapshot: Snapshot| {
+        let screen = TestConsole::on(snapshot, 80, 24).typed("q").screen();
+        screen.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+    };
+    let stands = "Pre-warming: no further node gets a pod for it; what is being pulled goes on, and whoever drives next carries on.";
+    let said = asked(only(warm()));
+    assert!(said.contains("You pre-warm edge/ipc-agent on prod-eu."), "{said}");
+    assert!(said.contains(stands) && said.contains("`rolldeck drive -n edge ds/ipc-agent` goes on"), "{said}");
+    assert!(!said.contains("nothing more is updated"), "{said}");
+    let rollout = Snapshot { prewarm: warm().prewarm, ..super::super::fixtures::running() };
+    let said = asked(rollout);
+    assert!(said.contains("You drive edge/ipc-agent") && said.contains("nothing more is updated"), "{said}");
+    assert!(said.contains(stands), "{said}");
+    let said = asked(only(Snapshot { prewarm: Some(complete()), ..warm() }));
+    assert!(said.contains("Nothing is left that needs a driver.") && !said.contains("rolldeck drive"), "{said}");
+
+    let end = farewell(&TestConsole::on(only(warm()), 80, 24).model).remove(0);
+    assert!(!end.contains("nobody drives it now") && end.contains("; pre-warming stands at "), "{end}");
+    let rollout = Snapshot { prewarm: warm().prewarm, ..super::super::fixtures::running() };
+    let end = farewell(&TestConsole::on(rollout, 80, 24).model).remove(0);
+    assert!(end.contains("; nobody drives it now; pre-warming stands at "), "{end}");
 }

@@ -1,0 +1,62 @@
+//! What whoever quits, or goes to another cluster, leaves behind: the rollouts and the pre-warming that are driven from here.
+//!
+//! ```text
+//! You drive edge/ipc-agent on prod-eu.
+//! When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.
+//! Pre-warming: no further node gets a pod; what is being pulled goes on, and whoever drives next carries on.
+//! `rolldeck drive -n edge ds/ipc-agent` goes on without a console.
+//! ```
+
+use super::DialogBody;
+use crate::engine::report::snapshot::Snapshot;
+use crate::tui::daemonset_ref::DaemonSetRef;
+use crate::tui::dialog::Form;
+use crate::tui::theme::{Glyph, ThemeRole};
+
+pub(super) fn fill(body: &mut DialogBody<'_>, form: &Form, driven: &[DaemonSetRef]) {
+    let ctx = body.ctx;
+    let snapshot = |target: &DaemonSetRef| {
+        let page = ctx.model.rollouts.iter().find(|page| page.target == *target);
+        page.and_then(|page| page.snapshot()).map(|snapshot| &**snapshot)
+    };
+    let only_prewarms = driven.iter().all(|target| snapshot(target).is_some_and(Snapshot::only_prewarms));
+    let (drive, driving) = if only_prewarms { ("pre-warm", "pre-warming") } else { ("drive", "driving") };
+    let names: Vec<String> = driven.iter().map(|target| format!("{}/{}", target.namespace, target.name)).collect();
+    body.say(&format!("You {drive} {} on {}.", names.join(", "), ctx.model.context), ThemeRole::Title);
+    if matches!(form, Form::Quit(_)) && ctx.model.practice {
+        body.say("This practice cluster ends with this console, and all that goes on there with it.", ThemeRole::Text);
+        return;
+    }
+    for target in driven {
+        if let Some(unsent) = snapshot(target).and_then(Snapshot::not_sent) {
+            let what = format!("{} {}/{}", ctx.glyph(Glyph::Alarm), target.namespace, target.name);
+            body.say(&format!("{what}: {} is not saved, and is lost with this console.", unsent.kind), ThemeRole::Bad);
+        }
+    }
+    if !only_prewarms {
+        body.say("When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.", ThemeRole::Text);
+    }
+    let mut warms = false;
+    for target in driven {
+        let left = snapshot(target).and_then(|snapshot| snapshot.prewarm.as_ref()?.without_a_driver());
+        if let Some(left) = left {
+            let whose =
+                if driven.len() > 1 { format!(" of {}/{}", target.namespace, target.name) } else { String::new() };
+            body.say(&format!("Pre-warming{whose}: {left}."), ThemeRole::Text);
+            warms = true;
+        }
+    }
+    if only_prewarms && !warms {
+        body.say("Nothing is left that needs a driver.", ThemeRole::Text);
+    } else {
+        let one = driven.first().map(|target| format!(" -n {} ds/{}", target.namespace, target.name));
+        let command = format!("rolldeck drive{}", one.unwrap_or_default());
+        body.say(&format!("`{command}` goes on without a console."), ThemeRole::Text);
+    }
+    if let Form::SwitchContext { context, .. } = form {
+        body.say(
+            &format!("You stop {driving} as soon as {context} answers; if it does not, nothing changes."),
+            ThemeRole::Text,
+        );
+    }
+}
