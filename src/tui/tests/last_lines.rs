@@ -130,3 +130,27 @@ fn what_the_header_names_is_in_the_last_line() {
         assert!(named.contains(key), "{key} is in no case: {named:?}");
     }
 }
+
+/// Whatever the rollout needs: whoever looks finds the way out in the last line.
+#[test]
+fn a_key_that_leaves_is_always_in_the_last_line() {
+    for size in [(40, 12), (80, 24), (120, 40), (200, 50)] {
+        for (state, snapshot) in [
+            ("running", running()),
+            ("halted", fixtures::halted()),
+            ("paused", fixtures::paused()),
+            ("observed", fixtures::observed()),
+            ("idle", fixtures::idle()),
+        ] {
+            for keys in ["", "A", "m", "T", "v", "W"] {
+                let screen = TestConsole::on(snapshot.clone(), size.0, size.1).typed(keys).screen();
+                let leaves = last(&screen).split_whitespace().any(|word| word == "q" || word == "esc");
+                assert!(leaves, "{state}, {keys:?}, {size:?}:\n{screen}");
+            }
+        }
+    }
+    let screen = TestConsole::on(fixtures::halted(), 80, 24).screen();
+    for key in ["A arm", "C resume", "U roll back", "q quit"] {
+        assert!(last(&screen).contains(key), "{key}: {screen}");
+    }
+}

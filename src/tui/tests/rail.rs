@@ -6,6 +6,7 @@ use super::console::TestConsole;
 use super::fixtures::{noon, running};
 use crate::engine::model::estimate::RolloutEstimate;
 use crate::engine::model::quantity::IntOrPercent::{Int, Percent};
+use crate::engine::model::step_ahead::StepAhead;
 use crate::engine::report::snapshot::{PlanView, Snapshot};
 
 #[test]
@@ -115,5 +116,20 @@ fn the_bar_keeps_its_length_while_the_numbers_beside_it_change() {
                 assert_eq!(bar.map(|bar| bar.chars().count()), Some(length), "{screen}");
             }
         }
+    }
+}
+
+/// `next step 1` beside `10%` is taken for the number of the step.
+#[test]
+fn a_step_that_is_a_number_of_nodes_is_named_as_one_where_it_is_taken() {
+    let next = |step| {
+        let mut snapshot = running();
+        let ahead = StepAhead { step, allowed: 1, frees: Some(1), cut_by_selector: false };
+        snapshot.plan.next = Some(Ok(ahead));
+        TestConsole::on(snapshot, 80, 24).typed("AS").screen()
+    };
+    for (step, name) in [(Int(1), "1 node"), (Int(12), "12 nodes"), (Percent(10), "10%")] {
+        let screen = next(step);
+        assert!(screen.contains(&format!("next step     {name}: lets 1 node go")), "{screen}");
     }
 }

@@ -44,6 +44,7 @@ use super::footer::skip_cells;
 use super::{RenderContext, ScreenParts, put_box, put_lines};
 use crate::engine::model::command::Command;
 use crate::engine::model::danger::Danger;
+use crate::engine::model::quantity::{IntOrPercent, counted};
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::Setting;
 use crate::engine::report::remedies::Remedy;
@@ -468,7 +469,7 @@ fn fill_step(body: &mut DialogBody<'_>, form: &StepForm, snapshot: &Snapshot, fo
     };
     body.say(&now, ThemeRole::Text);
     let next = match &plan.next {
-        Some(Ok(ahead)) => format!("{}: {}", ahead.step, Remedy::Step(*ahead)),
+        Some(Ok(ahead)) => format!("{}: {}", named_step(&ahead.step), Remedy::Step(*ahead)),
         Some(Err(_)) | None => "none that moves anything".to_owned(),
     };
     // The effect has precedence over the name.
@@ -489,7 +490,7 @@ fn fill_step(body: &mut DialogBody<'_>, form: &StepForm, snapshot: &Snapshot, fo
             StepChoice::Back => {
                 let StepBack { to, more } = snapshot.step_back();
                 let none = if allowed > 0 { "before the first" } else { "none" };
-                let to = to.map_or_else(|| none.to_owned(), |step| step.to_string());
+                let to = to.map_or_else(|| none.to_owned(), |step| named_step(&step));
                 let goes_on = match more {
                     0 => "starts no more".to_owned(),
                     more => format!("{more} more may go"),
@@ -519,6 +520,14 @@ fn number_field(body: &mut DialogBody<'_>, chosen: bool, name: &str, input: &Inp
         let unset = if body.cells < NARROW { "a number, or %" } else { "a number of nodes, or %" };
         let value = if input.value().is_empty() { unset } else { input.value() };
         body.choice(false, &format!("{name}{value}"));
+    }
+}
+
+/// A step as what it is about: `1 node` beside `10%`, so that nobody takes the number for that of the step.
+fn named_step(step: &IntOrPercent) -> String {
+    match step {
+        IntOrPercent::Int(nodes) => counted(*nodes as usize, "node"),
+        IntOrPercent::Percent(_) => step.to_string(),
     }
 }
 

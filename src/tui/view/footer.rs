@@ -320,23 +320,42 @@ fn draw_actions(ctx: &RenderContext<'_>, buffer: &mut Buffer, area: Rect) {
     let cells = |action: &'static Action| width(&key_of(model, action)) + width(&words(action)) + GAP;
     let reserved: usize = back.iter().chain(&help).map(|(action, _)| cells(action)).sum();
     left = left.saturating_sub(reserved);
-    let fitting: Vec<_> = actions
-        .into_iter()
-        .filter(|(action, _)| {
+    let fit_into = |actions: &[(&'static Action, u8)], mut left: usize| -> Vec<(&'static Action, u8)> {
+        let fits = |(action, _): &&(&'static Action, u8)| {
             let fits = cells(action) <= left;
             left = left.saturating_sub(if fits { cells(action) } else { 0 });
             fits
-        })
-        .collect();
+        };
+        actions.iter().filter(fits).copied().collect()
+    };
+    let mut fitting = fit_into(&actions, left);
+    // Some key that leaves is always shown: where there is room for none, the one that ends the console takes it, without its word where that
+    // leaves room for one key more.
+    let leaves = |(action, _): &(&'static Action, u8)| matches!(action.id, ActionId::Back | ActionId::Quit);
+    let at = actions.iter().position(|(action, _)| action.id == ActionId::Quit);
+    let quit = at.filter(|_| back.is_none() && !fitting.iter().any(leaves)).map(|at| actions.remove(at));
+    let mut quits_in_words = true;
+    if let Some((action, _)) = quit {
+        let usual: Vec<ActionId> = fitting.iter().map(|(action, _)| action.id).collect();
+        let kept = |fitting: &[(&Action, u8)]| fitting.iter().filter(|(it, _)| usual.contains(&it.id)).count();
+        let bare = fit_into(&actions, left.saturating_sub(width(&key_of(model, action)) + GAP));
+        let in_words = fit_into(&actions, left.saturating_sub(cells(action)));
+        quits_in_words = kept(&in_words) >= kept(&bare);
+        fitting = if quits_in_words { in_words } else { bare };
+    }
     let (now, later): (Vec<_>, Vec<_>) = fitting.into_iter().partition(|(_, rank)| *rank == 0);
-    for (action, rank) in now.into_iter().chain(later).chain(back).chain(help) {
+    for (action, rank) in now.into_iter().chain(later).chain(back).chain(quit).chain(help) {
         let (key, text) = if rank == 0 {
             (ThemeRole::Key, ThemeRole::Text)
         } else {
             (ThemeRole::Unavailable, ThemeRole::Unavailable)
         };
+        let words = match action.id {
+            ActionId::Quit if !quits_in_words => String::new(),
+            _ => words(action),
+        };
         spans.push(ctx.span(key_of(model, action), key));
-        spans.push(ctx.span(format!("{}  ", words(action)), text));
+        spans.push(ctx.span(format!("{words}  "), text));
     }
     buffer.set_line(area.x, area.y, &Line::from(spans), area.width);
 }

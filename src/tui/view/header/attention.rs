@@ -254,7 +254,7 @@ fn keys(ctx: &RenderContext<'_>, remedies: &[Remedy], does: impl Fn(Remedy) -> S
 }
 
 /// The text before a key that writes, while the console is read-only.
-fn arm_first() -> String {
+pub(super) fn arm_first() -> String {
     format!("{} arms: ", ActionId::Arm.key())
 }
 

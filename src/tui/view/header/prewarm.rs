@@ -3,6 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::super::RenderContext;
+use super::attention::arm_first;
 use crate::engine::model::event::{Permission, Right};
 use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{PrewarmView, PrewarmWait};
@@ -77,7 +78,8 @@ fn words(
     view: &PrewarmView,
 ) -> Option<(String, String)> {
     let snapshot = &*shown.snapshot;
-    let drive = ActionId::Drive.key();
+    let arm = if ctx.model.armed_for().is_none() { arm_first() } else { String::new() };
+    let drive = format!("{arm}{} drives", ActionId::Drive.key());
     let nobody = snapshot.driver.is_nobody();
     // The text about what blocks the rollout may offer the same key.
     let offered = snapshot.guidance().is_some_and(|guidance| guidance.remedies.contains(&Remedy::Drive));
@@ -88,7 +90,7 @@ fn words(
             None => format!("cancelled by {}", person_of(&cancelled.by)),
         };
         let words = format!("pre-warm {why} {} ago: {what}", ctx.age(shown, cancelled.at));
-        return Some((words, if nobody { format!("{drive} drive") } else { String::new() }));
+        return Some((words, if nobody { drive } else { String::new() }));
     }
     if let Some(why) = view.error.as_ref().filter(|_| view.request.by.is_rolldeck()) {
         return Some((why.to_string(), prewarm_key_hints(page, &[(ActionId::CancelPrewarm, "cancel")])));
@@ -129,12 +131,10 @@ fn words(
         return Some((words, prewarm_key_hints(page, &[RETRY])));
     }
     if let Some(waits) = snapshot.prewarming_waits().filter(|_| snapshot.has_silent_driver() && !offered) {
-        return Some((format!("pre-warm: {waits}"), format!("{drive} drive")));
+        return Some((format!("pre-warm: {waits}"), drive));
     }
     match page.summary.prewarm_stands.as_ref()? {
-        PrewarmWait::NobodyDrives if !offered => {
-            Some(("pre-warm waits: nobody pre-warms".into(), format!("{drive} drive")))
-        }
+        PrewarmWait::NobodyDrives if !offered => Some(("pre-warm waits: nobody pre-warms".into(), drive)),
         wait @ PrewarmWait::RateLimited { again_at, .. } => {
             let at = if again_at.is_some() { ctx.present(shown) } else { snapshot.at };
             let words = wait.words(at);
