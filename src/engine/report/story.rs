@@ -14,6 +14,7 @@ mod before;
 mod controller;
 mod earlier;
 mod images;
+mod news;
 pub mod order;
 mod speed;
 mod words;
@@ -116,6 +117,11 @@ pub enum NodeChange {
         /// How the container that ended last did, where its kubelet told.
         end: Option<RunEnd>,
     },
+    /// Its kubelet evicted its pod, which was not seen before the next pod was there.
+    Evicted {
+        /// How many evictions of its pods count.
+        times: u32,
+    },
     /// The node should not run the pod any more, or is gone.
     Gone,
 }
@@ -179,6 +185,7 @@ struct LastNode {
     /// The last cause that was reported of this pod: a cause that goes and comes back is reported once.
     reported: Option<CauseKind>,
     restarts: u32,
+    evictions: u32,
     since: Timestamp,
     down_since: Option<Timestamp>,
     pod: Option<Str>,
@@ -203,6 +210,7 @@ impl LastNode {
             cause: node.cause.as_ref().map(|cause| cause.kind),
             reported: node.cause.as_ref().map(|cause| cause.kind),
             restarts: node.restarts,
+            evictions: node.evictions(),
             since,
             down_since: node.blame.map(|_| since),
             pod: node.pod.clone(),
@@ -458,7 +466,9 @@ fn changes(was: &LastNode, is: &LastNode, node: &NodeView) -> Vec<NodeChange> {
         let end = node.restarted.and_then(|restarted| restarted.end);
         NodeChange::Restarted { times: is.restarts, end }
     });
-    restarted.into_iter().chain(changed(was, is, node)).collect()
+    let evicted = is.evictions > was.evictions && was.cause != Some(CauseKind::Evicted);
+    let evicted = evicted.then_some(NodeChange::Evicted { times: is.evictions });
+    evicted.into_iter().chain(restarted).chain(changed(was, is, node)).collect()
 }
 
 /// The change besides restarts. If only the plan calls the same pod outdated instead of updated, or the reverse, the node has not changed.
@@ -563,30 +573,5 @@ fn is_trouble(state: NodeState) -> bool {
         | NodeState::Updated
         | NodeState::Unknown
         | NodeState::Ineligible => false,
-    }
-}
-
-impl NodeChange {
-    /// Whether it is bad news.
-    pub fn severity(&self) -> Severity {
-        let bad = match self {
-            Self::State { from, to, why, .. } => why.is_some() || is_trouble(*to) || loses_readiness(*from, *to),
-            Self::Trouble { .. } | Self::Restarted { .. } => true,
-            Self::Readiness { ready } => !ready,
-            Self::ReadySince | Self::Gone => false,
-        };
-        if bad { Severity::Warning } else { Severity::Normal }
-    }
-
-    /// Whether it concerns a reader who follows only trouble: bad news, and the end of it.
-    pub fn is_of_note(&self) -> bool {
-        let recovers = match self {
-            // The return of the node is news, whatever became of its pod.
-            Self::State { from: Some(NodeState::NodeDown), .. } => true,
-            Self::State { recovers, .. } => *recovers,
-            Self::Readiness { ready } => *ready,
-            Self::ReadySince | Self::Trouble { .. } | Self::Restarted { .. } | Self::Gone => false,
-        };
-        recovers || self.severity() == Severity::Warning
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::model::cause::CauseKind;
-use crate::engine::model::node::{Blame, NodeState, RunEnd};
+use crate::engine::model::node::{Blame, NodeState, RestartKind, RunEnd};
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::OnFailure;
@@ -91,6 +91,8 @@ pub(super) struct Symptoms {
     pub(super) counts_as_failed: bool,
     /// Its pod at the target is watched, because its containers restarted.
     pub(super) restarted: bool,
+    /// It is watched for nothing but evictions of the pods before it.
+    pub(super) evicted: bool,
     /// Its new pod has never been ready, and its containers restart.
     pub(super) keeps_restarting: bool,
     /// Why its pod at the target crashes again and again.
@@ -109,6 +111,7 @@ impl Symptoms {
             cause: node.cause.as_ref().map(|cause| cause.kind),
             counts_as_failed: node.counts_as_failed(),
             restarted: node.restarted.is_some(),
+            evicted: node.restarted.is_some_and(|restarted| restarted.kind() == RestartKind::Evictions),
             keeps_restarting: node.keeps_restarting(),
             crash_loop: node.crash_loop.map(|crash_loop| crash_loop.cause),
             lost_readiness: node.lost_readiness,
@@ -155,6 +158,7 @@ impl TroubleKind {
             {
                 symptoms.crash_loop.map(Self::Struggling)
             }
+            (NodeState::Soaking, _, None) if symptoms.evicted => Some(Self::Struggling(CauseKind::Evicted)),
             (NodeState::Soaking, _, None) if symptoms.restarted => Some(Self::Restarted),
             (NodeState::Starting, Some(Blame::Rollout), cause)
                 if symptoms.keeps_restarting && cause.is_none_or(CauseKind::is_ordinary_at_start) =>

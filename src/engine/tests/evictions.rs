@@ -5,6 +5,8 @@ use crate::engine::model::cause::CauseKind;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::settings::Tuning;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
+use crate::engine::report::story::Story;
+use crate::engine::report::trouble::TroubleKind;
 
 /// What a kubelet says of a pod that it evicts for its memory use.
 const MEMORY: &str = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 42932Ki. Container agent was using 912Mi, \
@@ -64,6 +66,7 @@ fn an_eviction_counts_as_a_restart_of_the_next_pod() {
     assert_eq!((node.restarts, node.counted_restarts(), node.evictions()), (0, 1, 1));
     assert_eq!(console.state(&fake, "n1"), (NodeState::Soaking, "1 eviction; ready for 2s of 10s".into()));
     assert_eq!(snapshot.at_restarts_in_words(node).as_deref(), Some("halts at 3 evictions (1 now)"));
+    assert_eq!(TroubleKind::of(node), Some(TroubleKind::Struggling(CauseKind::Evicted)));
     console.partition(&mut fake, 0);
     console.run_for(&mut fake, 60);
     let one_holds_nothing_up = fake.at("hash2");
@@ -107,6 +110,31 @@ fn evictions_and_crashes_of_one_node_add_up() {
     let cause = n1(&snapshot).cause.clone().unwrap();
     assert_eq!((snapshot.phase, cause.kind), (Phase::Halted, CauseKind::CrashLoop));
     assert_eq!(&*cause.message.unwrap(), "3 restarts and evictions (max 2); agent ended with exit 1");
+}
+
+/// Its controller replaces an evicted pod within moments, so that nobody may see the pod that failed.
+#[test]
+fn an_eviction_is_told_once_whether_its_pod_was_seen_or_not() {
+    let (mut fake, mut console) = one_updated(20);
+    let mut story = Story::default();
+    story.observe(&console.snapshot(&fake));
+    fake.evict("n1", MEMORY);
+    fake.replace_failed();
+    for _ in 0..3 {
+        console.run_for(&mut fake, 1);
+        story.observe(&console.snapshot(&fake));
+    }
+    fake.evict("n1", MEMORY);
+    for _ in 0..3 {
+        console.run_for(&mut fake, 1);
+        story.observe(&console.snapshot(&fake));
+        fake.replace_failed();
+    }
+    let told: Vec<String> = story.of_node("n1").map(|moment| moment.change.to_string()).collect();
+    let evicted: Vec<&String> = told.iter().filter(|told| told.contains("evicted")).collect();
+    assert_eq!(evicted.len(), 2, "{told:?}");
+    assert_eq!(evicted[0], "its kubelet evicted its pod (eviction 1)");
+    assert!(evicted[1].contains("evicted by kubelet"), "{told:?}");
 }
 
 /// The kubelet of the updated node evicts the pod, because its disk is full, and then admits none for a while. It is tried again and again.

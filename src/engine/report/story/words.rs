@@ -22,6 +22,7 @@ impl fmt::Display for NodeChange {
                 write!(f, "restarted (restart {times})")?;
                 return end.map_or(Ok(()), |end| write!(f, ", {end}"));
             }
+            Self::Evicted { times } => return write!(f, "its kubelet evicted its pod (eviction {times})"),
             Self::Gone => return f.write_str("gone from the list: it should not run the pod any more"),
         };
         let after = after.map(ShortDuration);
