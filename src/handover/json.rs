@@ -92,6 +92,8 @@ struct ReportNode {
     restarts: u32,
     /// How many of them do not count, since its node was restarted.
     restarts_with_node: u32,
+    /// How many pods of its revision its kubelet evicted before this one, as far as that is watched.
+    evictions: u32,
 }
 
 impl ReportRevision {
@@ -122,6 +124,7 @@ impl Handover {
             pod_created_at: node.pod_created_at,
             restarts: node.restarts,
             restarts_with_node: node.restarts_with_node,
+            evictions: node.evictions(),
         };
         let finding = |finding: &crate::engine::report::diagnosis::Finding| ReportFinding {
             title: clean(&finding.title),
