@@ -39,7 +39,7 @@ use crate::engine::model::record::size::bytes_of_name;
 use crate::engine::model::template::Template;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::warm_pod::images_key;
-use crate::engine::view::{NodeEntry, PodEntry, PodIx, Touched, View};
+use crate::engine::view::{NodeEntry, PodEntry, PodIx, PodTrouble, Touched, View};
 
 /// A pod that stopped serving less than this long ago may serve again, so that a release which would remove it for good waits.
 pub(crate) const LATELY: Duration = Duration::from_secs(300);
@@ -325,9 +325,12 @@ impl<'a> Assessor<'a> {
         };
         let rejected = self.rejected_before(ix, entry, pods.live).filter(|_| in_fleet && !down);
         let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble) || (rejected.is_some() && replaced);
+        let rejected_since = rejected.as_ref().map(|rejected| self.view.server_time(rejected.since));
         let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &shown));
         let cause = match rejected {
-            Some(rejected) if cause.as_ref().is_none_or(|cause| cause.kind.is_ordinary_at_start()) => Some(rejected),
+            Some(rejected) if cause.as_ref().is_none_or(|cause| cause.kind.is_ordinary_at_start()) => {
+                Some(rejected.cause.clone())
+            }
             _ => cause,
         };
         let put_there = self.put_there(at_target, pods.live);
@@ -351,7 +354,9 @@ impl<'a> Assessor<'a> {
         let back = self.question.inputs.direction == Direction::Back;
         let may_prove = back && in_fleet && at_target && available && restarted.is_none();
         let proves = pods.live.is_some_and(|pod| may_prove && self.proves_on_the_way_back(pod, put_there, clock));
+        // The trouble is as old as the first of the pods that were not taken.
         let since = self.since(state, entry, &shown);
+        let since = since.into_iter().chain(rejected_since).min();
         let ready = !down && !replaced && pods.live.is_some_and(|pod| pod.fact.ready);
         if let Some(since) = since.filter(|_| !in_fleet && !ready) {
             self.wake_after(LATELY, self.server_now.since(since));
@@ -440,15 +445,14 @@ impl<'a> Assessor<'a> {
             && live.is_some_and(|pod| self.is_at_target(pod))
     }
 
-    /// Why the kubelet did not take the pod of the target that was there before, where another one is made for it and has not been taken up. Nobody has
+    /// The trouble in which the kubelet did not take the pod of the target that was there before, where another one is made for it and has not been taken up. Nobody has
     /// accepted it.
-    fn rejected_before(&self, ix: NodeIx, entry: &NodeEntry, live: Option<&PodEntry>) -> Option<Cause> {
+    fn rejected_before(&self, ix: NodeIx, entry: &NodeEntry, live: Option<&PodEntry>) -> Option<&'a PodTrouble> {
         let inputs = self.question.inputs;
         let target = inputs.target.as_ref();
         let counts = !inputs.acknowledged_failures.contains(&entry.name)
             && live.is_none_or(|pod| pod.fact.revision.as_ref() == target);
-        let trouble = self.view.rejected_before(ix, target).filter(|_| counts && target.is_some())?;
-        Some(trouble.cause.clone())
+        self.view.rejected_before(ix, target).filter(|_| counts && target.is_some())
     }
 
     /// Whether a node has left the fleet since the rollout took its pod, and has not been well since then: its Node object was deleted, or its labels do not

@@ -7,7 +7,7 @@ use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::budget::{FAILS_ON_MORE, well_again};
 use crate::engine::model::first_names::first_names;
-use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::node::{Blame, NodeState, RestartsView};
 use crate::engine::model::record::Direction;
 
 impl Engine {
@@ -46,6 +46,8 @@ impl Engine {
         // The same hint as that of the alarm for a budget that is used up. On the way back a larger budget helps: what failed is not what comes next.
         let or = match self.failed_and_down() {
             failed if failed > 0 && forward => format!(". {FAILS_ON_MORE}"),
+            // Whatever the budget, nothing that serves goes before that pod has stayed up.
+            _ if forward && self.restarts_speak(assessment) => String::new(),
             _ => ", or with a larger budget".to_owned(),
         };
         let more = (charged + 1).saturating_sub(most);
@@ -63,6 +65,12 @@ impl Engine {
             _ => format!("{charged} nodes count as down"),
         };
         format!("{wait}: {are_down} already{which}, and {most} may be. {others} once {}{or}", well_again(more))
+    }
+
+    /// Whether a pod at the target restarted, or its pods were evicted, so often that no serving pod is replaced.
+    fn restarts_speak(&self, assessment: &Assessment) -> bool {
+        let speaks = |row: &Row| row.restarted.is_some_and(RestartsView::speaks_against_revision);
+        assessment.rows().any(|row| row.in_fleet && row.state != NodeState::Failed && speaks(row))
     }
 
     /// Whether what uses the budget are updates in their ordinary course: no pod failed, restarts, is in trouble or lost its readiness.

@@ -461,14 +461,21 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         | NodeState::Ineligible => {}
     }
     if let Some(restarted) = node.restarted {
-        let end = restarted.end.map(|end| format!(", last: {end}")).unwrap_or_default();
-        let what = match restarted.kind() {
+        let kind = restarted.kind();
+        let end = restarted.end.filter(|_| kind != RestartKind::Evictions);
+        let end = end.map(|end| format!(", last: {end}")).unwrap_or_default();
+        let what = match kind {
             RestartKind::Restarts => "restarts after it was ready",
             RestartKind::Evictions => "its kubelet evicted its pods after they were ready",
             RestartKind::Both => "restarts, and is evicted, after it was ready",
         };
         let found = warns(FindingKind::Restarted, what.to_owned());
         let text: Str = format!("{}{end}", counted(restarted.times as usize, "time")).into();
+        if kind == RestartKind::Evictions {
+            let evicted = Cause { kind: CauseKind::Evicted, container: None, message: None };
+            let found = found.says(Some(text)).do_this(remedies::about(evicted.kind));
+            return Some(found.offers(remedies::commands(&evicted, node, snapshot)));
+        }
         let found = found.says(Some(text)).do_this(["read the log of the run before"]);
         return Some(found.offers(remedies::restarts(node, snapshot)));
     }

@@ -4,6 +4,7 @@ use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::settings::Tuning;
+use crate::engine::report::diagnosis::Diagnosis;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::report::story::Story;
 use crate::engine::report::trouble::TroubleKind;
@@ -73,6 +74,13 @@ fn an_eviction_counts_as_a_restart_of_the_next_pod() {
     assert!(one_holds_nothing_up > 5, "{one_holds_nothing_up}");
 
     evict_n1(&mut fake, &mut console);
+    let node = n1(&console.snapshot(&fake)).clone();
+    let found = Diagnosis::of(&console.snapshot(&fake)).findings;
+    let found = found.iter().find(|finding| finding.nodes.contains(&node.name)).unwrap();
+    let advice = format!("{:?}", found.remedies);
+    assert!(advice.contains("free what its node is short of"), "{advice}");
+    let commands = format!("{:?}", found.commands);
+    assert!(!commands.contains("Log"), "no log is left of an evicted pod: {commands}");
     let deleted = fake.deleted.len();
     console.run_for(&mut fake, 50);
     assert_eq!(fake.deleted.len(), deleted, "after two within ten minutes no serving pod is replaced");
@@ -159,7 +167,10 @@ fn a_node_short_of_disk_space_holds_the_rollout_and_does_not_halt_it() {
     disk_is_full(&mut fake, &mut console, 400);
     let snapshot = console.snapshot(&fake);
     assert_eq!((&snapshot.phase, &snapshot.halt), (&Phase::Running, &None));
-    assert_eq!(n1(&snapshot).cause.as_ref().map(|cause| cause.kind), Some(CauseKind::Evicted));
+    let node = n1(&snapshot);
+    assert_eq!(node.cause.as_ref().map(|cause| cause.kind), Some(CauseKind::Evicted));
+    let ages = [node.since, node.cause_since].map(|since| snapshot.at.since(since.unwrap()).as_secs());
+    assert!(ages.iter().all(|age| (395..=402).contains(age)), "as old as the first of these pods: {ages:?}");
     assert!(
         fake.deleted.len() <= deleted + 2,
         "no serving pod is replaced meanwhile: {}",

@@ -315,7 +315,11 @@ fn restarts_in_words(node: &NodeView) -> (String, ThemeRole) {
     };
     let end = end.map(|end| format!(", {end}")).unwrap_or_default();
     let speaks = node.restarted.is_some_and(RestartsView::speaks_against_revision);
-    let then = if speaks && node.state != NodeState::Failed { "; no serving pod is replaced meanwhile" } else { "" };
+    let then = if speaks && node.state != NodeState::Failed {
+        "; no serving pod is replaced before it has been up for 10m"
+    } else {
+        ""
+    };
     let words = if evictions > 0 {
         // They were of the pods before this one, whose restarts no kubelet counts any more.
         format!("{all}, after {} of earlier pods{then}", RestartKind::Evictions.counted(evictions.into()))

@@ -2,7 +2,7 @@
 
 use super::titles::{revision_of, title};
 use super::{Finding, FindingKind, remedies};
-use crate::engine::model::cause::Cause;
+use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::Severity;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::engine::report::trouble::TroubleKind;
@@ -16,7 +16,10 @@ pub(super) fn in_crash_loop(node: &NodeView, snapshot: &Snapshot) -> Option<Find
         return None;
     }
     let images = revision_of(node, snapshot).map_or(&[][..], |revision| &revision.images);
-    let container = if let [(only, _)] = images { Some(only.clone()) } else { None };
+    let container = match images {
+        [(only, _)] if kind != CauseKind::Evicted => Some(only.clone()),
+        _ => None,
+    };
     let cause = Cause { kind, container, message: None };
     let end = node.restarted.and_then(|restarted| restarted.end);
     let end = end.map(|end| format!(", last: {end}")).unwrap_or_default();
@@ -27,9 +30,10 @@ pub(super) fn in_crash_loop(node: &NodeView, snapshot: &Snapshot) -> Option<Find
     let mut found = Finding::new(FindingKind::Cause(kind), title(&cause, node, snapshot), Severity::Warning).on(node);
     found = found.says(Some(format!("{times}{end}; its container is up for the moment{fails}").into()));
     found.remedies = remedies::of(&cause, node, snapshot);
+    // No log is left of a pod that was evicted.
     found.commands = match &cause.container {
-        Some(_) => remedies::commands(&cause, node, snapshot),
-        None => remedies::restarts(node, snapshot),
+        None if kind != CauseKind::Evicted => remedies::restarts(node, snapshot),
+        Some(_) | None => remedies::commands(&cause, node, snapshot),
     };
     Some(found)
 }
