@@ -41,6 +41,7 @@ mod refused;
 mod release;
 mod report;
 mod same_answers;
+mod sidecars;
 mod smoke;
 mod soak;
 mod steps;

@@ -101,7 +101,7 @@ fn a_record_that_cannot_be_read_ends_the_driver_and_is_replaced_by_an_adoption()
     assert_eq!(driver.end().code(), Some(1), "{}", driver.seen());
     let errors = driver.errors();
     println!("{errors}");
-    assert!(errors.contains("cannot be read any more") && errors.contains("`rolldeck adopt`"), "{errors}");
+    assert!(errors.contains("cannot be read any more") && errors.contains("`rolldeck adopt "), "{errors}");
     let left = made.sandbox.admin().get(&lease).ok();
     assert_eq!(left["metadata"]["annotations"]["rolldeck.io/rollout"], "{garbage");
     for refused in [&["pause", DS, "--yes"][..], &["step", DS, "--to", "100%", "--yes"], &["drive", DS]] {
