@@ -320,6 +320,8 @@ impl Finding {
             }
             (Some(trouble), FindingKind::Cause(_) | FindingKind::Restarted) => trouble.since(node),
             (None, FindingKind::Cause(_)) => of_cause(),
+            // The node says it now, and since when is not known.
+            (_, FindingKind::Pressure | FindingKind::Clock) => None,
             _ => node.since,
         };
         self

@@ -123,6 +123,7 @@ fn an_evicted_pod_and_a_node_under_pressure_are_found() {
     assert_eq!(evidence(&finding), words);
     let finding = found(&mut console, &fake, "n2");
     assert_eq!((finding.kind, &*finding.title), (FindingKind::Pressure, "its node is under pressure: DiskPressure"));
+    assert_eq!(finding.since, None, "since when is not known");
 }
 
 #[test]
