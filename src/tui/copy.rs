@@ -1,5 +1,6 @@
 //! The texts that can be copied for the selected row: its name, its description, commands that look at it.
 
+use super::daemonset_ref::DaemonSetRef;
 use super::model::{Model, Page, RolloutPage, RolloutScreen};
 use crate::engine::model::Str;
 use crate::engine::model::container_log::{LogRun, LogSource};
@@ -89,6 +90,16 @@ fn of_node(model: &Model, snapshot: &Snapshot, node: &NodeView, container: Optio
         command("yaml", pod("get -o yaml pod")),
         command("describe-node", kubectl_cluster(model, "describe node", &node.name)),
     ]
+}
+
+/// `rolldeck WHAT --context prod -n NAMESPACE ds/NAME`, as a shell in another place takes it; without the DaemonSet if that cannot be quoted safely.
+pub(in crate::tui) fn rolldeck(model: &Model, what: &str, target: &DaemonSetRef) -> String {
+    let whole = || {
+        let (flags, namespace) = (model.cluster_flags.as_deref()?, shell_flag("-n", &target.namespace)?);
+        let gap = if flags.is_empty() { "" } else { " " };
+        Some(format!("rolldeck {what} {flags}{gap}{namespace} {}", shell_word(&format!("ds/{}", target.name))?))
+    };
+    whole().unwrap_or_else(|| format!("rolldeck {what}"))
 }
 
 /// `kubectl … -n NAMESPACE what NAME`; `None` if it cannot be pasted safely.

@@ -9,11 +9,13 @@ use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::person_of;
+use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLeftover, PrewarmMethod, PrewarmState, PrewarmView, PrewarmWait, StuckSet, StuckWhy,
     Unobtainable,
 };
 use crate::engine::model::record::By;
+use crate::engine::model::settings::Finish;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::recognise::{TextSource, recognise};
 
@@ -298,6 +300,18 @@ impl Snapshot {
     pub fn only_prewarms(&self) -> bool {
         let warms = self.prewarm.as_ref().is_some_and(|prewarm| prewarm.request.cancelled.is_none());
         warms && self.strategy == StrategyKind::RollingUpdate && self.started_at.is_none()
+    }
+
+    /// Whether the DaemonSet stays adopted although nothing is left to roll out or to pre-warm: a driver would end at once, and its controller
+    /// replaces no pod before it is released.
+    pub fn only_stays_adopted(&self) -> bool {
+        let over = match self.phase {
+            Phase::Idle => self.adopted,
+            Phase::Complete => self.settings.policies.finish == Finish::Keep,
+            _ => false,
+        };
+        let warms = self.prewarm.as_ref().is_some_and(|prewarm| prewarm.without_a_driver().is_some());
+        over && !warms && self.daemonset == Presence::Present
     }
 
     /// Whether every node has the images: nothing is pulled any more, and the lease is held for nodes that may join.

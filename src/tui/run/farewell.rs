@@ -6,6 +6,7 @@ use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{PrewarmCounts, PrewarmMethod};
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::tui::copy::rolldeck;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::model::{Model, RolloutPage};
 
@@ -63,6 +64,10 @@ fn of_rollout(page: &RolloutPage, model: &Model) -> Option<String> {
         _ if practice => String::new(),
         // Its own controller drives it, before and after.
         _ if page.driven_by_us() && snapshot.only_prewarms() => String::new(),
+        _ if page.driven_by_us() && snapshot.only_stays_adopted() => {
+            let release = rolldeck(model, "release", target);
+            format!("; it stays adopted: its controller replaces no pod until `{release}`")
+        }
         _ if page.driven_by_us() => "; nobody drives it now".to_owned(),
         DriverView::Other { holder, .. } => format!("; {} goes on driving it", person_of(holder)),
         _ => String::new(),

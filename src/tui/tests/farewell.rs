@@ -2,6 +2,8 @@
 
 use super::console::TestConsole;
 use super::fixtures::{fleet, halted, idle, observed, running};
+use crate::engine::model::record::Direction;
+use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::model::Page;
 use crate::tui::run::farewell::farewell;
 
@@ -72,4 +74,51 @@ fn what_is_said_at_the_end_tells_the_ages_of_that_moment() {
     assert!(farewell(&console.model)[0].contains("halted 2m ago"), "{:?}", farewell(&console.model));
     console.wait(600);
     assert!(farewell(&console.model)[0].contains("halted 12m ago"), "{:?}", farewell(&console.model));
+}
+
+/// The words of the dialog that asks whether to quit, without its frame.
+fn asked(mut console: TestConsole, flags: Option<&str>) -> String {
+    console.model.cluster_flags = flags.map(str::to_owned);
+    let screen = console.typed("q").screen();
+    screen.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_command_that_goes_on_without_a_console_leads_to_the_same_cluster() {
+    let of = |flags| asked(TestConsole::on(running(), 80, 24), flags);
+    let said = of(Some("--kubeconfig /etc/edge --context prod-eu"));
+    let drive =
+        "`rolldeck drive --kubeconfig /etc/edge --context prod-eu -n edge ds/ipc-agent` goes on without a console.";
+    assert!(said.contains(drive), "{said}");
+    let said = of(None);
+    assert!(said.contains("`rolldeck drive` goes on without a console."), "{said}");
+}
+
+/// `drive` is refused then, and no console moves anything before either.
+#[test]
+fn who_quits_a_halted_rollout_reads_what_comes_first() {
+    let said = asked(TestConsole::on(halted(), 80, 24), Some("--context prod-eu"));
+    let place = "--context prod-eu -n edge ds/ipc-agent";
+    let first = format!("before `rolldeck resume {place}` or `rolldeck undo {place}`.");
+    assert!(said.contains("It is halted: what is in flight finishes") && said.contains(&first), "{said}");
+    assert!(!said.contains("rolldeck drive") && !said.contains("until a console drives"), "{said}");
+    let back = Snapshot { direction: Direction::Back, ..halted() };
+    let said = asked(TestConsole::on(back, 80, 24), Some("--context prod-eu"));
+    assert!(said.contains("rolldeck resume") && !said.contains("rolldeck undo"), "{said}");
+}
+
+#[test]
+fn who_quits_where_nothing_is_to_be_rolled_out_reads_that_it_stays_adopted() {
+    let driver = running().driver;
+    let idle = Snapshot { adopted: true, phase: Phase::Idle, driver, ..idle() };
+    let console = TestConsole::on(idle.clone(), 80, 24);
+    let stays = "its controller replaces no pod until `rolldeck release --context prod-eu -n edge ds/ipc-agent`";
+    let left = farewell(&console.model).remove(0);
+    assert!(left.ends_with(&format!("; it stays adopted: {stays}")), "{left}");
+    let said = asked(console, Some("--context prod-eu"));
+    assert!(said.contains(&format!("It stays adopted, and nothing is to be rolled out: {stays}.")), "{said}");
+    assert!(!said.contains("rolldeck drive") && !said.contains("until a console drives"), "{said}");
+    let never = Snapshot { adopted: false, ..idle };
+    let left = farewell(&TestConsole::on(never, 80, 24).model).remove(0);
+    assert!(!left.contains("stays adopted"), "{left}");
 }

@@ -68,7 +68,10 @@ fn who_quits_reads_what_becomes_of_pre_warming() {
     let stands = "Pre-warming: no further node gets a pod for it; what is being pulled goes on, and whoever drives next carries on.";
     let said = asked(only(warm()));
     assert!(said.contains("You pre-warm edge/ipc-agent on prod-eu."), "{said}");
-    assert!(said.contains(stands) && said.contains("`rolldeck drive -n edge ds/ipc-agent` goes on"), "{said}");
+    assert!(
+        said.contains(stands) && said.contains("`rolldeck drive --context prod-eu -n edge ds/ipc-agent` goes on"),
+        "{said}"
+    );
     assert!(!said.contains("nothing more is updated"), "{said}");
     let rollout = Snapshot { prewarm: warm().prewarm, ..super::super::fixtures::running() };
     let said = asked(rollout);

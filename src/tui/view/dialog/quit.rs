@@ -4,11 +4,14 @@
 //! You drive edge/ipc-agent on prod-eu.
 //! When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.
 //! Pre-warming: no further node gets a pod; what is being pulled goes on, and whoever drives next carries on.
-//! `rolldeck drive -n edge ds/ipc-agent` goes on without a console.
+//! `rolldeck drive --context prod-eu -n edge ds/ipc-agent` goes on without a console.
 //! ```
+//!
+//! Where a driver would move nothing, it says what comes first instead, or what ends the adoption.
 
 use super::DialogBody;
-use crate::engine::report::snapshot::Snapshot;
+use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::tui::copy::rolldeck;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::dialog::Form;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -33,8 +36,33 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Form, driven: &[DaemonSetRe
             body.say(&format!("{what}: {} is not saved, and is lost with this console.", unsent.kind), ThemeRole::Bad);
         }
     }
-    if !only_prewarms {
+    let is_halted = |target: &&DaemonSetRef| snapshot(target).is_some_and(|shown| shown.phase == Phase::Halted);
+    let stays = |target: &&DaemonSetRef| snapshot(target).is_some_and(Snapshot::only_stays_adopted);
+    let mut goes_on = driven.iter().filter(|target| !is_halted(target) && !stays(target)).peekable();
+    if !only_prewarms && goes_on.peek().is_some() {
         body.say("When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.", ThemeRole::Text);
+    }
+    let whose = |target: &DaemonSetRef| match driven.len() {
+        1 => "It".to_owned(),
+        _ => format!("{}/{}", target.namespace, target.name),
+    };
+    for target in driven.iter().filter(is_halted) {
+        let (resume, undo) = (rolldeck(ctx.model, "resume", target), rolldeck(ctx.model, "undo", target));
+        let or_undo = snapshot(target).filter(|shown| shown.undo_is_free()).map(|_| format!(" or `{undo}`"));
+        let halted = format!(
+            "{} is halted: what is in flight finishes, and no further node is updated, whoever drives, before `{resume}`{}.",
+            whose(target),
+            or_undo.unwrap_or_default()
+        );
+        body.say(&halted, ThemeRole::Text);
+    }
+    for target in driven.iter().filter(stays) {
+        let release = rolldeck(ctx.model, "release", target);
+        let stays = format!(
+            "{} stays adopted, and nothing is to be rolled out: its controller replaces no pod until `{release}`.",
+            whose(target)
+        );
+        body.say(&stays, ThemeRole::Text);
     }
     let mut warms = false;
     for target in driven {
@@ -48,9 +76,8 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Form, driven: &[DaemonSetRe
     }
     if only_prewarms && !warms {
         body.say("Nothing is left that needs a driver.", ThemeRole::Text);
-    } else {
-        let one = driven.first().map(|target| format!(" -n {} ds/{}", target.namespace, target.name));
-        let command = format!("rolldeck drive{}", one.unwrap_or_default());
+    } else if let Some(target) = goes_on.next() {
+        let command = rolldeck(ctx.model, "drive", target);
         body.say(&format!("`{command}` goes on without a console."), ThemeRole::Text);
     }
     if let Form::SwitchContext { context, .. } = form {
