@@ -8,6 +8,7 @@ use crate::engine::model::person_of;
 use crate::engine::model::prewarm::{Prewarm, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::counted;
 use crate::engine::model::record::{Change, Intent};
+use crate::engine::model::settings::Finish;
 
 impl Engine {
     /// A warning that nodes pull the images of the new template which no step lets go, because somebody had the template's images pre-warmed and that goes
@@ -40,13 +41,14 @@ impl Engine {
         };
         if request.source != PrewarmSource::Template {
             let images = self.template_to_prewarm(&request.source).map(|template| template.images()).ok()?;
-            return Some(format!("Pre-warming {whose} goes on with {}, {UNTIL_CANCELLED}.", listed(&images)));
+            return Some(format!("Pre-warming {whose} goes on with {}, {}.", listed(&images), until(intent)));
         }
         let (pulls, images) = self.pulls_for_the_change(request, intent.change.as_ref()?)?;
         Some(match pulls {
             0 => format!("Pre-warming {whose} has nothing left to bring: its nodes have {images} already."),
             _ => format!(
-                "Pre-warming {whose} goes on with the images of that revision, {UNTIL_CANCELLED}: {} {} {images}.",
+                "Pre-warming {whose} goes on with the images of that revision, {}: {} {} {images}.",
+                until(intent),
                 counted(pulls, "node"),
                 if pulls == 1 { "pulls" } else { "pull" },
             ),
@@ -70,7 +72,12 @@ impl Engine {
 }
 
 /// When pre-warming ends that a roll back leaves as it is.
-const UNTIL_CANCELLED: &str = "until it is cancelled or the DaemonSet is handed back";
+fn until(intent: &Intent) -> &'static str {
+    match intent.finish {
+        Finish::Release => "until it is cancelled, or this roll back is complete and the DaemonSet is handed back",
+        Finish::Keep => "until it is cancelled or the DaemonSet is handed back",
+    }
+}
 
 fn listed(images: &[Str]) -> String {
     images.iter().map(Str::to_string).collect::<Vec<_>>().join(", ")

@@ -537,8 +537,11 @@ fn a_roll_back_says_what_becomes_of_pre_warming() {
     assert!(fake.warm_nodes().is_empty(), "nothing is brought where each node runs it: {:?}", fake.warm_nodes());
 
     let (mut fake, mut console) = begun(super::prewarm::image("v2"));
-    let says = "Pre-warming that ben@bastion asked for goes on with agent:v2, until it is cancelled or the DaemonSet is handed back.";
+    let says = "Pre-warming that ben@bastion asked for goes on with agent:v2, until it is cancelled, or this roll back is complete and the DaemonSet is handed back.";
     assert_eq!(lines_with(&mut console, &fake, &undo, "Pre-warming"), [says]);
+    console.keep(&mut fake);
+    let kept = "Pre-warming that ben@bastion asked for goes on with agent:v2, until it is cancelled or the DaemonSet is handed back.";
+    assert_eq!(lines_with(&mut console, &fake, &undo, "Pre-warming"), [kept]);
     console.ask(&mut fake, Command::Prewarm(PrewarmCommand::Pause)).unwrap();
     assert_eq!(lines_with(&mut console, &fake, &undo, "Pre-warming"), [""; 0], "it brings nothing");
 }
