@@ -200,6 +200,7 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Invocation, cla
         Err(error) => {
             let meant = misspelt::command_meant(&mut command, &line, Some(&error));
             let meant = meant.or_else(|| misspelt::negative_value(&mut command, &line, &error));
+            let meant = meant.or_else(|| misspelt::flag_before_its_command(&mut command, &line, &error));
             let meant = meant.or_else(|| misspelt::flag_of_the_console(&mut command, &line, &error));
             let meant = meant.or_else(|| misspelt::flag_of_others(&mut command, &line, &error));
             let meant = meant.or_else(|| misspelt::value_without_flag(&mut command, &line, &error));

@@ -10,6 +10,7 @@ use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use super::args::DaemonSetName;
 use crate::config::nearest;
+use crate::engine::model::shell::shell_word;
 
 /// Words from kubectl and other tools, each with the equivalent command of rolldeck.
 const WORDS_OF_OTHER_TOOLS: &[(&str, &str)] = &[
@@ -127,6 +128,35 @@ pub(super) fn negative_value(command: &mut Command, line: &[OsString], refused: 
     // The usage belongs to the typed command.
     let subcommand = command.find_subcommand_mut(typed_command(command, line)?)?;
     Some(subcommand.error(ErrorKind::InvalidValue, why))
+}
+
+/// The error for a flag of a command that stands before it, where only the console's and the global ones may stand: it says where the flag goes.
+pub(super) fn flag_before_its_command(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
+        (refused.kind(), refused.get(ContextKind::InvalidArg))
+    else {
+        return None;
+    };
+    let flag = word.split('=').next().unwrap_or(word);
+    let long = flag.strip_prefix("--")?;
+    let words: Vec<&str> = line.iter().filter_map(|word| word.to_str()).collect();
+    let at = words.iter().position(|word| word.split('=').next() == Some(flag))?;
+    let called = command.get_bin_name().unwrap_or("rolldeck").to_owned();
+    let named = words.iter().skip(at + 1).find_map(|word| command.find_subcommand(word))?;
+    let name = named.get_name().to_owned();
+    let before = words[..at].iter().all(|word| command.find_subcommand(word).is_none());
+    let arg = named.get_arguments().find(|arg| arg.get_long() == Some(long)).filter(|_| before)?;
+    let takes = arg.get_action().takes_values();
+    let value = match words[at].split_once('=') {
+        Some((_, value)) => Some(value),
+        None => words.get(at + 1).copied().filter(|next| takes && *next != name),
+    };
+    let value = value.and_then(shell_word);
+    let value = value.map(|value| format!(" {value}")).unwrap_or_default();
+    let why = format!("put `{flag}` behind the command: `{called} {name} … {flag}{value}`");
+    // The usage of a command that clap has not come to would lack the name of the program.
+    command.build();
+    Some(command.find_subcommand_mut(&name)?.error(ErrorKind::UnknownArgument, why))
 }
 
 /// The error for a flag that the command does not have, and for which clap knows none like it: it names commands that have it. clap would suggest
