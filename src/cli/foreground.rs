@@ -376,7 +376,7 @@ impl Foreground<'_> {
 
     /// Asks for consent if that is needed; a refusal is recorded.
     async fn agreed(&self, rollout: &Rollout, command: &Command, preview: &Preview) -> Result<(), CliError> {
-        let agreed = one_shot::confirm(preview, &rollout.snapshot(), self.args.consent, &self.streams).await;
+        let agreed = one_shot::confirm(command, preview, &rollout.snapshot(), self.args.consent, &self.streams).await;
         let agreed = if self.has_changed { agreed.map_err(CliError::after_others) } else { agreed };
         one_shot::recorded(rollout, command, agreed).await
     }

@@ -154,7 +154,7 @@ async fn carry_out(
         return report(&commands, &before, &preview, None, output).map(|exit| (Ok(exit), None));
     }
     let agreed = match how.yes || somebody_to_ask() {
-        true => confirm(&preview, &before, Consent::from_flag(how.yes), &output.streams()).await,
+        true => confirm(&command, &preview, &before, Consent::from_flag(how.yes), &output.streams()).await,
         false => unasked::accepted(&command, &before, &preview),
     };
     recorded(rollout, &command, agreed).await?;
@@ -416,6 +416,7 @@ pub(crate) fn asks(preview: &Preview, consent: Consent) -> bool {
 /// `--yes`; all others are carried out. The question is asked only after all output to `streams` is written, so that the
 /// user reads the preview first.
 pub(crate) async fn confirm(
+    command: &Command,
     preview: &Preview,
     snapshot: &Snapshot,
     consent: Consent,
@@ -425,7 +426,7 @@ pub(crate) async fn confirm(
         return Ok(());
     }
     if !asks(preview, consent) {
-        return unasked::accepted_preview(snapshot, preview);
+        return unasked::accepted_preview(command, snapshot, preview);
     }
     let lifts = preview.lifts_pause.as_ref().map(|paused| lifts_in_words(paused, snapshot.at));
     let lifts = lifts.map(|lifts| format!("This {lifts}. ")).unwrap_or_default();

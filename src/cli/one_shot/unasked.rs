@@ -18,13 +18,13 @@ pub(crate) fn accepted(command: &Command, snapshot: &Snapshot, preview: &Preview
     accept_no_match(command, snapshot)?;
     accept_no_record(command, snapshot)?;
     accept_losing_the_record(command, snapshot)?;
-    accepted_preview(snapshot, preview)?;
+    accepted_preview(command, snapshot, preview)?;
     accept_going_back(command, snapshot, preview)?;
     accept_halted_before(command, preview)
 }
 
 /// The same by the preview alone: commands that also lift a person's pause, and commands that can take down more than the budget, are refused.
-pub(super) fn accepted_preview(snapshot: &Snapshot, preview: &Preview) -> Result<(), CliError> {
+pub(super) fn accepted_preview(command: &Command, snapshot: &Snapshot, preview: &Preview) -> Result<(), CliError> {
     // A command that is no danger is not asked about.
     if preview.danger < Danger::Serious {
         return Ok(());
@@ -38,9 +38,11 @@ pub(super) fn accepted_preview(snapshot: &Snapshot, preview: &Preview) -> Result
     let why = format!("this {}", does.join(" and "));
     let refused = format!("{why}, and nobody can be asked (no terminal); {NOTHING_CHANGED}");
     let error = CliError::new(CliErrorKind::Refused, refused).again_with("--yes", CONFIRMS);
+    // Whoever wants to go back does not want what a pause holds to go on.
+    let goes_back = matches!(command.inner(), Command::Undo { .. });
     Err(match lifts {
-        Some(_) => error.command_helps("resume", "lifts the pause and changes nothing else"),
-        None => error,
+        Some(_) if !goes_back => error.command_helps("resume", "lifts the pause: the rollout goes on as it is"),
+        _ => error,
     })
 }
 
@@ -82,8 +84,9 @@ fn accept_no_match(command: &Command, snapshot: &Snapshot) -> Result<(), CliErro
     let error = CliError::new(CliErrorKind::Refused, refused);
     Err(match selector.meant(&snapshot.nodes.iter().map(|node| &node.labels)) {
         Some(meant) => error.hinted(meant),
-        None => error.again_with("--yes", CONFIRMS),
-    })
+        None => error,
+    }
+    .again_with("--yes", CONFIRMS))
 }
 
 /// Refuses commands that let nodes go without a record of their rollout.
@@ -127,7 +130,8 @@ fn accept_going_back(command: &Command, snapshot: &Snapshot, preview: &Preview) 
         "no rollout is under way that this would end: it replaces {pods}, and nobody can be asked (no terminal); nothing was changed"
     );
     Err(CliError::new(CliErrorKind::Refused, refused)
-        .again_with("--yes", "confirms it, and `--to-revision` which revision"))
+        .again_with("--yes", CONFIRMS)
+        .hinted("`--to-revision NUMBER` says to which revision it goes"))
 }
 
 /// Refuses to go to a revision at which the rollout is known to have halted: the preview that warns of it

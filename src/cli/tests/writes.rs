@@ -10,10 +10,10 @@ use crate::driver::CommandError;
 use crate::engine::model::command::{Command, Refusal, Step};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::labels::Selector;
+use crate::engine::model::labels::{Labels, Selector};
 use crate::engine::model::record::{Halt, HaltingGate, OURSELVES, Paused};
 use crate::engine::model::step_ahead::{NoStep, SelectionDone};
-use crate::engine::report::snapshot::{Alarm, Phase, Snapshot};
+use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
 use crate::process::signals::EndSignal;
 use insta::assert_snapshot;
 
@@ -168,11 +168,14 @@ async fn a_pause_by_a_person_is_not_lifted_unasked() {
         let output = script.run(line).await;
         assert_eq!((output.code, script.requests().len()), (6, 0), "{line}: {}", output.error);
         let why = "this lifts the pause by bob@bastion 3m ago (the link is down), and nobody can be asked (no terminal); nothing was changed";
-        let confirms = format!("\nHint: `rolldeck {line} --yes` confirms it\n");
-        let resume =
-            "\nHint: `rolldeck resume --context prod-eu -n edge ds/agent` lifts the pause and changes nothing else";
+        let confirms = format!("\nHint: `rolldeck {line} --yes` confirms it");
+        let resume = "\nHint: `rolldeck resume --context prod-eu -n edge ds/agent` lifts the pause: the rollout goes on as it is";
         assert!(output.error.contains(why), "{line}: {}", output.error);
-        assert!(output.error.contains(&confirms) && output.error.contains(resume), "{line}: {}", output.error);
+        assert!(output.error.contains(&confirms), "{line}: {}", output.error);
+        // Whoever wants to go back is not led forward.
+        let forward = !line.starts_with("undo");
+        assert_eq!(output.error.contains(resume), forward, "{line}: {}", output.error);
+        assert_eq!(output.error.contains("rolldeck resume"), forward, "{line}: {}", output.error);
         assert!(script.refused().iter().any(|(_, refused)| refused == why), "{line}: it is recorded");
     }
     let early = script().previews(Danger::ExceedsBudget).run("release ds/agent --early").await;
@@ -215,6 +218,18 @@ async fn a_selector_that_matches_no_node_is_not_set_unasked() {
     Error: no node matches canry=true: while it stands no node is updated, and nobody can be asked (no terminal); nothing was changed
     Hint: `rolldeck select ds/agent canry=true --yes` confirms it
     "#);
+    // A value that is not there is told with those that are; the line that sets it all the same stands below.
+    let labels: Labels = [("canary", "true")].into_iter().collect();
+    let nodes =
+        rollout().nodes.iter().map(|node| NodeView { labels: labels.clone(), ..NodeView::clone(node) }).collect();
+    let script = Script::of(Snapshot { nodes, driver: DriverView::Nobody, ..rollout() }).previews(Danger::Serious);
+    for line in ["select ds/agent canary=nope", "drive ds/agent --selector canary=nope"] {
+        let error = script.run(line).await.error;
+        let hints = format!(
+            "Hint: no node has canary=nope: the value of that label is true\nHint: `rolldeck {line} --yes` confirms it"
+        );
+        assert!(error.contains(&hints), "{line}: {error}");
+    }
     assert_eq!(script.run("select ds/agent canry=true --yes").await.code, 0);
     assert_eq!(script.requests().len(), 1);
 }
@@ -227,6 +242,8 @@ async fn a_roll_back_that_ends_no_rollout_is_not_begun_unasked() {
     let output = script.run("undo ds/agent").await;
     assert_eq!((output.code, script.requests().len()), (6, 0), "{}", output.error);
     assert!(output.error.contains("no rollout is under way that this would end"), "{}", output.error);
+    let hints = "\nHint: `rolldeck undo ds/agent --yes` confirms it\nHint: `--to-revision NUMBER` says to which revision it goes";
+    assert!(output.error.contains(hints), "{}", output.error);
     for (nth, line) in ["undo ds/agent --yes", "undo ds/agent --to-revision 14"].iter().enumerate() {
         assert_eq!((script.run(line).await.code, script.requests().len()), (0, nth + 1), "{line}");
     }
