@@ -64,7 +64,7 @@ impl SuggestedCommand {
         self.remedy == PREWARM
     }
 
-    /// `rolldeck resume --context prod -n edge ds/agent   (resumes)`.
+    /// `rolldeck resume --context prod -n edge ds/agent   (lifts the pause)`.
     pub(crate) fn line(&self) -> String {
         match self.command.as_ref().or(self.to_complete.as_ref()) {
             Some(command) => format!("{command}   ({})", self.text),
@@ -204,6 +204,7 @@ pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> V
         if !suggested.iter().any(known) {
             let asks = asks_first(remedy, snapshot);
             let text = match undriven_retry(remedy, snapshot) {
+                _ if remedy == Remedy::Resume => resumes_in_words(snapshot),
                 true => format!("{}{ONCE_DRIVEN}", snapshot.effect_of(remedy)),
                 false => snapshot.effect_of(remedy),
             };
@@ -217,6 +218,15 @@ pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> V
         }
     }
     suggested
+}
+
+/// What `resume` does: nobody moves a node after it where nobody drives.
+fn resumes_in_words(snapshot: &Snapshot) -> String {
+    let does = match snapshot.phase {
+        Phase::Paused(_) => "lifts the pause".to_owned(),
+        _ => snapshot.effect_of(Remedy::Resume),
+    };
+    if is_driven(snapshot) { does } else { format!("{does}; the rollout goes on{ONCE_DRIVEN}") }
 }
 
 /// Whether a remedy asks for pulls that nobody makes before somebody drives: it only records the request.

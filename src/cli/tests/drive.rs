@@ -193,7 +193,7 @@ async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_d
     2026-11-18T11:16:50Z running, 38 of 120 updated
     2026-11-18T11:16:50Z paused by ops@a 10m ago: "link down", 38 of 120 updated
     2026-11-18T11:16:50Z waits until somebody resumes it: nothing is started before
-    2026-11-18T11:16:50Z next: rolldeck resume --context prod-eu -n edge ds/agent   (resumes)
+    2026-11-18T11:16:50Z next: rolldeck resume --context prod-eu -n edge ds/agent   (lifts the pause)
     2026-11-18T11:16:50Z paused by rolldeck 10m ago: rolling back to revision 14 was refused: admission webhook denied the request, 38 of 120 updated
     "#);
     let why = "Error: driving ends: paused by rolldeck 10m ago: rolling back to revision 14 was refused";

@@ -196,8 +196,22 @@ async fn a_drive_that_runs_out_of_time_while_somebody_has_paused_says_what_lifts
     let output = script.run("drive ds/agent --timeout 5m").await;
     assert_eq!(output.code, 3);
     assert!(output.error.contains("paused by bob@bastion 3m ago: \"the link is down\""), "{}", output.error);
-    let resume = "\nHint: rolldeck resume --context prod-eu -n edge ds/agent   (resumes)";
+    let resume = "\nHint: rolldeck resume --context prod-eu -n edge ds/agent   (lifts the pause";
     assert!(output.error.contains(resume), "{}", output.error);
+}
+
+#[tokio::test]
+async fn a_resume_where_nobody_drives_is_said_to_move_nothing_by_itself() {
+    let paused = |driver| {
+        let paused = Paused::new("bob@bastion".into(), at(420), None);
+        Script::of(Snapshot { phase: Phase::Paused(paused), driver, ..script::driving() })
+    };
+    let resume = "rolldeck resume --context prod-eu -n edge ds/agent   (lifts the pause";
+    let told = paused(script::driving().driver).run("status ds/agent").await.text;
+    assert!(next(&told).iter().any(|line| *line == format!("{resume})")), "{told}");
+    let told = paused(DriverView::Nobody).run("status ds/agent").await.text;
+    let undriven = format!("{resume}; the rollout goes on, once somebody drives)");
+    assert!(next(&told).contains(&undriven), "{told}");
 }
 
 /// The record alone is left to go then, and its controller replaces pods again.
