@@ -42,6 +42,7 @@ use super::error::{CliError, CliErrorKind, Exit, TAKES_OVER};
 use super::foreground::{self, Foreground, Task, TaskArgs};
 use super::one_shot::{self, Consent, SEEN_WITHIN};
 use super::output::Output;
+use super::prewarm;
 use super::status::{how_it_stands, out_of_time, standing, what_comes_next};
 use super::suggested_commands::{CommandPlace, CommandTarget, SuggestedCommand, suggested_commands};
 use crate::driver::{CommandError, Rollout, Session};
@@ -175,14 +176,18 @@ impl Task for Drive<'_> {
         self.left(place, snapshot).into_iter().fold(error, CliError::hinted)
     }
 
-    fn left(&self, _place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
+    fn left(&self, place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
         let moving = snapshot.nodes.iter().filter(|node| node.state.is_moving()).count();
         let moving = match moving {
             0 => None,
             1 => Some("1 node is being updated: its new pod starts without a driver, too".to_owned()),
             nodes => Some(format!("{nodes} nodes are being updated: their new pods start without a driver, too")),
         };
-        moving.into_iter().chain(leftovers(snapshot)).collect()
+        let warms = snapshot.prewarm.as_ref().is_some_and(|prewarm| {
+            prewarm.request.cancelled.is_none() && prewarm.without_a_driver().is_some() && !would_update(snapshot)
+        });
+        let prewarming = if warms { prewarm::left(place, snapshot) } else { Vec::new() };
+        moving.into_iter().chain(leftovers(snapshot)).chain(prewarming).collect()
     }
 
     fn carries_on(&self, snapshot: &Snapshot) -> Option<String> {

@@ -153,26 +153,31 @@ impl Task for PrewarmTask<'_> {
     }
 
     fn left(&self, place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
-        let Some(prewarm) = &snapshot.prewarm else { return Vec::new() };
-        let target = CommandTarget::new(place, snapshot);
-        let cancel = target.named("prewarm --cancel");
-        if prewarm.request.cancelled.is_some() {
-            return vec![format!("its pods are still being deleted: whoever drives next does it, or {cancel}")];
-        }
-        if prewarm.request.method == PrewarmMethod::StatefulSet {
-            return vec![format!(
-                "its StatefulSets go on by themselves; whoever drives deletes them once every node has the images, or {cancel}"
-            )];
-        }
-        let goes_on = prewarm_named(target, &prewarm.request, &snapshot.revisions);
-        if let DriverView::Other { holder, .. } = &snapshot.driver {
-            return vec![format!("{holder} drives and carries it out; {cancel} ends it")];
-        }
-        vec![
-            "its pods stay, and what is being pulled goes on; whoever drives next carries on".to_owned(),
-            format!("{goes_on} goes on, {cancel} gives it up, and whoever drives deletes its pods"),
-        ]
+        left(place, snapshot)
     }
+}
+
+/// What becomes of pre-warming once the process that drives it ends, and the commands that go on with it or give it up.
+pub(super) fn left(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {
+    let Some(prewarm) = &snapshot.prewarm else { return Vec::new() };
+    let target = CommandTarget::new(place, snapshot);
+    let cancel = target.named("prewarm --cancel");
+    if prewarm.request.cancelled.is_some() {
+        return vec![format!("its pods are still being deleted: whoever drives next does it, or {cancel}")];
+    }
+    if prewarm.request.method == PrewarmMethod::StatefulSet {
+        return vec![format!(
+            "its StatefulSets go on by themselves; whoever drives deletes them once every node has the images, or {cancel}"
+        )];
+    }
+    let goes_on = prewarm_named(target, &prewarm.request, &snapshot.revisions);
+    if let DriverView::Other { holder, .. } = &snapshot.driver {
+        return vec![format!("{holder} drives and carries it out; {cancel} ends it")];
+    }
+    vec![
+        "its pods stay, and what is being pulled goes on; whoever drives next carries on".to_owned(),
+        format!("{goes_on} goes on, {cancel} gives it up, and whoever drives deletes its pods"),
+    ]
 }
 
 impl PrewarmTask<'_> {

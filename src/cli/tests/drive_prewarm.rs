@@ -74,3 +74,24 @@ async fn a_drive_that_runs_out_of_time_says_what_is_left_of_pre_warming() {
     assert_eq!(output.code, 3);
     assert!(output.error.contains("3 pods for pre-warming that nobody needs any more are left"), "{}", output.error);
 }
+
+/// As after `prewarm`: who was interrupted, or ran out of time, learns what becomes of its pods, and how to go on or give it up.
+#[tokio::test(start_paused = true)]
+async fn a_drive_that_only_pre_warms_says_what_is_left_of_it_as_prewarm_does() {
+    let warms = |phase| {
+        let warm = prewarm::warm([prewarm::PRESENT, prewarm::waiting(), prewarm::waiting()], prewarm::request());
+        Snapshot { phase, ..warm }
+    };
+    let error_of = async |phase: Phase| {
+        let script = Script::of(script::held_by_nobody()).then(warms(phase));
+        let output = script.run("drive ds/agent --timeout 20s").await;
+        assert_eq!(output.code, 3, "{}{}", output.text, output.error);
+        output.error
+    };
+    let error = error_of(Phase::Idle).await;
+    let stays = "\nHint: its pods stay, and what is being pulled goes on; whoever drives next carries on";
+    let goes_on = "ds/agent` goes on, `rolldeck prewarm --cancel --context prod-eu -n edge ds/agent` gives it up";
+    assert!(error.contains(stays) && error.contains(goes_on), "{error}");
+    let error = error_of(Phase::Running).await;
+    assert!(!error.contains("its pods stay"), "the rollout is what it drives: {error}");
+}
