@@ -231,9 +231,12 @@ fn a_console_whose_terminal_hangs_stops_driving_and_offers_to_drive_again() {
         std::thread::sleep(Duration::from_millis(100));
     }
     assert_nothing_deleted_after_the_lease_was_given_back(&practice);
-    let deleted = practice.audit().len();
+    // What came of the last writes may be recorded a moment later.
+    std::thread::sleep(Duration::from_secs(2));
+    let known = practice.audit().len();
     std::thread::sleep(Duration::from_secs(5));
-    assert_eq!(practice.audit().len(), deleted, "it only looks on");
+    let later = practice.audit().split_off(known);
+    assert!(later.is_empty(), "it only looks on: {later:#?}");
     assert!(console.is_there());
     console.go_on();
     console.until("stopped driving agent; D drives again");

@@ -86,7 +86,7 @@ async fn a_write_is_shown_made_and_followed_by_advice() {
       nodes: ipc-001 ipc-002 ipc-003 ipc-004 ipc-005 ipc-006 ipc-007 ipc-008 … and 4 more
       API: PATCH leases/rolldeck-agent (intent)
     settled: Step
-    nobody drives; held: 38 of 60 nodes that may be updated have been, 1 failed.
+    nobody drives; held: 38 of 60 nodes that may be updated are updated, 1 failed.
     next: rolldeck step --context prod-eu -n edge ds/agent   (lets 60 nodes go, 120 in total)
     next: rolldeck undo --context prod-eu -n edge ds/agent   (rolls back to revision 14)
     next: rolldeck drive --context prod-eu -n edge ds/agent   (drives it)

@@ -109,8 +109,8 @@ impl Engine {
         // A pod that soaks serves, although the budget counts its node.
         let down = match self.count_rows(|row| !row.available) {
             0 => String::new(),
-            1 => "; 1 of all of them is down".to_owned(),
-            down => format!("; {down} of all of them are down"),
+            1 => "; 1 of all nodes is down".to_owned(),
+            down => format!("; {down} of all nodes are down"),
         };
         let stays = match &before.selector {
             Some(selector) => format!("budgets, gates and the selector `{selector}` stay"),

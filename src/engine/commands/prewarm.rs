@@ -278,6 +278,9 @@ impl Engine {
                     Some(all_have_them) => vec![all_have_them.clone()],
                     None => pulled.collect(),
                 };
+                if self.recorded_prewarm().is_some_and(|known| known.cancelled.is_none()) {
+                    lines.extend(self.paused_by().map(|paused| format!("Lifts the pause of pre-warming, {paused}.")));
+                }
                 if let PrewarmSource::Images(_) = source {
                     lines.push("The template stays as it is: its image is set afterwards.".into());
                 }
@@ -374,12 +377,16 @@ impl Engine {
         Some(format!("{cause}: {image} could not be pulled on {on}. The other nodes ask the same registry for it."))
     }
 
-    /// Who has paused pre-warming already, and when.
     fn paused_already(&self) -> Option<String> {
+        self.paused_by().map(|paused| format!("It is paused already, {paused}."))
+    }
+
+    /// Who has paused pre-warming, and when: `by ops@bastion at 11:16 UTC`.
+    fn paused_by(&self) -> Option<String> {
         let prewarm = self.recorded_prewarm()?;
         let paused = prewarm.paused.as_ref()?;
         let at = UtcTime { at: paused.at, now: self.now };
-        Some(format!("It is paused already, by {} at {at}.", person_of(&paused.by)))
+        Some(format!("by {} at {at}", person_of(&paused.by)))
     }
 
     fn cancellation_in_words(&self) -> Vec<String> {

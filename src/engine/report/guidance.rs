@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! held: no node may be updated yet                          step (1 node), choose canaries
-//! held: all 12 nodes that may be updated have been          step (48 nodes, 60 in total)
+//! held: all 12 nodes that may be updated are updated        step (48 nodes, 60 in total)
 //! canary done, 3 of 3 (canary=true)                         lift the selector (frees 9 nodes)
 //! waits for 3 nodes: 2 down (n7, n8), 1 cordoned (n9)
 //! 2 nodes wait: without the image, image not found (n7, n8)
@@ -443,11 +443,11 @@ impl Snapshot {
             (_, allowed) if self.counts.updated > allowed => {
                 format!("held: no further node may be updated: {} are, and {allowed} may be", self.counts.updated)
             }
-            (1, 1) => "held: the 1 node that may be updated has been".to_owned(),
+            (1, 1) => "held: the 1 node that may be updated is updated".to_owned(),
             (updated, allowed) if updated == allowed => {
-                format!("held: all {allowed} nodes that may be updated have been")
+                format!("held: all {allowed} nodes that may be updated are updated")
             }
-            (updated, allowed) => format!("held: {updated} of {allowed} nodes that may be updated have been"),
+            (updated, allowed) => format!("held: {updated} of {allowed} nodes that may be updated are updated"),
         }
     }
 

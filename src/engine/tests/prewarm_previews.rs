@@ -399,6 +399,10 @@ fn a_second_pause_says_that_it_is_paused_already() {
     eve.run_for(&mut fake, 1);
     let paused = eve.snapshot(&fake).prewarm.unwrap().request.paused.unwrap();
     assert_eq!(person_of(&paused.by), "ops@bastion", "it is paused since the first");
+    // A request for the same images lifts it.
+    let effects = eve.engine.preview(&Command::Prewarm(start("v2")), fake.now).unwrap().effects;
+    let lifts = format!("Lifts the pause of pre-warming, by ops@bastion at {at}.");
+    assert!(effects.contains(&lifts), "{effects:?}");
 }
 
 #[test]
