@@ -130,15 +130,20 @@ pub(super) fn negative_value(command: &mut Command, line: &[OsString], refused: 
     Some(subcommand.error(ErrorKind::InvalidValue, why))
 }
 
-/// The error for a flag of a command that stands before it, where only the console's and the global ones may stand: it says where the flag goes.
-pub(super) fn flag_before_its_command(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
+/// The long flag that clap does not know where it stands, with its dashes and without; `None` if it refused something else.
+fn unknown_flag(refused: &Error) -> Option<(&str, &str)> {
     let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
         (refused.kind(), refused.get(ContextKind::InvalidArg))
     else {
         return None;
     };
     let flag = word.split('=').next().unwrap_or(word);
-    let long = flag.strip_prefix("--")?;
+    Some((flag, flag.strip_prefix("--")?))
+}
+
+/// The error for a flag of a command that stands before it, where only the console's and the global ones may stand: it says where the flag goes.
+pub(super) fn flag_before_its_command(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
+    let (flag, long) = unknown_flag(refused)?;
     let words: Vec<&str> = line.iter().filter_map(|word| word.to_str()).collect();
     let at = words.iter().position(|word| word.split('=').next() == Some(flag))?;
     let called = command.get_bin_name().unwrap_or("rolldeck").to_owned();
@@ -162,12 +167,7 @@ pub(super) fn flag_before_its_command(command: &mut Command, line: &[OsString], 
 /// The error for a flag that the command does not have, and for which clap knows none like it: it names commands that have it. clap would suggest
 /// the flag as the name of a DaemonSet.
 pub(super) fn flag_of_others(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
-    let word = match (refused.kind(), refused.get(ContextKind::InvalidArg), refused.get(ContextKind::SuggestedArg)) {
-        (ErrorKind::UnknownArgument, Some(ContextValue::String(word)), None) => word,
-        _ => return None,
-    };
-    let flag = word.split('=').next().unwrap_or(word);
-    let long = flag.strip_prefix("--")?;
+    let (flag, long) = unknown_flag(refused).filter(|_| refused.get(ContextKind::SuggestedArg).is_none())?;
     let name = typed_command(command, line)?;
     let has_it = |it: &&Command| it.get_arguments().any(|arg| arg.get_long() == Some(long));
     let have: Vec<&str> =
@@ -183,13 +183,7 @@ pub(super) fn flag_of_others(command: &mut Command, line: &[OsString], refused: 
 
 /// The error for a flag of the console at a command, which has none: clap would suggest it as a value.
 pub(super) fn flag_of_the_console(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
-    let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
-        (refused.kind(), refused.get(ContextKind::InvalidArg))
-    else {
-        return None;
-    };
-    let flag = word.split('=').next().unwrap_or(word);
-    let long = flag.strip_prefix("--")?;
+    let (flag, long) = unknown_flag(refused)?;
     command.get_arguments().find(|arg| arg.get_long() == Some(long) && !arg.is_global_set())?;
     let name = typed_command(command, line)?;
     let why = format!("`{name}` has no `{flag}`: it is for the console, as in `rolldeck {flag}`");

@@ -11,7 +11,7 @@ use crate::engine::model::Str;
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::failing_nodes::{FAILING_CAUSES, FailingCause, FailingNodes, OTHER_REVISIONS};
-use crate::engine::model::node::{NodeState, RestartKind};
+use crate::engine::model::node::{NodeState, RestartsView};
 use crate::engine::model::record::Intent;
 use crate::engine::model::time::Timestamp;
 
@@ -78,8 +78,7 @@ impl Engine {
             blame: row.blame,
             cause: row.cause.as_ref().map(|cause| cause.kind),
             counts_as_failed,
-            restarted: row.restarted.is_some(),
-            evicted: row.restarted.is_some_and(|restarted| restarted.kind() == RestartKind::Evictions),
+            restarted: row.restarted.map(RestartsView::kind),
             crash_loop: row.crash_loop.map(|crash_loop| crash_loop.cause),
             keeps_restarting: keeps_restarting(row.state, row.at_target, row.restarts),
             lost_readiness: lost_readiness(row.state, pod),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::model::cause::CauseKind;
-use crate::engine::model::node::{Blame, NodeState, RestartKind, RunEnd};
+use crate::engine::model::node::{Blame, NodeState, RestartKind, RestartsView, RunEnd};
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::OnFailure;
@@ -89,10 +89,8 @@ pub(super) struct Symptoms {
     pub(super) cause: Option<CauseKind>,
     /// Its pod failed, or the node did not come back after its update.
     pub(super) counts_as_failed: bool,
-    /// Its pod at the target is watched, because its containers restarted.
-    pub(super) restarted: bool,
-    /// It is watched for nothing but evictions of the pods before it.
-    pub(super) evicted: bool,
+    /// What its pod at the target is watched for: restarts of its containers, or evictions of the pods before it.
+    pub(super) restarted: Option<RestartKind>,
     /// Its new pod has never been ready, and its containers restart.
     pub(super) keeps_restarting: bool,
     /// Why its pod at the target crashes again and again.
@@ -110,8 +108,7 @@ impl Symptoms {
             blame: node.blame,
             cause: node.cause.as_ref().map(|cause| cause.kind),
             counts_as_failed: node.counts_as_failed(),
-            restarted: node.restarted.is_some(),
-            evicted: node.restarted.is_some_and(|restarted| restarted.kind() == RestartKind::Evictions),
+            restarted: node.restarted.map(RestartsView::kind),
             keeps_restarting: node.keeps_restarting(),
             crash_loop: node.crash_loop.map(|crash_loop| crash_loop.cause),
             lost_readiness: node.lost_readiness,
@@ -158,8 +155,10 @@ impl TroubleKind {
             {
                 symptoms.crash_loop.map(Self::Struggling)
             }
-            (NodeState::Soaking, _, None) if symptoms.evicted => Some(Self::Struggling(CauseKind::Evicted)),
-            (NodeState::Soaking, _, None) if symptoms.restarted => Some(Self::Restarted),
+            (NodeState::Soaking, _, None) => symptoms.restarted.map(|kind| match kind {
+                RestartKind::Evictions => Self::Struggling(CauseKind::Evicted),
+                RestartKind::Restarts | RestartKind::Both => Self::Restarted,
+            }),
             (NodeState::Starting, Some(Blame::Rollout), cause)
                 if symptoms.keeps_restarting && cause.is_none_or(CauseKind::is_ordinary_at_start) =>
             {

@@ -51,27 +51,23 @@ impl Restarts {
     ) -> Self {
         let known = self.ended();
         let tried_since = if self.was_ready { None } else { self.tried_since().or(Some(made)) };
-        let (times, ended) = match evicted.filter(|_| self.was_ready) {
+        let ended = match evicted.filter(|_| self.was_ready) {
             Some((at, said)) => {
                 let is_next = self.last().is_some_and(|(last, _)| at.since(last.seen_at()) < WATCHED);
                 let known = if is_next { known } else { Ended::default() };
-                let evictions = known.earlier.evictions + 1;
-                let (last, earlier) =
-                    (Some((ObservedAt::Happen(at), None)), EarlierPods { evictions, said, tried_since });
+                let last = Some((ObservedAt::Happen(at), None));
+                let earlier = EarlierPods { evictions: known.earlier.evictions + 1, said, tried_since };
                 let (began, first_end) = (known.began.or(last), known.first_end.or(last));
-                (evictions, Ended { last, began, first_end, earlier, ..Ended::default() })
+                Ended { last, began, first_end, earlier, ..Ended::default() }
             }
-            // One more try. What counts of those before it goes on to count.
-            None => match known.earlier.evictions {
-                0 => (0, Ended { earlier: EarlierPods { tried_since, ..EarlierPods::default() }, ..Ended::default() }),
-                evictions => {
-                    let Ended { last, began, first_end, earlier, .. } = known;
-                    let earlier = EarlierPods { tried_since, ..earlier };
-                    (evictions, Ended { last, began, first_end, earlier, ..Ended::default() })
-                }
-            },
+            // One more try. The evictions before it go on to count, and nothing else of it.
+            None => {
+                let known = if known.earlier.evictions > 0 { known } else { Ended::default() };
+                let Ended { last, began, first_end, earlier, .. } = known;
+                Ended { last, began, first_end, earlier: EarlierPods { tried_since, ..earlier }, ..Ended::default() }
+            }
         };
-        Self { was_ready: false, since_ready: times, ended: ended.boxed() }
+        Self { was_ready: false, since_ready: ended.earlier.evictions, ended: ended.boxed() }
     }
 
     /// Adds what the pods before it left, to a pod that is new.
