@@ -4,6 +4,8 @@ use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::node::{NodeState, RestartKind, RestartsView};
+use crate::engine::model::time::ShortDuration;
+use crate::engine::view::restarts::watched_for;
 
 impl Engine {
     /// The reason against the next step: `n1 restarted 2× since its update (and 3 more): no serving pod is replaced …`.
@@ -24,13 +26,14 @@ impl Engine {
             0 => String::new(),
             more => format!(" (and {more} more)"),
         };
+        let watched = ShortDuration(watched_for(intent.soak_secs()));
         let then = match (holds, restarted.speaks_against_revision()) {
-            (true, true) => "no serving pod is replaced until it has stayed up for 10m",
-            (true, false) => "it counts as updated once it has stayed up for 10m",
+            (true, true) => format!("no serving pod is replaced until it has stayed up for {watched}"),
+            (true, false) => format!("it counts as updated once it has stayed up for {watched}"),
             (false, _) if is_accepted(*holds, name) => {
-                "it has failed, which an operator accepted, and holds nothing up"
+                "it has failed, which an operator accepted, and holds nothing up".to_owned()
             }
-            (false, _) => "it has failed, and holds nothing up once that is accepted",
+            (false, _) => "it has failed, and holds nothing up once that is accepted".to_owned(),
         };
         let times = restarted.times;
         let what = match restarted.kind() {

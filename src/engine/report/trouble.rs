@@ -1,6 +1,7 @@
 //! The nodes that need a look. The console groups, pins and marks them, and `status --nodes` prints them first.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::model::cause::CauseKind;
@@ -9,6 +10,7 @@ use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::OnFailure;
 use crate::engine::model::time::Timestamp;
+use crate::engine::view::restarts::watched_for;
 
 impl Snapshot {
     /// Whether an `undo` that names no revision leads anywhere.
@@ -52,6 +54,11 @@ impl Snapshot {
             OnFailure::RollBack => "rolls back",
         };
         Some(format!("{then} at {} ({} now)", node.restart_kind().counted(at), node.counted_restarts()))
+    }
+
+    /// For how long a pod at the target has to stay up after a restart or an eviction until it is watched no more.
+    pub fn restarts_watched_for(&self) -> Duration {
+        watched_for(self.settings.gates.soak_secs.0)
     }
 
     /// Whether the new revision fails somewhere: a node counts as failed, or its new pod has a cause that speaks against the revision.

@@ -2,8 +2,10 @@
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::cause::CauseKind;
+use crate::engine::model::command::{Command, Step};
 use crate::engine::model::node::NodeState;
-use crate::engine::model::settings::Tuning;
+use crate::engine::model::quantity::IntOrPercent;
+use crate::engine::model::settings::{Secs, Tuning};
 use crate::engine::report::diagnosis::Diagnosis;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::report::story::Story;
@@ -90,6 +92,26 @@ fn an_eviction_counts_as_a_restart_of_the_next_pod() {
     let cause = n1(&snapshot).cause.clone().unwrap();
     assert_eq!((snapshot.phase, cause.kind), (Phase::Halted, CauseKind::Evicted));
     assert_eq!(&*cause.message.unwrap(), format!("3 evictions (max 2); {MEMORY}"));
+}
+
+/// A soak that is longer than the ten minutes is what is waited for, and what is said.
+#[test]
+fn where_the_soak_is_longer_the_pod_has_to_stay_up_for_that_time() {
+    let (mut fake, mut console) = one_updated(20);
+    let longer = Tuning { soak_secs: Some(Secs(1200)), progress_deadline_secs: Some(Secs(3600)), ..Tuning::default() };
+    console.ask(&mut fake, Command::Tune(longer)).unwrap();
+    evict_n1(&mut fake, &mut console);
+    console.run_for(&mut fake, 20);
+    evict_n1(&mut fake, &mut console);
+    console.run_for(&mut fake, 700);
+    assert!(n1(&console.snapshot(&fake)).restarted.is_some(), "it is watched for longer than ten minutes");
+    assert_eq!(console.snapshot(&fake).restarts_watched_for().as_secs(), 1200);
+    let step = Command::Step(Step::Partition(IntOrPercent::Int(0)));
+    let preview = console.engine.preview(&step, fake.now).unwrap();
+    let lines: Vec<&String> = preview.effects.iter().chain(&preview.warnings).collect();
+    let says =
+        "the pods of n1 were evicted 2× since its update: no serving pod is replaced until it has stayed up for 20m.";
+    assert!(lines.iter().any(|line| *line == says), "{lines:?}");
 }
 
 #[test]

@@ -32,6 +32,11 @@ mod earlier_pods;
 /// their longest back-off: until then the next crash belongs to the same crash loop.
 pub(crate) const WATCHED: Duration = Duration::from_secs(600);
 
+/// For how long a pod is watched after a restart where this soak time is set, in seconds.
+pub(crate) fn watched_for(soak_secs: u32) -> Duration {
+    WATCHED.max(Duration::from_secs(soak_secs.into()))
+}
+
 /// What is known of a pod's restarts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Restarts {

@@ -14,6 +14,8 @@
 //! │ Labels     zone=munich …
 //! ```
 
+use std::time::Duration;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -244,7 +246,7 @@ pub(super) fn about(
         let age = node.pod_created_at.map(|at| format!(", {} old", ctx.age(shown, at))).unwrap_or_default();
         say(&mut lines, "Pod", &format!("{pod}{age}"), ThemeRole::Text);
         // Always there, so that nothing below moves once it restarts.
-        let (words, role) = restarts_in_words(node);
+        let (words, role) = restarts_in_words(node, shown.snapshot.restarts_watched_for());
         say(&mut lines, "Restarts", &words, role);
     }
     if let Some(millis) = node.notable_clock() {
@@ -305,7 +307,7 @@ fn being_pulled(snapshot: &Snapshot, at_target: bool) -> String {
 }
 
 /// How often the containers of the node's pod restarted, and what follows from restarts after it was ready.
-fn restarts_in_words(node: &NodeView) -> (String, ThemeRole) {
+fn restarts_in_words(node: &NodeView, watched: Duration) -> (String, ThemeRole) {
     let (all, counted) = (node.restarts, node.counted_restarts());
     let counts = if counted == 1 { "counts" } else { "count" };
     let Some(RestartsView { times, evictions, end }) = node.restarted else {
@@ -315,10 +317,9 @@ fn restarts_in_words(node: &NodeView) -> (String, ThemeRole) {
     };
     let end = end.map(|end| format!(", {end}")).unwrap_or_default();
     let speaks = node.restarted.is_some_and(RestartsView::speaks_against_revision);
-    let then = if speaks && node.state != NodeState::Failed {
-        "; no serving pod is replaced before it has been up for 10m"
-    } else {
-        ""
+    let then = match speaks && node.state != NodeState::Failed {
+        true => format!("; no serving pod is replaced before it has been up for {}", ShortDuration(watched)),
+        false => String::new(),
     };
     let words = if evictions > 0 {
         // They were of the pods before this one, whose restarts no kubelet counts any more.

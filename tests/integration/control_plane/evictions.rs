@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::fixture::{DS, GOOD, RolloutFixture, SOON, scenario};
+use crate::support::program::node_of;
 
 /// A rollout with one updated node of twenty, and a driver that has let all others go. Each pod serves for 20 s before it counts.
 fn under_way(name: &str) -> Option<(RolloutFixture, String)> {
@@ -22,10 +23,6 @@ fn under_way(name: &str) -> Option<(RolloutFixture, String)> {
     Some((fixture, updated))
 }
 
-fn of_node<'a>(status: &'a Value, name: &str) -> &'a Value {
-    status["nodes"].as_array().unwrap().iter().find(|node| node["name"] == *name).unwrap()
-}
-
 #[test]
 fn a_node_whose_pods_are_evicted_again_and_again_halts_the_rollout() {
     let Some((fixture, updated)) = under_way("evicted") else { return };
@@ -34,7 +31,7 @@ fn a_node_whose_pods_are_evicted_again_and_again_halts_the_rollout() {
     driver.until("you drive it now");
     for times in 1..=3 {
         operator.until_status(DS, "the node has a pod that is ready", SOON, |status| {
-            let node = of_node(status, &updated);
+            let node = node_of(status, &updated);
             node["atTarget"] == true && matches!(node["state"].as_str(), Some("soaking" | "updated"))
         });
         fixture.hollow.fault(FleetFault::EvictAll(updated.as_str().into()));
@@ -43,7 +40,7 @@ fn a_node_whose_pods_are_evicted_again_and_again_halts_the_rollout() {
     }
     driver.until("evicted by kubelet on 1 node");
     let status = operator.status(DS);
-    let node = of_node(&status.0, &updated);
+    let node = node_of(&status.0, &updated);
     println!("{} {} {}", node["name"], node["state"], node["why"]);
     assert_eq!(status.0["halt"]["nodes"], json!([updated]));
     assert!(status.at_target().len() < 10, "{:?}", status.at_target());
@@ -63,7 +60,7 @@ fn a_node_whose_disk_is_full_for_a_while_does_not_halt_the_rollout() {
     // Longer than the time after which a pod fails that its kubelet rejects for another reason.
     while begun.elapsed() < Duration::from_secs(45) {
         let status = operator.status(DS);
-        let node = of_node(&status.0, &updated);
+        let node = node_of(&status.0, &updated);
         println!(
             "after {:?}: {}, {}; {}, {:?}",
             begun.elapsed(),
@@ -76,7 +73,7 @@ fn a_node_whose_disk_is_full_for_a_while_does_not_halt_the_rollout() {
         std::thread::sleep(Duration::from_secs(5));
     }
     let known = operator.status(DS);
-    assert!(of_node(&known.0, &updated)["why"].as_str().unwrap().contains("evicted by kubelet"), "{}", known.0);
+    assert!(node_of(&known.0, &updated)["why"].as_str().unwrap().contains("evicted by kubelet"), "{}", known.0);
     fixture.hollow.fault(FleetFault::DiskFree(updated.as_str().into()));
     let before = known.at_target().len();
     operator.until_status(DS, "the rollout goes on", SOON, |status| {

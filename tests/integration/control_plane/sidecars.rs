@@ -4,15 +4,12 @@ use std::time::Duration;
 
 use rolldeck::engine::model::facts::StrategyKind;
 use rolldeck::sim::world::scenario::RegistryImage;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::fixture::{DS, GOOD, RolloutFixture, SOON, quick, scenario};
+use crate::support::program::node_of;
 
 const CRASHES: &str = "registry.test/proxy:crash";
-
-fn of_node<'a>(status: &'a Value, name: &str) -> &'a Value {
-    status["nodes"].as_array().unwrap().iter().find(|node| node["name"] == *name).unwrap()
-}
 
 /// The same rollout with a sidecar that stays up, and then with one that crashes again and again once it has started.
 #[test]
@@ -46,7 +43,7 @@ fn a_sidecar_that_keeps_running_lets_its_pod_start_and_one_that_crashes_halts_th
     println!("{}\n{errors}", driver.seen());
     assert_eq!(ended.code(), Some(4), "it halts");
     let halted = operator.until_status(DS, "the rollout is halted", SOON, |status| status["halt"].is_object());
-    let node = of_node(&halted, halted["halt"]["nodes"][0].as_str().unwrap());
+    let node = node_of(&halted, halted["halt"]["nodes"][0].as_str().unwrap());
     println!("{}", node["why"]);
     assert_eq!(node["cause"], "crash loop", "{node}");
     let said = node["message"].as_str().unwrap();

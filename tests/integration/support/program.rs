@@ -156,6 +156,13 @@ impl Status {
     }
 }
 
+/// A node of such an output, by its name.
+#[track_caller]
+pub(crate) fn node_of<'a>(status: &'a Value, name: &str) -> &'a Value {
+    let nodes = status["nodes"].as_array().unwrap_or_else(|| panic!("no nodes in {status}"));
+    nodes.iter().find(|node| node["name"] == *name).unwrap_or_else(|| panic!("no {name} in {status}"))
+}
+
 /// A headless driver that goes on beside the test; killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Driving {

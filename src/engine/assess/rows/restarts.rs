@@ -9,7 +9,7 @@ use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::diagnose::why_it_restarts;
 use crate::engine::rules::node_restarts::restarted_with_its_node;
 use crate::engine::view::PodEntry;
-use crate::engine::view::restarts::WATCHED;
+use crate::engine::view::restarts::watched_for;
 
 /// For how long a pod that restarted several times has to be ready until its crash loop is taken to be over.
 const STAYS_READY: Duration = Duration::from_secs(60);
@@ -36,7 +36,7 @@ impl Assessor<'_> {
         }
         let (observed, said) = pod.restarts.last()?;
         let said = said.map(|at| by_server(at, clock));
-        let needed = WATCHED.max(Duration::from_secs(self.question.inputs.soak_secs.into()));
+        let needed = watched_for(self.question.inputs.soak_secs);
         let elapsed = self.as_seen(observed.elapsed(said, self.question.now, self.server_now));
         if self.question.pods_seen_until.is_none() {
             self.wake_after(needed, elapsed);
