@@ -416,6 +416,16 @@ impl FakeCluster {
         self.change_pod(node, |pod| (pod.ready, pod.ready_since) = (ready, Some(now)));
     }
 
+    /// The kubelet of the node says that the node is not Ready, or is again. The pods on it stay as they are: the node lifecycle controller changes
+    /// only those of nodes that are silent.
+    pub(crate) fn kubelet_tells(&mut self, node: &str, not_ready: Option<&str>) {
+        let now = self.now;
+        self.change_node(node, |fact| {
+            fact.ready = if not_ready.is_some() { ConditionStatus::False } else { ConditionStatus::True };
+            (fact.ready_since, fact.not_ready_why) = (Some(now), not_ready.map(Str::from));
+        });
+    }
+
     /// Everybody hears of the lease as it is now: somebody else wrote it.
     pub(crate) fn tell_lease(&mut self) {
         self.version += 1;

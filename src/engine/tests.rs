@@ -23,6 +23,7 @@ mod kept;
 mod lease_refused;
 mod lifted;
 mod moved_tag;
+mod node_agents;
 mod node_restarts;
 mod order;
 mod overtaken;

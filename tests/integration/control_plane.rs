@@ -30,6 +30,7 @@ mod logs;
 mod membership;
 mod mirrored;
 mod mutating;
+mod node_agents;
 mod node_restarts;
 mod others;
 mod outage;

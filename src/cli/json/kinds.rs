@@ -81,6 +81,7 @@ pub(super) fn strategy(kind: StrategyKind) -> &'static str {
 pub(super) fn suspect(suspect: SuspectView) -> &'static str {
     match suspect {
         SuspectView::Waits { .. } => "waits",
+        SuspectView::InUpdate { .. } => "inUpdate",
         SuspectView::Outage => "siteOutage",
         SuspectView::AllOver => "allOver",
         SuspectView::Stays | SuspectView::Again | SuspectView::Compared => "failed",

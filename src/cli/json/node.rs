@@ -130,7 +130,7 @@ struct SuspectJson {
 impl SuspectJson {
     fn new(suspect: SuspectView, at: Timestamp) -> Self {
         let until = match suspect {
-            SuspectView::Waits { until } => Some(until),
+            SuspectView::Waits { until } | SuspectView::InUpdate { until } => Some(until),
             SuspectView::Outage
             | SuspectView::AllOver
             | SuspectView::Stays

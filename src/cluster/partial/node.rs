@@ -10,7 +10,7 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{Clamped, Interner, Text, instant, text};
-use crate::cluster::clip::NAME;
+use crate::cluster::clip::{MESSAGE, NAME};
 use crate::engine::model::Str;
 use crate::engine::model::facts::{ConditionStatus, ListedImage, NodeFact, REPORTED_IMAGES, Taint};
 use crate::engine::model::image::{normalized, repository_of};
@@ -218,6 +218,8 @@ struct Condition<'a> {
     last_heartbeat_time: Option<Text<'a>>,
     #[serde(borrow)]
     reason: Option<Text<'a>>,
+    #[serde(borrow)]
+    message: Option<Text<'a>>,
 }
 
 #[derive(Deserialize, Default, Debug)]
@@ -266,9 +268,14 @@ impl NodeWire<'_> {
             unschedulable: self.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true)),
             ready: state,
             ready_since: ready.and_then(|ready| instant(&ready.last_transition_time)),
-            ready_reason: ready
-                .filter(|_| state != ConditionStatus::True)
-                .and_then(|ready| interner.optional_words(&ready.reason, NAME)),
+            not_ready_why: ready.and_then(|ready| match state {
+                ConditionStatus::True => None,
+                ConditionStatus::False => {
+                    let message = interner.optional_words(&ready.message, MESSAGE);
+                    message.or_else(|| interner.optional_words(&ready.reason, NAME))
+                }
+                ConditionStatus::Unknown => interner.optional_words(&ready.reason, NAME),
+            }),
             pressure: pressure.map(|pressure| interner.intern(pressure)),
             images: status.images(wanted, interner),
             lists_all_images: status.images.as_ref().is_some_and(|images| (1..REPORTED_IMAGES).contains(&images.len())),
@@ -352,7 +359,7 @@ mod tests {
         assert_eq!(node.labels.get("factory").map(|site| &**site), Some("north"));
         assert!(node.unschedulable);
         assert_eq!(node.ready, ConditionStatus::Unknown);
-        assert_eq!(node.ready_reason.as_deref(), Some("NodeStatusUnknown"));
+        assert_eq!(node.not_ready_why.as_deref(), Some("NodeStatusUnknown"));
         assert_eq!(node.pressure.as_deref(), Some("DiskPressure"));
         let taints: Vec<_> = node.taints.iter().map(|taint| (&*taint.key, taint.effect)).collect();
         assert_eq!(taints[0], ("node.kubernetes.io/unschedulable", TaintEffect::NoSchedule));

@@ -88,7 +88,7 @@ fn infest_pods(fake: &mut FakeCluster, text: &Str) {
         (pod.reason, pod.message) = (Some("Unschedulable".into()), Some(text.clone()));
     });
     let node = fake.nodes.get_mut("n7").unwrap();
-    (node.ready, node.ready_since, node.ready_reason) = (ConditionStatus::False, Some(now), Some(text.clone()));
+    (node.ready, node.ready_since, node.not_ready_why) = (ConditionStatus::False, Some(now), Some(text.clone()));
     node.details = NodeDetails::of(|_| Some(text.clone()));
     let node = node.clone();
     fake.log.push(Event::Node(Box::new(node)));

@@ -29,6 +29,8 @@ const GROUPED: Duration = Duration::from_secs(120);
 pub(crate) struct Suspects {
     /// Which nodes count as failed, and which sites are down.
     judgement: Judgement,
+    /// Nodes that last went down in the course of their update, and of which their kubelets said so themselves, each with when it went down.
+    in_update: BTreeMap<NodeIx, Timestamp>,
     /// Nodes that left the fleet while they were down, and whether they were updated: their object is gone, or a taint keeps the pod from them.
     left: BTreeMap<NodeIx, bool>,
 }
@@ -49,6 +51,7 @@ impl Engine {
     /// Judges the nodes that went down after their update. Whoever drives also keeps the record of them.
     pub(crate) fn judge_suspects(&mut self, intent: &Intent, now: Timestamp) {
         let judged = self.progress.started_at.is_some() && intent.direction() == Direction::Forward;
+        self.note_falls_in_updates();
         let nodes = if judged { self.nodes_health() } else { Vec::new() };
         if nodes.is_empty() {
             self.suspects.judgement = Judgement::default();
@@ -74,6 +77,24 @@ impl Engine {
             others_before: &others_before,
         };
         self.suspects.judgement = judge(&nodes, &question);
+    }
+
+    /// Notes which nodes went down in the course of their update. Once such a node is back and well the record does not name it as in progress any more.
+    fn note_falls_in_updates(&mut self) {
+        let told = |row: &&Row| self.view.nodes.get(row.node).is_some_and(NodeEntry::its_kubelet_told);
+        let down = |row: &&Row| row.is_down && self.is_in_progress(row.node);
+        let fell = self.assessment.rows().filter(down).filter(told);
+        let fell: Vec<(NodeIx, Timestamp)> = fell.filter_map(|row| Some((row.node, row.fell_at?))).collect();
+        self.suspects.in_update.extend(fell);
+        let (assessment, view) = (&self.assessment, &self.view);
+        self.suspects.in_update.retain(|node, at| {
+            let fell_at = assessment.row(*node).and_then(|row| row.fell_at);
+            fell_at == Some(*at) && view.nodes.get(*node).is_some_and(NodeEntry::its_kubelet_told)
+        });
+    }
+
+    fn is_in_progress(&self, node: NodeIx) -> bool {
+        self.view.nodes.get(node).is_some_and(|entry| self.progress.in_progress.contains(&entry.name))
     }
 
     /// Since when nodes that went down are compared, by our clock.
@@ -131,6 +152,11 @@ impl Engine {
             flaps: row.updated
                 && (noted.is_some_and(|noted| noted.flaps)
                     || updated_at.is_some_and(|at| entry.falls_between(at - FLAPPED, at) >= FLAPS)),
+            in_update: match row.fell_at {
+                Some(at) => self.suspects.in_update.get(&row.node) == Some(&at),
+                // Nobody here saw it go down.
+                None => noted.is_some_and(|noted| noted.in_update),
+            },
             acknowledged_failures: self.progress.acknowledged_failures.contains(&entry.name),
         }
     }
@@ -151,6 +177,7 @@ impl Engine {
             back_at: None,
             falls: 0,
             flaps: false,
+            in_update: false,
             acknowledged_failures: false,
         })
     }
@@ -175,7 +202,7 @@ impl Engine {
         let compared_since = self.compared_since();
         let others: Vec<(Str, Timestamp)> = nodes
             .iter()
-            .filter(|node| !node.fell_updated() && !node.has_left)
+            .filter(|node| node.fell_by_itself())
             .filter_map(|node| Some((node.site.clone(), node.fell_at?)))
             .collect();
         let all_over = fell_all_over(&nodes);
@@ -224,7 +251,7 @@ impl Engine {
             let unnamed: u32 = grouped.iter().map(|fell| fell.nodes).sum();
             let mut fell: Vec<Timestamp> = nodes
                 .iter()
-                .filter(|node| node.site == site && !node.fell_updated())
+                .filter(|node| node.site == site && !node.fell_updated() && !node.in_update)
                 .filter_map(|node| node.fell_at)
                 // Nodes that were down when we began to look may be in the record already.
                 .filter(|at| *at >= now - WINDOW && (*at >= looked_since || unnamed == 0))
@@ -254,7 +281,7 @@ impl Engine {
     /// Whether a suspect is waited for: until its grace is over, or as long as its site is down at large.
     pub(crate) fn comes_back_by_itself(&self, row: &Row) -> bool {
         match self.suspects.judgement.verdicts.get(&row.node) {
-            Some(SuspectView::Waits { .. } | SuspectView::AllOver) => true,
+            Some(SuspectView::Waits { .. } | SuspectView::InUpdate { .. } | SuspectView::AllOver) => true,
             Some(SuspectView::Outage) => self.outage_of(row).is_some(),
             Some(SuspectView::Stays | SuspectView::Again | SuspectView::Compared) | None => false,
         }

@@ -69,8 +69,9 @@ pub struct NodeFact {
     pub ready: ConditionStatus,
     /// When the `Ready` condition last changed its status, by the cluster's clock.
     pub ready_since: Option<Timestamp>,
-    /// The reason of the `Ready` condition, when it is not `True`.
-    pub ready_reason: Option<Str>,
+    /// Why it is not Ready: of the `Ready` condition the message where the kubelet itself says so (`False`), the reason where it is silent (`Unknown`), since
+    /// the message says no more then.
+    pub not_ready_why: Option<Str>,
     /// Whether `DiskPressure`, `MemoryPressure` or `PIDPressure` holds, by name of the first that does.
     pub pressure: Option<Str>,
     /// Images that the kubelet reported (`status.images`), as far as the cluster adapter kept them. An image in the list is on the

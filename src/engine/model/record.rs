@@ -450,12 +450,15 @@ pub struct WentDown {
     /// When it came back after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_at: Option<Timestamp>,
-    /// How often it went down by itself, without others of its site.
+    /// How often it went down by itself, without others of its site. Not counted: what happened in the course of its update, if its kubelet said so itself.
     pub falls: u32,
     /// Whether the node went down again and again before its update as well, so that its falls say nothing of the update. Only an
     /// engine that watched the node before the update has seen this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flaps: bool,
+    /// Whether it last went down in the course of its update, and its kubelet said so itself all the time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_update: bool,
 }
 
 /// Nodes that went down at about the same time.

@@ -16,6 +16,12 @@ pub enum SuspectView {
         /// When its grace is over, by our clock.
         until: Timestamp,
     },
+    /// It went down in the course of its update, and its kubelet says so itself, as where the new pod restarts the container runtime or sets up the network of
+    /// its node. It does not count as failed before its grace is over, and is not compared with others.
+    InUpdate {
+        /// When its grace is over, by our clock.
+        until: Timestamp,
+    },
     /// Other nodes of its site, not updated, went down with it and still are down.
     Outage,
     /// Nodes with old pods went down with it all over the fleet and still are down: the control plane was out of reach.
@@ -33,7 +39,7 @@ impl SuspectView {
     pub fn has_failed(self) -> bool {
         match self {
             Self::Stays | Self::Again | Self::Compared => true,
-            Self::Waits { .. } | Self::Outage | Self::AllOver => false,
+            Self::Waits { .. } | Self::InUpdate { .. } | Self::Outage | Self::AllOver => false,
         }
     }
 
@@ -47,7 +53,7 @@ impl SuspectView {
                 let compared = compared.map(|compared| format!(" ({compared})")).unwrap_or_default();
                 Some(format!("updated nodes go down{compared}"))
             }
-            Self::Waits { .. } | Self::Outage | Self::AllOver => None,
+            Self::Waits { .. } | Self::InUpdate { .. } | Self::Outage | Self::AllOver => None,
         }
     }
 
@@ -67,7 +73,9 @@ pub struct SuspectWords {
 impl fmt::Display for SuspectWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.view {
-            SuspectView::Waits { until } => write!(f, "counts as failed in {}", ShortDuration(until.since(self.now))),
+            SuspectView::Waits { until } | SuspectView::InUpdate { until } => {
+                write!(f, "counts as failed in {}", ShortDuration(until.since(self.now)))
+            }
             SuspectView::Outage => f.write_str("with others of its site"),
             SuspectView::AllOver => f.write_str("with others all over the fleet"),
             SuspectView::Stays => f.write_str("failed: it stays down"),

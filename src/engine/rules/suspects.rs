@@ -6,11 +6,16 @@
 //!   others of its site went down with it, and still are                   ──▶ the site's outage: waits for them
 //!   it went down before, by itself, and came back within the window       ──▶ failed, unless it did so before its update, too
 //!   it has been down for the grace, by itself or alone at last            ──▶ failed
+//!   it went down in the course of its update, and its kubelet says so     ──▶ neither compared nor counted as going down again
 //!   otherwise                                                             ──▶ waits until the grace is over
 //! ```
 //!
 //! Where nodes with old pods go down at the same moment all over the fleet, the control plane was down or out of reach ([`fell_all_over`]): kubelets could
 //! not renew their leases. An updated node that went down with them is treated like one whose site went down with it, and is not compared.
+//!
+//! Some pods make their node NotReady when they are replaced, whatever their revision: agents that restart the container runtime, or that set up its network. Every
+//! node of theirs goes down as soon as it is updated, and none of the others, so that a comparison says nothing. What tells it from a machine that
+//! the update has brought down is that the kubelet runs, and reports (`Ready` is `False` and not `Unknown`). The budget holds meanwhile.
 //!
 //! Nodes whose object was deleted count in the comparison only: they do not come back, so none is waited for with them.
 
@@ -63,6 +68,8 @@ pub(crate) struct NodeHealth {
     /// It went down again and again before its update as well ([`FLAPS`] times within [`FLAPPED`]). Another fall then says nothing of the update, but
     /// staying down does.
     pub(crate) flaps: bool,
+    /// It last went down in the course of its update, and its kubelet said so itself all the time.
+    pub(crate) in_update: bool,
     /// Somebody has accepted that it failed.
     pub(crate) acknowledged_failures: bool,
 }
@@ -74,6 +81,11 @@ impl NodeHealth {
         let second = Duration::from_secs(1);
         let had = |at: Timestamp| self.fell_at.is_some_and(|fell_at| at <= fell_at + second);
         self.updated && self.updated_at.is_none_or(had)
+    }
+
+    /// Whether it went down with an old pod that nobody replaced: that says something of its site, and nothing of the update.
+    pub(crate) fn fell_by_itself(&self) -> bool {
+        self.fell_at.is_some() && !self.fell_updated() && !self.has_left && !self.in_update
     }
 
     /// Whether it went down within [`TOGETHER`] of `at`.
@@ -153,7 +165,7 @@ impl Judgement {
 pub(crate) fn fell_all_over(nodes: &[NodeHealth]) -> BTreeSet<NodeIx> {
     // By site: how many nodes with old pods could go down, and when they did.
     let mut sites: HashMap<&str, (usize, Vec<Timestamp>)> = HashMap::new();
-    for node in nodes.iter().filter(|node| !node.fell_updated() && !node.has_left) {
+    for node in nodes.iter().filter(|node| !node.fell_updated() && !node.has_left && !node.in_update) {
         let (could_fall, fell) = sites.entry(&node.site).or_default();
         *could_fall += usize::from(node.fell_at.is_some() || (!node.updated && !node.down));
         fell.extend(node.fell_at);
@@ -206,7 +218,7 @@ impl AllOver {
         for at in nodes.iter().filter(|node| all_over.contains(&node.node)).filter_map(|node| node.fell_at) {
             others.entry(second(at)).or_insert_with(|| {
                 let mut went_down = WentDownWith::default();
-                for other in nodes.iter().filter(|it| !it.fell_updated() && !it.has_left && it.fell_with(at)) {
+                for other in nodes.iter().filter(|it| it.fell_by_itself() && it.fell_with(at)) {
                     went_down.some_are_down |= other.down;
                     went_down.back_at = went_down.back_at.max(other.back_at);
                 }
@@ -259,7 +271,7 @@ fn judge_site(
     let compared = compare(site, nodes, question, all_over, now);
     // A node that went down just now may be the first of many.
     let clear = compare(site, nodes, question, all_over, now - SETTLE).is_clear();
-    let others = || nodes.iter().filter(|node| node.fell_at.is_some() && !node.fell_updated() && !node.has_left);
+    let others = || nodes.iter().filter(|node| node.fell_by_itself());
     for fell_at in nodes.iter().filter_map(|node| node.fell_at) {
         judgement.wake(fell_at + WINDOW + Duration::from_millis(1), now);
     }
@@ -274,10 +286,10 @@ fn judge_site(
         let until = back_at.map_or(fell_at, |back_at| back_at.max(fell_at)) + grace;
         [fell_at + SETTLE, until].into_iter().for_each(|at| judgement.wake(at, now));
         let in_outage = node.down && companions().any(|other| other.down);
-        let again = node.falls >= 2 && fell_at + SETTLE <= now && !node.flaps && !with_all;
+        let again = node.falls >= 2 && fell_at + SETTLE <= now && !node.flaps && !with_all && !node.in_update;
         let verdict = if node.acknowledged_failures {
             continue;
-        } else if clear && lately && node.fell_updated() && !node.flaps && !with_all {
+        } else if clear && lately && node.fell_updated() && !node.flaps && !with_all && !node.in_update {
             SuspectView::Compared
         } else if in_outage {
             SuspectView::Outage
@@ -287,12 +299,14 @@ fn judge_site(
             SuspectView::Again
         } else if node.suspect && until <= now {
             SuspectView::Stays
-        } else if node.falls >= 2 && !node.flaps {
+        } else if node.falls >= 2 && !node.flaps && !node.in_update {
             // It counts as failed once it is known that no other node of its site went down with it, even if it is back by then.
             judgement.pending.insert(node.node);
             SuspectView::Waits { until: until.min(fell_at + SETTLE) }
         } else if !node.suspect {
             continue;
+        } else if node.in_update {
+            SuspectView::InUpdate { until }
         } else {
             SuspectView::Waits { until }
         };
@@ -326,7 +340,7 @@ fn compare(
     let mut compared = Comparison { site: site.into(), window_secs, ..Comparison::default() };
     let mut before_we_looked = 0;
     for node in nodes {
-        let lately = node.fell_at.filter(|fell_at| *fell_at >= since);
+        let lately = node.fell_at.filter(|fell_at| *fell_at >= since && !node.in_update);
         if node.flaps || all_over.nodes.contains(&node.node) {
             continue;
         }
@@ -363,13 +377,18 @@ pub(crate) fn went_down(
     server: &dyn Fn(Timestamp) -> Timestamp,
 ) -> Option<WentDown> {
     let fell_at = server(node.fell_at?);
-    let fresh = WentDown { fell_at, back_at: None, falls: 1, flaps: false };
+    let counts = u32::from(!node.in_update);
+    let fresh = WentDown { fell_at, back_at: None, falls: counts, flaps: false, in_update: node.in_update };
     let mut noted = match known {
         // The node had come back, and is down again.
         Some(known) if known.back_at.is_some_and(|back_at| back_at < fell_at) => {
-            WentDown { falls: known.falls + 1, ..fresh }
+            WentDown { falls: known.falls + counts, ..fresh }
         }
-        Some(known) if known.back_at.is_some() && node.down => WentDown { falls: known.falls + 1, ..fresh },
+        Some(known) if known.back_at.is_some() && node.down => WentDown { falls: known.falls + counts, ..fresh },
+        // Its kubelet had told that it is not ready, and is silent now.
+        Some(known) if known.in_update && !node.in_update => {
+            WentDown { falls: known.falls + 1, in_update: false, ..known }
+        }
         Some(known) => known,
         None => fresh,
     };
@@ -377,7 +396,7 @@ pub(crate) fn went_down(
     if !node.down && noted.back_at.is_none() {
         noted.back_at = Some(server(node.back_at.unwrap_or(now)));
         // Other nodes of its site went down with it, so this fall does not count as going down by itself.
-        noted.falls = noted.falls.saturating_sub(u32::from(with_others));
+        noted.falls = noted.falls.saturating_sub(u32::from(with_others && !noted.in_update));
     }
     let remembered = noted.back_at.is_none_or(|back_at| server(now).since(back_at) < WINDOW);
     remembered.then_some(noted)

@@ -23,6 +23,9 @@ struct Falls {
     fell: Option<(ObservedAt, Option<Timestamp>)>,
     /// When it was seen to come back after that, by our clock.
     back_at: Option<Timestamp>,
+    /// Whether it was silent at any time since it went down last: its condition was `Unknown`, or its node object was gone. Otherwise its kubelet itself said that the
+    /// node is not ready, so that machine and kubelet were running.
+    was_silent: bool,
     /// When it was seen to go down, by our clock: the last [`FALLS`] times, oldest first.
     seen: Vec<Timestamp>,
 }
@@ -33,8 +36,9 @@ const FALLS: usize = 6;
 impl Readiness {
     pub(super) fn node_is(&mut self, fact: &NodeFact, observed: ObservedAt, now: Timestamp) {
         let down = fact.ready != ConditionStatus::True;
+        let silent = fact.ready == ConditionStatus::Unknown;
         match self.down.replace(down) {
-            Some(was) if was == down => {}
+            Some(was) if was == down => self.is_silent(silent),
             Some(true) => self.falls.get_or_insert_default().back_at = Some(now),
             // A node that joins starts without being Ready: that is not going down.
             None if !down || matches!(observed, ObservedAt::Happen(_)) => {}
@@ -49,16 +53,23 @@ impl Readiness {
                     }
                     falls.seen.push(now);
                 }
-                (falls.fell, falls.back_at) = (Some((observed, said)), None);
+                (falls.fell, falls.back_at, falls.was_silent) = (Some((observed, said)), None, silent);
             }
+        }
+    }
+
+    fn is_silent(&mut self, silent: bool) {
+        if let Some(falls) = self.falls.as_mut().filter(|_| silent) {
+            falls.was_silent = true;
         }
     }
 
     pub(super) fn node_is_gone(&mut self, observed: ObservedAt) {
         if self.down.replace(true) == Some(false) {
             let falls = self.falls.get_or_insert_default();
-            (falls.fell, falls.back_at) = (Some((observed, None)), None);
+            (falls.fell, falls.back_at, falls.was_silent) = (Some((observed, None)), None, true);
         }
+        self.is_silent(true);
     }
 }
 
@@ -73,6 +84,11 @@ impl NodeEntry {
     pub(crate) fn falls_between(&self, from: Timestamp, to: Timestamp) -> usize {
         let seen = self.readiness.falls.iter().flat_map(|falls| &falls.seen);
         seen.filter(|at| (from..to).contains(at)).count()
+    }
+
+    /// Whether it has gone down, and its kubelet itself said so as long as it was down.
+    pub(crate) fn its_kubelet_told(&self) -> bool {
+        self.readiness.falls.as_ref().is_some_and(|falls| falls.fell.is_some() && !falls.was_silent)
     }
 
     /// When it was seen to come back after that.

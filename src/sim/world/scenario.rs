@@ -176,6 +176,10 @@ pub struct RegistryImage {
     /// The process crashes this long after each start.
     #[serde(default, with = "seconds::option", skip_serializing_if = "Option::is_none")]
     pub crashes_after: Option<Duration>,
+    /// Each start of the process makes the kubelet say for this long that its node is not ready, as where it restarts the container runtime or sets up the network
+    /// of the node.
+    #[serde(default, with = "seconds::option", skip_serializing_if = "Option::is_none")]
+    pub node_not_ready_for: Option<Duration>,
     /// The image has no shell and no other programs: only its own `command` can be started.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub distroless: bool,
@@ -194,6 +198,7 @@ impl RegistryImage {
             ready_in: Duration::from_secs(2),
             stops_in: Duration::from_secs(1),
             crashes_after: None,
+            node_not_ready_for: None,
             distroless: false,
             error: None,
         }

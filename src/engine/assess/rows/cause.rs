@@ -11,7 +11,7 @@ use crate::engine::rules::diagnose::{diagnose, stuck_at, unscheduled_at};
 impl Assessor<'_> {
     pub(super) fn cause(&mut self, fact: Option<&NodeFact>, down: bool, pods: &OnNode<'_>) -> Option<Cause> {
         if down {
-            let words = fact.and_then(|fact| fact.ready_reason.clone());
+            let words = fact.and_then(|fact| fact.not_ready_why.clone());
             return Some(Cause { kind: CauseKind::NodeDown, container: None, message: words });
         }
         let any_pod = pods.live.or(pods.going);

@@ -255,7 +255,9 @@ mod tests {
             refused_write: Some(RefusedWrite { since: NOW, why: clipped(&"w".repeat(2_000)) }),
             idle_since: Some(NOW),
             suspects: names("s", SUSPECTS_LIMIT, len)
-                .map(|name| (name, WentDown { fell_at: NOW, back_at: Some(NOW), falls: 9_999, flaps: true }))
+                .map(|name| {
+                    (name, WentDown { fell_at: NOW, back_at: Some(NOW), falls: 9_999, flaps: true, in_update: true })
+                })
                 .collect(),
             others_down: names("o", SITES_LIMIT, len.min(63)).map(|site| (site, fell())).collect(),
             marks: GateMarks::longest(NOW),

@@ -18,6 +18,7 @@ use crate::engine::model::person_of;
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::record::By;
 use crate::engine::model::released_strategy::ChangedLimit;
+use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::{ShortDuration, Timestamp, UtcTime};
 use crate::engine::model::wait::{Short, Wait};
 use crate::engine::rules::causes::PodWaitWords;
@@ -370,7 +371,16 @@ impl NodeView {
             (state, _) => state.to_string(),
         }
     }
+
+    /// Why its node is not Ready, in the words of its kubelet; `None` where the kubelet is silent, so that nobody knows.
+    fn its_kubelet_says(&self) -> Option<&str> {
+        let cause = self.cause.as_ref().filter(|cause| cause.kind == CauseKind::NodeDown)?;
+        cause.message.as_deref().filter(|why| !OF_SILENT_KUBELETS.contains(why))
+    }
 }
+
+/// The reasons that the node lifecycle controller gives for a node whose kubelet is silent.
+const OF_SILENT_KUBELETS: [&str; 2] = ["NodeStatusUnknown", "NodeStatusNeverUpdated"];
 
 /// Of a node that went down after its update, counts as failed and is back: it does so for as long as falls are remembered
 /// (`WINDOW` of `rules/suspects.rs`), unless a resume past a halt accepts it before.
@@ -397,8 +407,10 @@ impl fmt::Display for Why<'_> {
             (NodeState::NodeDown, Some(Blame::Suspect)) => {
                 f.write_str("NotReady")?;
                 since(f)?;
-                f.write_str(", after its update")?;
-                node.suspect.map_or(Ok(()), |suspect| write!(f, "; {}", suspect.words(*at)))
+                let in_update = matches!(node.suspect, Some(SuspectView::InUpdate { .. }));
+                f.write_str(if in_update { ", while it is updated" } else { ", after its update" })?;
+                node.suspect.map_or(Ok(()), |suspect| write!(f, "; {}", suspect.words(*at)))?;
+                node.its_kubelet_says().map_or(Ok(()), |says| write!(f, "; {says}"))
             }
             (NodeState::NodeDown, blame) => {
                 f.write_str("NotReady")?;
@@ -411,7 +423,8 @@ impl fmt::Display for Why<'_> {
                     (None, Some(Blame::Node | Blame::PreExisting | Blame::Suspect) | None) => {
                         f.write_str(", by itself")
                     }
-                }
+                }?;
+                node.its_kubelet_says().map_or(Ok(()), |says| write!(f, "; {says}"))
             }
             (NodeState::Ineligible, _) => {
                 let which = if node.at_target { "pod" } else { "old pod" };

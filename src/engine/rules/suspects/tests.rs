@@ -23,6 +23,7 @@ fn site(updated: usize, others: usize) -> Vec<NodeHealth> {
         back_at: None,
         falls: 0,
         flaps: false,
+        in_update: false,
         acknowledged_failures: false,
     };
     (0..updated + others).map(node).collect()

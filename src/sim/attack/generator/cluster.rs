@@ -17,6 +17,8 @@ const MODELS: &str = "models:v1";
 const OF_VOLUMES: u64 = 0x766f_6c75_6d65;
 /// The same for the admission plugin `AlwaysPullImages`.
 const OF_ADMISSION: u64 = 0x6164_6d69_7400;
+/// The same for agents that make their node not ready for a moment when they start.
+const OF_RUNTIMES: u64 = 0x7275_6e74_696d;
 
 impl Generator {
     pub(super) fn cluster(&mut self) -> Scenario {
@@ -68,7 +70,7 @@ impl Generator {
     pub(super) fn images(&mut self) -> Vec<RegistryImage> {
         let ready_in = self.secs(0..6);
         let stops_in = if self.one_in(3) { self.secs(1..20) } else { Duration::from_secs(1) };
-        let good = ["agent:v1", "agent:v2", "agent:v3"].map(|name| {
+        let mut good = ["agent:v1", "agent:v2", "agent:v3"].map(|name| {
             let mut image = RegistryImage::new(name, self.rng.u64(1..60) * MB);
             image.ready_in = ready_in;
             image.stops_in = stops_in;
@@ -81,6 +83,11 @@ impl Generator {
         let mut crash = RegistryImage::new("agent:crash", MB);
         crash.crashes_after = Some(self.secs(1..8));
         let unsteady = self.unsteady();
+        let mut rng = fastrand::Rng::with_seed(self.rng.get_seed() ^ OF_RUNTIMES);
+        if rng.u32(0..8) == 0 {
+            let lasts = Duration::from_secs(rng.u64(3..70));
+            good.iter_mut().for_each(|image| image.node_not_ready_for = Some(lasts));
+        }
         good.into_iter().chain([missing, denied, crash, unsteady]).collect()
     }
 

@@ -149,7 +149,7 @@ impl Observer {
         let Some(fact) = object.node_fact() else { return };
         let ready = fact.ready == ConditionStatus::True;
         let changed = self.conditions.insert(fact.name.clone(), fact.ready) != Some(fact.ready);
-        self.node_goes(&fact.name, ready, changed, at);
+        self.node_goes(&fact.name, fact.ready, changed, at);
         let by_people = || fact.taints.iter().filter(|taint| !taint.key.starts_with("node.kubernetes.io/"));
         let tainted = by_people().any(|taint| taint.effect != TaintEffect::PreferNoSchedule);
         let evicts = by_people().any(|taint| taint.effect == TaintEffect::NoExecute);

@@ -10,6 +10,7 @@ use super::context::{Broken, DeletionContext, listed};
 use super::state::{Restarted, STEADY, at_target};
 use super::{ObservedPod, Observer, ROUNDED};
 use crate::engine::model::Str;
+use crate::engine::model::facts::ConditionStatus;
 use crate::engine::model::record::Intent;
 use crate::engine::model::site::SiteLabel;
 use crate::engine::model::time::Timestamp;
@@ -32,14 +33,21 @@ pub(super) struct Outage {
     /// When its condition last changed during the outage; a console that starts later knows only this time.
     pub(super) said_at: Timestamp,
     pub(super) back_at: Option<Timestamp>,
+    /// Whether its kubelet was silent at any time of it. If not, it said itself that the node is not ready, which in the course of an update says little.
+    pub(super) was_silent: bool,
 }
 
 impl Observer {
     /// Takes in whether a node is Ready. `changed`: its condition changed.
-    pub(super) fn node_goes(&mut self, node: &Str, ready: bool, changed: bool, at: Timestamp) {
+    pub(super) fn node_goes(&mut self, node: &Str, ready: ConditionStatus, changed: bool, at: Timestamp) {
+        let was_silent = ready == ConditionStatus::Unknown;
+        let ready = ready == ConditionStatus::True;
         let downs = self.downs.entry(node.clone()).or_default();
+        if let Some(down) = downs.last_mut().filter(|down| down.back_at.is_none()) {
+            down.was_silent |= was_silent;
+        }
         match (downs.last_mut().filter(|down| down.back_at.is_none()), ready) {
-            (None, false) => downs.push(Outage { fell_at: at, said_at: at, back_at: None }),
+            (None, false) => downs.push(Outage { fell_at: at, said_at: at, back_at: None, was_silent }),
             (Some(down), false) if changed => down.said_at = at,
             (Some(down), true) => down.back_at = Some(at),
             _ => {}
@@ -103,6 +111,9 @@ impl Observer {
         let again = self.updated(context, forward).filter(|(name, pod)| {
             let downs = self.downs.get(*name).map(Vec::as_slice).unwrap_or_default();
             let [.., first, second] = downs else { return false };
+            if !first.was_silent || !second.was_silent {
+                return false;
+            }
             // Somebody has taken the label of the pod off for a while, and its controller has made another one: to consoles that one went down.
             if self.last_made.get(*name).is_some_and(|made| *made > pod.fact.created_at) {
                 return false;
@@ -143,7 +154,7 @@ impl Observer {
         let settled = SETTLE + self.slack + ROUNDED;
         let fell = |name: &Str| {
             let down = self.last_down(name)?;
-            (down.fell_at > since).then_some(down)
+            (down.fell_at > since && down.was_silent).then_some(down)
         };
         let mut failed = BTreeSet::new();
         let at_target_pods = self.pods.values().filter(|pod| at_target(pod, forward));

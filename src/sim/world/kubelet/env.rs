@@ -32,6 +32,8 @@ pub(super) enum WakeReason {
         /// The number of the pull.
         serial: u64,
     },
+    /// To tell that its node is ready again.
+    Readiness,
     /// To send lost requests again.
     Flush,
     /// To begin to run, after the machine's boot.

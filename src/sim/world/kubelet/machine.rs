@@ -70,6 +70,7 @@ pub(super) struct Posted {
     /// How often the images had changed then.
     pub(super) images: u32,
     pub(super) disk: ConditionStatus,
+    pub(super) ready: ConditionStatus,
 }
 
 #[derive(Debug)]
@@ -95,6 +96,8 @@ pub(super) struct Kubelet {
     clock_offset: i64,
     /// The instant since which the node is ready, by the machine's clock.
     pub(super) ready_since: Timestamp,
+    /// Until when the kubelet says that the node is not ready, by the true time.
+    not_ready_until: Timestamp,
     pub(super) disk: Disk,
     pub(super) posted: Posted,
     /// When the machine sends lost requests again; one time for all of them.
@@ -127,8 +130,9 @@ impl Kubelet {
             notes: Notes::default(),
             clock_offset: 0,
             ready_since: env.now,
+            not_ready_until: env.now,
             disk: Disk { full: ConditionStatus::False, since: env.now },
-            posted: Posted { at: env.now, images: 0, disk: ConditionStatus::False },
+            posted: Posted { at: env.now, images: 0, disk: ConditionStatus::False, ready: ConditionStatus::True },
             flush_at: None,
             pods_started: 0,
         }
@@ -154,6 +158,7 @@ impl Kubelet {
             WakeReason::Heartbeat { epoch } if epoch == self.epoch && self.power == Power::On => self.beat(env),
             WakeReason::Inbox if self.hears() => self.read_inbox(env),
             WakeReason::Pod(uid) if self.power == Power::On => self.look_at(&uid, env),
+            WakeReason::Readiness if self.power == Power::On => self.tell_readiness(env),
             WakeReason::Flush if self.power == Power::On => self.flush(env),
             _ => {}
         }
@@ -180,13 +185,38 @@ impl Kubelet {
             return;
         }
         env.actions.push(KubeletAction::RenewLease { node: self.name.clone(), at: self.dated(env.now) });
-        if self.seen_ready != ConditionStatus::True {
+        // Another writer has changed what it had told.
+        let overwritten = self.seen_ready != self.posted.ready;
+        if overwritten {
             self.ready_since = self.dated(env.now);
         }
-        if self.has_news(env.now) || self.seen_ready != ConditionStatus::True {
+        if overwritten || self.has_news(env.now) {
             self.post_status(env);
         }
         self.reconcile(env);
+    }
+
+    /// What the kubelet says of its node by itself.
+    pub(super) fn readiness(&self, now: Timestamp) -> ConditionStatus {
+        if now < self.not_ready_until { ConditionStatus::False } else { ConditionStatus::True }
+    }
+
+    /// A process on the node has made it not ready, for so long.
+    pub(super) fn node_is_not_ready_for(&mut self, lasts: Duration, env: &mut Env) {
+        self.not_ready_until = self.not_ready_until.max(env.now + lasts);
+        env.wake_at(self.not_ready_until, self.index, WakeReason::Readiness);
+        self.tell_readiness(env);
+    }
+
+    /// A kubelet tells a change of its node's readiness at once. What does not get through is told with the next heartbeat.
+    fn tell_readiness(&mut self, env: &mut Env) {
+        if self.readiness(env.now) == self.posted.ready {
+            return;
+        }
+        self.ready_since = self.dated(env.now);
+        if self.gets_through(env) {
+            self.post_status(env);
+        }
     }
 
     /// Sends again what the API server does not show: statuses that another writer overwrote, deletes that got lost.

@@ -154,8 +154,13 @@ impl Kubelet {
         let now = (env.now, self.dated(env.now));
         let container = &mut worker.containers[index];
         let id = self.images.id(&container.image).cloned();
-        let run = container.start(now, env.image(&container.image).map(|known| &known.image), id);
+        let image = env.image(&container.image).map(|known| &known.image);
+        let not_ready_for = image.filter(|_| container.command.is_none()).and_then(|image| image.node_not_ready_for);
+        let run = container.start(now, image, id);
         let ContainerRun::Running { ready_at, ends, .. } = &run else { return run };
+        if let Some(lasts) = not_ready_for {
+            self.node_is_not_ready_for(lasts, env);
+        }
         match (&container.command, ends) {
             (Some(command), Some((_, end))) if *end == ProcessEnd::NOT_STARTED => {
                 let message = words::not_started(&container.name, &command.program);

@@ -29,14 +29,14 @@ impl Kubelet {
         .collect();
         let node = Node {
             taints: self.spec.taints.clone().into(),
-            conditions: self.conditions(self.dated(env.now)),
+            conditions: self.conditions(env.now),
             images: self.images.reported().into(),
             status_rest: Arc::new(self.describe()),
             ..Node::default()
         };
         let mut object = Object::new("", &self.name, Body::Node(node));
         object.meta.labels = labels;
-        self.posted = Posted { at: env.now, images: self.images.changes, disk: self.disk.full };
+        self.note_posted(env.now);
         env.actions.push(KubeletAction::Register(Box::new(object)));
     }
 
@@ -66,20 +66,28 @@ impl Kubelet {
 
     /// Whether a node status would differ from the last one, or is due anyway.
     pub(super) fn has_news(&self, now: Timestamp) -> bool {
-        let changed = self.posted.images != self.images.changes || self.posted.disk != self.disk.full;
+        let Posted { images, disk, ready, .. } = self.posted;
+        let changed = images != self.images.changes || disk != self.disk.full || ready != self.readiness(now);
         changed || now.since(self.posted.at) >= STATUS_AT_LEAST
     }
 
     pub(super) fn post_status(&mut self, env: &mut Env) {
-        self.posted = Posted { at: env.now, images: self.images.changes, disk: self.disk.full };
+        self.note_posted(env.now);
         env.actions.push(KubeletAction::NodeStatus {
             node: self.name.clone(),
-            conditions: self.conditions(self.dated(env.now)),
+            conditions: self.conditions(env.now),
             images: self.images.reported().into(),
         });
     }
 
+    fn note_posted(&mut self, now: Timestamp) {
+        let ready = self.readiness(now);
+        self.posted = Posted { at: now, images: self.images.changes, disk: self.disk.full, ready };
+    }
+
     fn conditions(&self, now: Timestamp) -> Arc<[Condition]> {
+        let ready = self.readiness(now);
+        let now = self.dated(now);
         let healthy = |kind: &'static str, reason: &str, message: &str| Condition {
             kind: kind.into(),
             status: ConditionStatus::False,
@@ -102,9 +110,16 @@ impl Kubelet {
                 ..healthy(conditions::DISK_PRESSURE, disk_reason, disk)
             },
             healthy(conditions::PID_PRESSURE, "KubeletHasSufficientPID", pids),
-            Condition {
-                status: ConditionStatus::True,
-                ..healthy(conditions::READY, "KubeletReady", "kubelet is posting ready status")
+            match ready {
+                ConditionStatus::False => {
+                    let message = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady \
+                                   message:Network plugin returns error: cni plugin not initialized";
+                    healthy(conditions::READY, "KubeletNotReady", message)
+                }
+                _ => Condition {
+                    status: ConditionStatus::True,
+                    ..healthy(conditions::READY, "KubeletReady", "kubelet is posting ready status")
+                },
             },
         ]
         .into()

@@ -69,9 +69,11 @@ impl Object {
             unschedulable: node.unschedulable,
             ready: ready.map_or(ConditionStatus::Unknown, |ready| ready.status),
             ready_since: ready.map(|ready| written(ready.since)),
-            ready_reason: ready
-                .filter(|ready| ready.status != ConditionStatus::True)
-                .and_then(|ready| ready.reason.clone()),
+            not_ready_why: ready.and_then(|ready| match ready.status {
+                ConditionStatus::True => None,
+                ConditionStatus::False => ready.message.clone().or_else(|| ready.reason.clone()),
+                ConditionStatus::Unknown => ready.reason.clone(),
+            }),
             pressure: pressure.map(Str::from),
             images: node.images.iter().flat_map(listed).collect(),
             lists_all_images: (1..REPORTED_IMAGES).contains(&node.images.len()),

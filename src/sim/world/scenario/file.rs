@@ -103,6 +103,7 @@ struct ImageEntry {
     ready_in: Option<String>,
     stops_in: Option<String>,
     crashes_after: Option<String>,
+    node_not_ready_for: Option<String>,
     #[serde(default)]
     distroless: bool,
     error: Option<PullError>,
@@ -268,6 +269,7 @@ fn image(entry: &ImageEntry) -> Result<RegistryImage, String> {
         ready_in: or(&entry.ready_in, plain.ready_in)?,
         stops_in: or(&entry.stops_in, plain.stops_in)?,
         crashes_after: entry.crashes_after.as_deref().map(duration).transpose()?,
+        node_not_ready_for: entry.node_not_ready_for.as_deref().map(duration).transpose()?,
         distroless: entry.distroless,
         error: entry.error,
         ..plain

@@ -28,7 +28,7 @@ fn a_silent_node_is_unknown_tainted_and_comes_back() {
         let taints: Vec<_> = fact(&world).taints.iter().map(|taint| (taint.key.to_string(), taint.effect)).collect();
         let unreachable = "node.kubernetes.io/unreachable".to_owned();
         assert_eq!(taints, [(unreachable.clone(), TaintEffect::NoSchedule), (unreachable, TaintEffect::NoExecute)]);
-        assert_eq!(fact(&world).ready_reason.as_deref(), Some("NodeStatusUnknown"));
+        assert_eq!(fact(&world).not_ready_why.as_deref(), Some("NodeStatusUnknown"));
         assert_eq!(world.serving("edge", "agent"), 19, "its pod counts as not ready");
         assert_eq!((counters(&world).desired, counters(&world).misscheduled), (19, 1), "and the node is not counted");
         let name = world.pods_of("edge", "agent")[&node][0].meta.name.clone();

@@ -1,0 +1,160 @@
+//! DaemonSets whose pods make their node NotReady for a moment when they are replaced: agents that restart the container runtime, or that set up its network.
+
+use std::collections::BTreeMap;
+
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::model::Str;
+use crate::engine::model::command::{Command, Takeover};
+use crate::engine::model::node::{Blame, NodeState};
+use crate::engine::model::settings::Tuning;
+use crate::engine::model::suspect::SuspectView;
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
+
+const SAYS: &str = "container runtime network not ready: cni plugin not initialized";
+
+/// What becomes of a node whose pod is replaced.
+#[derive(Clone, Copy, Default)]
+struct Agent {
+    /// It is not Ready from so many seconds after the new pod was created.
+    after: u64,
+    /// For so long.
+    lasts: u64,
+    /// Its kubelet is silent from so many seconds after that on.
+    silent_after: Option<u64>,
+}
+
+/// A rollout of such an agent on twenty nodes with a budget of 2.
+struct Rollout {
+    fake: FakeCluster,
+    console: FakeConsole,
+    agent: Agent,
+    known: Vec<Str>,
+    /// The nodes whose agent began, with the second in which it did.
+    began: BTreeMap<Str, u64>,
+    second: u64,
+    worst_down: usize,
+}
+
+impl Rollout {
+    fn new(agent: Agent) -> Self {
+        let mut fake = FakeCluster::rolling(20, 2);
+        fake.defaults = Tuning::default();
+        let mut console = FakeConsole::open(&fake, "ops");
+        console.set_image(&mut fake, "agent:v2");
+        let known = fake.pods.keys().cloned().collect();
+        console.partition(&mut fake, 0);
+        Self { fake, console, agent, known, began: BTreeMap::new(), second: 0, worst_down: 0 }
+    }
+
+    fn run_for(&mut self, secs: u64) -> Snapshot {
+        for _ in 0..secs {
+            self.console.run_for(&mut self.fake, 1);
+            self.second += 1;
+            let new = self.fake.pods.values().filter(|pod| !self.known.contains(&pod.uid));
+            let new: Vec<(Str, Str)> = new.map(|pod| (pod.uid.clone(), pod.node.clone().unwrap())).collect();
+            for (uid, node) in new {
+                self.known.push(uid);
+                self.began.insert(node, self.second);
+            }
+            let Agent { after, lasts, silent_after } = self.agent;
+            for (node, began) in self.began.clone() {
+                let since = self.second - began;
+                if since == after {
+                    self.fake.kubelet_tells(&node, Some(SAYS));
+                } else if Some(since) == silent_after.map(|silent| after + silent) {
+                    self.fake.set_node_ready(&node, false);
+                } else if since == after + lasts {
+                    if silent_after.is_some() {
+                        self.fake.set_node_ready(&node, true);
+                    } else {
+                        self.fake.kubelet_tells(&node, None);
+                    }
+                    self.began.remove(&node);
+                }
+            }
+            let budget = self.console.snapshot(&self.fake).budget;
+            self.worst_down = self.worst_down.max((budget.rollout + budget.suspect) as usize);
+        }
+        self.console.snapshot(&self.fake)
+    }
+}
+
+fn down(snapshot: &Snapshot) -> Vec<&NodeView> {
+    snapshot.nodes.iter().filter(|node| node.state == NodeState::NodeDown).collect()
+}
+
+#[test]
+fn an_agent_that_makes_its_node_not_ready_for_a_moment_is_rolled_out() {
+    for after in [0, 1, 5] {
+        let mut rollout = Rollout::new(Agent { after, lasts: 20, ..Agent::default() });
+        let snapshot = rollout.run_for(900);
+        let at = (rollout.fake.at("hash2"), &snapshot.phase, &snapshot.halt);
+        assert_eq!(at, (20, &Phase::Idle, &None), "after {after}");
+        assert_eq!(rollout.worst_down, 2, "the budget holds");
+    }
+}
+
+#[test]
+fn what_its_kubelet_says_is_shown_while_the_node_is_updated() {
+    let mut rollout = Rollout::new(Agent { after: 3, lasts: 40, ..Agent::default() });
+    let snapshot = rollout.run_for(20);
+    let nodes = down(&snapshot);
+    assert_eq!(nodes.len(), 2);
+    assert!(matches!(nodes[0].suspect, Some(SuspectView::InUpdate { .. })), "{:?}", nodes[0].suspect);
+    assert_eq!((nodes[0].blame, snapshot.budget.suspect), (Some(Blame::Suspect), 2), "charged to the budget");
+    let name = nodes[0].name.clone();
+    let (_, why) = rollout.console.state(&rollout.fake, &name);
+    let (age, rest) = why.split_once(", ").unwrap();
+    assert!(age.starts_with("NotReady for 1"), "{age}");
+    assert_eq!(rest, format!("while it is updated; counts as failed in 4m; {SAYS}"));
+}
+
+#[test]
+fn one_that_does_not_come_back_fails_after_the_grace() {
+    let mut rollout = Rollout::new(Agent { after: 3, lasts: 10_000, ..Agent::default() });
+    let snapshot = rollout.run_for(290);
+    assert_eq!(
+        (&snapshot.phase, rollout.fake.at("hash2")),
+        (&Phase::Running, 2),
+        "no further node goes down beside them"
+    );
+    let snapshot = rollout.run_for(30);
+    assert_eq!(snapshot.halt.unwrap().why, "node stays down with the new pod on 2 nodes".into());
+}
+
+/// The update has brought the machine down: two are enough to say so.
+#[test]
+fn machines_that_fall_silent_in_their_update_are_compared() {
+    let mut rollout = Rollout::new(Agent { after: 3, lasts: 120, silent_after: Some(40) });
+    let snapshot = rollout.run_for(60);
+    let halt = snapshot.halt.unwrap();
+    assert_eq!(
+        halt.why,
+        "updated nodes go down (2 of 2 nodes went down after their update, 0 of 18 before it, in 1m) on 2 nodes".into()
+    );
+}
+
+/// The node was updated, and then it went down: whatever its kubelet says, that is compared.
+#[test]
+fn nodes_that_go_down_once_they_are_updated_are_compared() {
+    let mut rollout = Rollout::new(Agent { after: 15, lasts: 20, ..Agent::default() });
+    let snapshot = rollout.run_for(600);
+    let halt = snapshot.halt.unwrap();
+    assert!(halt.why.starts_with("updated nodes go down ("), "{}", halt.why);
+    assert!(rollout.fake.at("hash2") <= 8, "{}", rollout.fake.at("hash2"));
+}
+
+/// Each further driver reads from the record what the one before has seen.
+#[test]
+fn the_next_driver_does_not_compare_them_either() {
+    let mut rollout = Rollout::new(Agent { after: 3, lasts: 20, ..Agent::default() });
+    for _ in 0..40 {
+        rollout.run_for(20);
+        rollout.fake.wait(20);
+        rollout.console = FakeConsole::open(&rollout.fake, "ops");
+        let _ = rollout.console.ask(&mut rollout.fake, Command::Drive(Takeover::Ask));
+        let snapshot = rollout.console.snapshot(&rollout.fake);
+        assert_eq!(snapshot.halt, None);
+    }
+    assert_eq!(rollout.fake.at("hash2"), 20);
+}
