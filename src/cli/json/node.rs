@@ -117,8 +117,8 @@ impl<'a> NodeJson<'a> {
     }
 }
 
-/// A node that went down after its update: `state` is `waits` (it counts as failed from `until` on), `siteOutage`, `allOver` or
-/// `failed`.
+/// A node that went down after its update: `state` is `waits` (it counts as failed from `until` on), `inUpdate` (so does this one, and its kubelet says so itself while it is updated),
+/// `siteOutage`, `allOver` or `failed`.
 #[derive(Serialize)]
 struct SuspectJson {
     state: &'static str,

@@ -106,7 +106,9 @@ fn what_its_kubelet_says_is_shown_while_the_node_is_updated() {
     let (_, why) = rollout.console.state(&rollout.fake, &name);
     let (age, rest) = why.split_once(", ").unwrap();
     assert!(age.starts_with("NotReady for 1"), "{age}");
-    assert_eq!(rest, format!("while it is updated; counts as failed in 4m; {SAYS}"));
+    assert_eq!(rest, "while it is updated; counts as failed in 4m");
+    let cause = nodes[0].cause.as_ref().unwrap();
+    assert_eq!(cause.message.as_deref(), Some(SAYS));
 }
 
 #[test]

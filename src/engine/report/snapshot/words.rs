@@ -371,16 +371,7 @@ impl NodeView {
             (state, _) => state.to_string(),
         }
     }
-
-    /// Why its node is not Ready, in the words of its kubelet; `None` where the kubelet is silent, so that nobody knows.
-    fn its_kubelet_says(&self) -> Option<&str> {
-        let cause = self.cause.as_ref().filter(|cause| cause.kind == CauseKind::NodeDown)?;
-        cause.message.as_deref().filter(|why| !OF_SILENT_KUBELETS.contains(why))
-    }
 }
-
-/// The reasons that the node lifecycle controller gives for a node whose kubelet is silent.
-const OF_SILENT_KUBELETS: [&str; 2] = ["NodeStatusUnknown", "NodeStatusNeverUpdated"];
 
 /// Of a node that went down after its update, counts as failed and is back: it does so for as long as falls are remembered
 /// (`WINDOW` of `rules/suspects.rs`), unless a resume past a halt accepts it before.
@@ -409,8 +400,7 @@ impl fmt::Display for Why<'_> {
                 since(f)?;
                 let in_update = matches!(node.suspect, Some(SuspectView::InUpdate { .. }));
                 f.write_str(if in_update { ", while it is updated" } else { ", after its update" })?;
-                node.suspect.map_or(Ok(()), |suspect| write!(f, "; {}", suspect.words(*at)))?;
-                node.its_kubelet_says().map_or(Ok(()), |says| write!(f, "; {says}"))
+                node.suspect.map_or(Ok(()), |suspect| write!(f, "; {}", suspect.words(*at)))
             }
             (NodeState::NodeDown, blame) => {
                 f.write_str("NotReady")?;
@@ -423,8 +413,7 @@ impl fmt::Display for Why<'_> {
                     (None, Some(Blame::Node | Blame::PreExisting | Blame::Suspect) | None) => {
                         f.write_str(", by itself")
                     }
-                }?;
-                node.its_kubelet_says().map_or(Ok(()), |says| write!(f, "; {says}"))
+                }
             }
             (NodeState::Ineligible, _) => {
                 let which = if node.at_target { "pod" } else { "old pod" };

@@ -434,3 +434,30 @@ fn a_full_disk_loses_the_images_that_no_container_uses() {
     reported.as_mut().unwrap().sort();
     assert_eq!(reported.unwrap(), [crashes.as_str(), runs.as_str()]);
 }
+
+#[test]
+fn an_agent_makes_its_node_not_ready_at_each_of_its_starts() {
+    let name = "agent:v1";
+    let mut image = RegistryImage::new(name, MB);
+    image.node_not_ready_for = Some(Duration::from_secs(20));
+    image.crashes_after = Some(Duration::from_secs(50));
+    let mut fleet = TestFleet::new(1, MB, vec![image]);
+    fleet.see(&pod("agent", "n01", &[name]));
+    fleet.run(100);
+    let ready = |conditions: &[Condition]| Condition::status(conditions, conditions::READY);
+    let mut told: Vec<(u64, ConditionStatus)> = fleet
+        .actions
+        .iter()
+        .filter_map(|(at, action)| match action {
+            KubeletAction::NodeStatus { conditions, .. } => Some((at.as_secs(), ready(conditions))),
+            _ => None,
+        })
+        .collect();
+    told.dedup_by_key(|(_, ready)| *ready);
+    let statuses: Vec<ConditionStatus> = told.iter().map(|(_, ready)| *ready).collect();
+    let (not, is) = (ConditionStatus::False, ConditionStatus::True);
+    assert!(statuses.ends_with(&[not, is, not, is]), "{told:?}");
+    let [.., first, back, second, again] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((back.0 - first.0, again.0 - second.0), (20, 20), "{told:?}");
+    assert!((50..55).contains(&(second.0 - first.0)), "{told:?}");
+}
