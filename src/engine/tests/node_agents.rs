@@ -124,6 +124,17 @@ fn one_that_does_not_come_back_fails_after_the_grace() {
     assert_eq!(snapshot.halt.unwrap().why, "node stays down with the new pod on 2 nodes".into());
 }
 
+/// Its pod was ready all the time.
+#[test]
+fn a_node_that_is_ready_again_has_been_updated_since_then() {
+    let mut rollout = Rollout::new(Agent { after: 3, lasts: 40, ..Agent::default() });
+    let snapshot = rollout.run_for(50);
+    let updated: Vec<&NodeView> = snapshot.nodes.iter().filter(|node| node.state == NodeState::Updated).collect();
+    assert_eq!(updated.len(), 2);
+    let ages: Vec<u64> = updated.iter().map(|node| node.age(snapshot.at).unwrap().as_secs()).collect();
+    assert!(ages.iter().all(|age| *age < 10), "{ages:?}");
+}
+
 /// The update has brought the machine down: two are enough to say so.
 #[test]
 fn machines_that_fall_silent_in_their_update_are_compared() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Assessor;
 use super::pods_on_node::OnNode;
-use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState};
+use crate::engine::model::facts::{ConditionStatus, ContainerFact, ContainerState, NodeFact};
 use crate::engine::model::node::NodeState;
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
@@ -99,15 +99,25 @@ impl Assessor<'_> {
                 let runs = || pod.fact.containers.iter().filter_map(run).max();
                 began.or(lost).or_else(runs).unwrap_or(pod.fact.created_at)
             }),
-            NodeState::Soaking | NodeState::Updated | NodeState::Ineligible => live.map(|pod| serves_since(pod, clock)),
+            NodeState::Updated => live.map(|pod| serves_since(pod, clock).max(node_ready_since(fact, clock))),
+            NodeState::Soaking | NodeState::Ineligible => live.map(|pod| serves_since(pod, clock)),
             NodeState::Outdated => live.map(|pod| match pod.trouble.as_deref() {
                 // The node shows the pod's trouble, which another target does not end.
                 Some(trouble) if !pod.fact.ready => self.in_trouble_since(pod, trouble, clock),
                 // A pod that has served for long is outdated only since there is another target.
-                _ => serves_since(pod, clock).max(self.target_since().unwrap_or_default()),
+                _ => {
+                    let serves = serves_since(pod, clock).max(node_ready_since(fact, clock));
+                    serves.max(self.target_since().unwrap_or_default())
+                }
             }),
         }
     }
+}
+
+/// Since when a node is Ready, by the API server's clock. Its pods stay Ready while its kubelet says that the node is not, so that they do not tell when that was over.
+fn node_ready_since(fact: Option<&NodeFact>, clock: Option<i64>) -> Timestamp {
+    let ready = fact.filter(|fact| fact.ready == ConditionStatus::True);
+    ready.and_then(|fact| fact.ready_since).map(|at| by_server(at, clock)).unwrap_or_default()
 }
 
 /// Whether the pod has been in trouble since it was made: its containers restart, and it was never Ready. Its containers run between two
