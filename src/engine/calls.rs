@@ -349,7 +349,7 @@ impl Engine {
             .chain(refusals.changes_at(*now))
             .chain(sending.changes_at())
             .chain(warming.writes.changes_at())
-            .chain(view.watches.catches_up_until(Watched::WarmPods, *now))
+            .chain(view.watches().catches_up_until(Watched::WarmPods, *now))
             .chain(warming.sets.changes_at())
             .filter(|at| at > now)
             .min()

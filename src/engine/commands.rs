@@ -221,7 +221,7 @@ impl Engine {
         images: &std::collections::BTreeMap<String, super::model::image::ImageRef>,
         now: Timestamp,
     ) -> Result<Resolved, Refusal> {
-        let daemonset = self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
+        let daemonset = self.view.daemonset().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
         if images.is_empty() {
             return Err(Refusal::Invalid("no image named; write CONTAINER=IMAGE".into()));
         }
@@ -238,7 +238,7 @@ impl Engine {
     /// Whether a pause also sets `OnDelete`: it does if the controller replaces pods, or if the controller may do so because a release of ours is on its way, or
     /// because the DaemonSet cannot be seen at present. In the last case it does not if we lack the right: then the pause is only recorded.
     pub(crate) fn pause_brakes(&self) -> bool {
-        let blind = self.view.daemonset.is_some() && !self.sees_daemonset();
+        let blind = self.view.daemonset().is_some() && !self.sees_daemonset();
         let may = self.view.permission(Right::PatchDaemonSet) != Permission::Denied;
         self.strategy() == StrategyKind::RollingUpdate || self.daemonset.is_releasing() || (blind && may)
     }

@@ -146,26 +146,26 @@ impl Engine {
     }
 
     pub(crate) fn strategy(&self) -> StrategyKind {
-        self.view.daemonset.as_ref().map(|daemonset| daemonset.strategy.kind).unwrap_or_default()
+        self.view.daemonset().map(|daemonset| daemonset.strategy.kind).unwrap_or_default()
     }
 
     /// Whether rolldeck has taken over: `OnDelete`, with the original strategy saved.
     pub(crate) fn is_adopted(&self) -> bool {
-        self.view.daemonset.as_ref().is_some_and(is_adopted)
+        self.view.daemonset().is_some_and(is_adopted)
     }
 
     /// Whether the controller has observed the present generation of the spec.
     pub(crate) fn is_observed(&self) -> bool {
-        self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.observed_generation >= daemonset.generation)
+        self.view.daemonset().is_some_and(|daemonset| daemonset.observed_generation >= daemonset.generation)
     }
 
     pub(crate) fn name(&self, row: &Row) -> Str {
-        self.view.nodes.get(row.node).map(|entry| entry.name.clone()).unwrap_or_default()
+        self.view.nodes().get(row.node).map(|entry| entry.name.clone()).unwrap_or_default()
     }
 
     /// The site of a row's node.
     pub(crate) fn site(&self, row: &Row) -> Str {
-        self.view.nodes.get(row.node).map(|entry| entry.site.clone()).unwrap_or_default()
+        self.view.nodes().get(row.node).map(|entry| entry.site.clone()).unwrap_or_default()
     }
 
     /// The label that tells nodes apart into sites: that of the rollout, or that of pre-warming if no rollout is recorded.

@@ -31,7 +31,7 @@ impl Engine {
         self.deletions.let_nodes_go(now);
         let intent = self.assessed_intent().map_or_else(|| self.intent_to_begin_with(), Cow::into_owned);
         self.follow_refusals(&intent, now);
-        let target = intent.target.clone().or_else(|| self.view.current.clone());
+        let target = intent.target.clone().or_else(|| self.view.current().cloned());
         let images =
             target.as_ref().and_then(|hash| self.view.revision(hash)).map(|revision| revision.template.images());
         self.view.confirm_images(images.unwrap_or_default());
@@ -54,7 +54,7 @@ impl Engine {
             }
             // What was seen before that was forbidden is shown on, and gets no older.
             WatchHealth::Forbidden { .. } if !self.view.is_forbidden(Watched::Pods) => {
-                let heard_at = self.view.watches.heard_at(Watched::Pods);
+                let heard_at = self.view.watches().heard_at(Watched::Pods);
                 heard_at.map(|heard_at| self.assessment.seen_until(heard_at))
             }
             WatchHealth::Loading | WatchHealth::Live | WatchHealth::Forbidden { .. } => None,

@@ -57,12 +57,12 @@ impl Engine {
         let saved = self.saved_intent();
         let recorded = saved.is_some();
         let intent = saved.map_or_else(|| self.intent_to_begin_with(), Cow::into_owned);
-        let daemonset = self.view.daemonset.as_ref();
+        let daemonset = self.view.daemonset();
         let limits = Limits::of(&self.view, &intent, &self.assessment);
         let counts = self.counts(&intent);
         let phase = self.phase(recorded, &intent, now);
         let revisions = self.revisions();
-        let to_hash = intent.target.clone().or_else(|| self.view.current.clone());
+        let to_hash = intent.target.clone().or_else(|| self.view.current().cloned());
         let find = |hash: &Str| revisions.iter().find(|revision| revision.hash == *hash).cloned();
         let to = to_hash.as_ref().and_then(find);
         // Once the last nodes are on their way no pod has the old revision any more, but the record still names it.
@@ -76,12 +76,12 @@ impl Engine {
             namespace: self.config().namespace.clone(),
             name: self.config().name.clone(),
             uid: daemonset.map(|daemonset| daemonset.uid.clone()),
-            daemonset: self.view.presence,
+            daemonset: self.view.presence(),
             strategy: self.strategy(),
             surge: self.surge(),
             adopted: self.is_adopted(),
             original_strategy: daemonset.and_then(saved_json).map(|saved| strategy_words(&saved).into()),
-            gitops_owners: self.view.gitops_owners.clone(),
+            gitops_owners: self.view.gitops_owners().clone(),
             counters: daemonset.map(|daemonset| daemonset.counters).unwrap_or_default(),
             driver: self.driver_view(now),
             identity: self.config().identity.clone(),
@@ -95,7 +95,7 @@ impl Engine {
             retargeted_at: self.progress.marks.began().filter(|_| recorded).map(|at| self.view.our_time(at)),
             image_changes: image_changes(from.as_ref(), to.as_ref()),
             from,
-            template_revision: self.view.current.clone().filter(|_| self.is_observed()),
+            template_revision: self.view.current().cloned().filter(|_| self.is_observed()),
             to,
             revisions: revisions.into(),
             roll_back: self.usual_roll_back().map(|revision| revision.hash.clone()),
@@ -118,13 +118,13 @@ impl Engine {
             timeline: Arc::default(),
             earlier_events: self.event_log.dropped(),
             unaudited: Vec::new(),
-            waits: self.waits_for(now).filter(|_| self.view.presence == Presence::Present),
+            waits: self.waits_for(now).filter(|_| self.view.presence() == Presence::Present),
             prewarm: self.prewarm_view(),
             pace: self.pacing.view(),
             distance: self.distance_view(now),
-            skew_millis: self.view.skew_millis,
+            skew_millis: self.view.skew_millis(),
             node_clocks: NodeClocks::of(&nodes),
-            creation_refused_at: self.view.creation.refusal().map(|refusal| refusal.said_at),
+            creation_refused_at: self.view.creation().refusal().map(|refusal| refusal.said_at),
             nodes,
             phase,
         }
@@ -135,7 +135,7 @@ impl Engine {
     }
 
     fn driver_view(&self, now: Timestamp) -> DriverView {
-        let ends = self.view.presence == Presence::Absent || self.is_being_deleted();
+        let ends = self.view.presence() == Presence::Absent || self.is_being_deleted();
         match self.lock.view(now) {
             _ if self.lock.is_unseen() => DriverView::Unknown,
             // The Lease is deleted with the DaemonSet or with its namespace, and nobody takes it again.
@@ -145,11 +145,11 @@ impl Engine {
     }
 
     fn phase(&self, recorded: bool, intent: &Intent, now: Timestamp) -> Phase {
-        let loaded = self.view.presence == Presence::Present && !self.is_loading();
-        if self.view.presence == Presence::Loading || (self.view.presence == Presence::Present && !loaded) {
+        let loaded = self.view.presence() == Presence::Present && !self.is_loading();
+        if self.view.presence() == Presence::Loading || (self.view.presence() == Presence::Present && !loaded) {
             return Phase::Loading;
         }
-        if self.view.presence == Presence::Absent {
+        if self.view.presence() == Presence::Absent {
             return Phase::Idle;
         }
         if self.is_being_deleted() {
@@ -157,14 +157,14 @@ impl Engine {
         }
         let rows = || self.assessment.rows();
         let settled = rows().filter(|row| row.in_fleet).all(Row::is_settled);
-        let current_is_known = self.is_observed() && self.view.current.is_some();
+        let current_is_known = self.is_observed() && self.view.current().is_some();
         let nothing_to_do = current_is_known && !self.is_under_way();
         if !recorded {
             // Without revisions no pod is known to be updated, but its controller counts those that are.
             let counts_all = |counters: &DaemonSetCounters| counters.updated >= counters.desired;
             let all_by_counters = self.view.is_forbidden(Watched::Revisions)
                 && self.is_observed()
-                && self.view.daemonset.as_ref().is_some_and(|daemonset| counts_all(&daemonset.counters));
+                && self.view.daemonset().is_some_and(|daemonset| counts_all(&daemonset.counters));
             return match self.strategy() {
                 _ if self.view.is_forbidden(Watched::Lease) && self.is_adopted() => Phase::Unknown,
                 _ if all_by_counters => Phase::Idle,
@@ -231,7 +231,7 @@ impl Engine {
     /// from the rest of that time before somebody drives. The list of all DaemonSets sees no soak, and says the same.
     fn only_soaks_undriven(&self, row: &Row, now: Timestamp) -> bool {
         let driver = self.driver_view(now);
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        let min_ready = self.view.daemonset().map_or(0, |daemonset| daemonset.min_ready_secs);
         row.state == NodeState::Soaking
             && (driver.is_nobody() || driver.is_silent(self.view.server_time(now)))
             && row.available_at.is_none_or(|soaks| soaks.is_over_with(min_ready, now))
@@ -243,7 +243,10 @@ impl Engine {
             Watched::Pods | Watched::Nodes | Watched::Revisions => true,
             Watched::DaemonSet | Watched::Events | Watched::Lease | Watched::WarmPods => false,
         };
-        Watched::ALL.iter().filter(|watched| rows_need(watched)).any(|watched| self.view.watches.is_unlisted(*watched))
+        Watched::ALL
+            .iter()
+            .filter(|watched| rows_need(watched))
+            .any(|watched| self.view.watches().is_unlisted(*watched))
     }
 
     fn counts(&self, intent: &Intent) -> Counts {
@@ -252,7 +255,7 @@ impl Engine {
         };
         // What its controller counts is known where its pods, or their revisions, may not be read.
         let unseen = [Watched::Pods, Watched::Revisions].into_iter().any(|watched| self.view.is_forbidden(watched));
-        if let Some(counters) = self.view.daemonset.as_ref().map(|daemonset| daemonset.counters).filter(|_| unseen) {
+        if let Some(counters) = self.view.daemonset().map(|daemonset| daemonset.counters).filter(|_| unseen) {
             return Counts {
                 nodes: counters.desired,
                 updated: counters.updated.min(counters.available),
@@ -319,7 +322,7 @@ impl Engine {
             allowed: limits.allowed,
             selector: intent.selector.clone(),
             selected: u32::try_from(selected).unwrap_or(u32::MAX),
-            next: (self.view.presence == Presence::Present).then(|| self.next_step(intent)),
+            next: (self.view.presence() == Presence::Present).then(|| self.next_step(intent)),
         }
     }
 

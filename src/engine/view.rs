@@ -40,6 +40,7 @@ mod original;
 mod pods;
 mod pull_policy;
 mod pulls;
+mod read;
 mod readiness;
 mod rejections;
 pub(super) mod restarts;
@@ -60,7 +61,7 @@ pub(crate) use warm::{WarmPod, WarmPods, WarmState, cannot_run};
 /// Index of a pod; valid until its node is touched.
 pub(crate) type PodIx = usize;
 
-/// A node, and the pods on it.
+/// A node, and the pods on it. Others are lent it for reading ([`View::entry`]).
 #[derive(Debug)]
 pub(crate) struct NodeEntry {
     pub(crate) name: Str,
@@ -86,37 +87,37 @@ pub(crate) struct NodeEntry {
 /// A node that leaves the fleet while it is updated is waited for so long.
 pub(crate) const LEFT_FOR: Duration = Duration::from_secs(120);
 
-/// Everything observed.
+/// Everything observed. Others read it (`read.rs`), and tell it what happened ([`View::observe`], `watch_states.rs`); it alone decides what follows.
 #[derive(Debug)]
 pub(crate) struct View {
-    pub(crate) presence: Presence,
-    pub(crate) daemonset: Option<DaemonSetFact>,
+    presence: Presence,
+    daemonset: Option<DaemonSetFact>,
     /// When the DaemonSet was seen to be adopted, by our clock; `None` where it was adopted before this process saw it.
-    pub(crate) adoption_seen_at: Option<Timestamp>,
+    adoption_seen_at: Option<Timestamp>,
     /// The update strategy from before the adoption, as the DaemonSet's annotation and the record have it.
     saved_strategies: [Option<SavedStrategy>; 2],
     /// The other managers of the DaemonSet.
-    pub(crate) gitops_owners: Arc<[GitOpsOwner]>,
-    pub(crate) revisions: Vec<RevisionFact>,
+    gitops_owners: Arc<[GitOpsOwner]>,
+    revisions: Vec<RevisionFact>,
     /// Hash of the revision that holds the DaemonSet's present template, once it is recorded.
-    pub(crate) current: Option<Str>,
+    current: Option<Str>,
     current_is_guess: bool,
     /// Revisions up to this number existed before the present template.
     known_before: Option<i64>,
     /// Since when the controller reports that it has recorded the present template, while its revision is not known here.
     revision_due_since: Option<Timestamp>,
     /// When the present template was first seen, by our clock.
-    pub(crate) template_seen_at: Timestamp,
+    template_seen_at: Timestamp,
     rejections: rejections::Rejections,
-    pub(crate) nodes: Vec<NodeEntry>,
+    nodes: Vec<NodeEntry>,
     /// Since when nodes are watched.
-    pub(crate) nodes_seen_since: Timestamp,
-    pub(crate) rights: Vec<(Right, Permission)>,
-    pub(crate) skew_millis: Option<i64>,
+    nodes_seen_since: Timestamp,
+    rights: Vec<(Right, Permission)>,
+    skew_millis: Option<i64>,
     /// Old pods that the controller replaced while they were unready, since we look and since the last change of the template.
-    pub(crate) replaced_unready: u32,
+    replaced_unready: u32,
     /// The knowledge about the controller that creates the pods.
-    pub(crate) creation: Creation,
+    creation: Creation,
     /// The label by which nodes are told apart into sites.
     site_label: SiteLabel,
     node_index: NameIndex,
@@ -136,10 +137,10 @@ pub(crate) struct View {
     admitted_policy: AdmittedPolicy,
     start_notes: StartNotes,
     /// The pods that were made for pre-warming.
-    pub(crate) warm: WarmPods,
+    warm: WarmPods,
     /// Since when Events have been watched without a gap, by our clock; `None`: they are not seen now.
     events_live_since: Option<Timestamp>,
-    pub(crate) watches: WatchStates,
+    watches: WatchStates,
     listed_revisions: HashSet<Str>,
     /// The numbers that revisions were seen to have before the one that they have, the earliest first, by hash.
     seen_numbers: HashMap<Str, Vec<i64>>,

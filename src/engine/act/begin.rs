@@ -113,7 +113,7 @@ impl Engine {
     }
 
     fn skew_of(&self, node: NodeIx) -> Option<i64> {
-        self.view.nodes[node].fact.as_ref().and_then(|fact| fact.clock_skew_millis)
+        self.view.entry(node).fact.as_ref().and_then(|fact| fact.clock_skew_millis)
     }
 
     /// Drops names of nodes to which an exception does not apply any more.
@@ -153,11 +153,11 @@ impl Engine {
         let sees_nodes = self.health(Watched::Nodes) == WatchHealth::Live && !self.catches_up();
         let exists = |name: &Str| {
             let ix = view.node(name);
-            ix.is_some_and(|ix| view.nodes[ix].fact.is_some() || view.pods_on(ix).next().is_some())
+            ix.is_some_and(|ix| view.entry(ix).fact.is_some() || view.pods_on(ix).next().is_some())
         };
         let now = self.now;
         let may_be_back = |name: &Str| {
-            let until = view.node(name).and_then(|ix| view.nodes[ix].may_be_back_until());
+            let until = view.node(name).and_then(|ix| view.entry(ix).may_be_back_until());
             until.is_some_and(|until| now < until)
         };
         // A node that is gone loses its entry: if a node of the same name joins later, it gets a pod of the present template.

@@ -40,7 +40,7 @@ impl Engine {
         if !self.is_adopted() || !self.is_observed() {
             return;
         }
-        let Some(current) = self.view.current.clone() else { return };
+        let Some(current) = self.view.current().cloned() else { return };
         if let Some(request) = intent.request() {
             self.follow_change(intent, request, current, now);
         } else if intent.target.is_none() {
@@ -95,7 +95,7 @@ impl Engine {
 
     fn follow_change(&mut self, intent: &Intent, request: ChangeRequest, current: Str, now: Timestamp) {
         let wanted = self.view.template_with(&request.change);
-        let has = |wanted: &Template| self.view.daemonset.as_ref().is_some_and(|it| it.template == *wanted);
+        let has = |wanted: &Template| self.view.daemonset().is_some_and(|it| it.template == *wanted);
         let in_force = self.in_force(&request);
         if in_force == InForce::Ours || wanted.as_ref().is_ok_and(has) {
             self.daemonset.written = None;
@@ -120,7 +120,7 @@ impl Engine {
 
     /// Whether the template in force is the result of this change. The answer to our patch decides; without an answer, the annotation does.
     fn in_force(&self, request: &ChangeRequest) -> InForce {
-        let Some(daemonset) = &self.view.daemonset else { return InForce::NotMade };
+        let Some(daemonset) = self.view.daemonset() else { return InForce::NotMade };
         match (self.daemonset.written.as_ref().filter(|written| written.request == *request), &request.id) {
             (Some(written), _) if written.template == daemonset.template => InForce::Ours,
             (Some(_), _) => InForce::Overwritten,
@@ -141,7 +141,7 @@ impl Engine {
 
     /// The patch that removes the annotation of a change that is over, unless the API server has refused that.
     pub(super) fn tidying(&self) -> Option<(PatchPurpose, DaemonSetPatch)> {
-        let change = self.view.daemonset.as_ref()?.annotations.get(CHANGE)?;
+        let change = self.view.daemonset()?.annotations.get(CHANGE)?;
         (self.daemonset.untidy.as_ref() != Some(change))
             .then_some((PatchPurpose::ForgetChange, DaemonSetPatch::ForgetChange))
     }
@@ -199,7 +199,7 @@ impl Engine {
     /// The reason why a recorded request is not carried out any more.
     pub(super) fn called_off(&self) -> &'static str {
         match self.lock.known() {
-            _ if self.view.presence == Presence::Absent => "called off: the DaemonSet was deleted meanwhile",
+            _ if self.view.presence() == Presence::Absent => "called off: the DaemonSet was deleted meanwhile",
             _ if self.is_being_deleted() => "called off: the DaemonSet is being deleted",
             KnownLease::Absent => "called off: the Lease was deleted meanwhile, and the record of the rollout with it",
             _ if self.recorded_intent().is_some_and(|intent| self.is_template_of_others(&intent)) => {

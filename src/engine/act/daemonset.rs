@@ -13,7 +13,7 @@ use crate::engine::writes::daemonset::PatchPurpose;
 impl Engine {
     /// The next patch of the DaemonSet, if one is due and may be sent now.
     pub(super) fn write_daemonset(&mut self, now: Timestamp) -> Option<(EffectId, Effect)> {
-        let daemonset = self.view.daemonset.as_ref().filter(|daemonset| !daemonset.deleting)?;
+        let daemonset = self.view.daemonset().filter(|daemonset| !daemonset.deleting)?;
         if !self.daemonset.may_send(&daemonset.resource_version, now) {
             return None;
         }
@@ -28,7 +28,7 @@ impl Engine {
         } else {
             return None;
         };
-        let resource_version = self.view.daemonset.as_ref()?.resource_version.clone();
+        let resource_version = self.view.daemonset()?.resource_version.clone();
         if kind == PatchPurpose::Release {
             self.daemonset.released = Some(self.released_strategy());
         }
@@ -38,7 +38,7 @@ impl Engine {
 
     /// The patch that the holder of the lease has to make next, if any.
     fn holders_patch(&self) -> Option<(PatchPurpose, DaemonSetPatch)> {
-        let daemonset = self.view.daemonset.as_ref()?;
+        let daemonset = self.view.daemonset()?;
         let intent = self.lock.record()?.intent.clone();
         if intent.handover.is_some() || !self.lock.wants_to_drive() {
             return None;
@@ -87,7 +87,7 @@ impl Engine {
     /// Notes the update strategy that the DaemonSet had before its adoption, so that the first write of the record has it. The annotation in which the adoption
     /// saves it need not stay: admission may remove it in the same write. A release notes the rolling strategy that somebody else has set meanwhile.
     pub(super) fn note_original(&mut self) {
-        let Some(daemonset) = self.view.daemonset.as_ref().filter(|_| self.is_recorded()) else { return };
+        let Some(daemonset) = self.view.daemonset().filter(|_| self.is_recorded()) else { return };
         let releases = self.recorded_intent().is_some_and(|intent| intent.releasing.is_some());
         if releases && daemonset.strategy.kind == StrategyKind::RollingUpdate {
             self.progress.original_strategy = Some(daemonset.strategy.raw.to_string().into());
@@ -110,7 +110,7 @@ impl Engine {
     /// strategy since. While the Lease has not been seen, its record cannot be read, or it cannot be watched, a saved strategy is kept, because nobody knows then whether
     /// a record exists. If somebody removed the annotation, it is written again from the record.
     fn adoption(&self) -> DaemonSetPatch {
-        let daemonset = self.view.daemonset.as_ref();
+        let daemonset = self.view.daemonset();
         let began = |progress: &Progress| progress.adopted || progress.drifted;
         let recorded = self.lock.is_unseen()
             || self.lock.has_unreadable_record()

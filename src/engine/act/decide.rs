@@ -131,7 +131,7 @@ impl Engine {
         if self.lock.wants_a_handover() {
             self.ask_for_the_lease(now);
         }
-        if !self.lock.may_act(now) || self.view.presence != Presence::Present {
+        if !self.lock.may_act(now) || self.view.presence() != Presence::Present {
             return;
         }
         if self.handover().is_some_and(|handover| handover.by != self.config().identity) {

@@ -70,7 +70,7 @@ impl Engine {
     /// Whether the release is recorded and done on the DaemonSet, so that the record may go.
     pub(super) fn release_is_done(&self) -> bool {
         let recorded = self.lock.record().is_some_and(|record| record.intent.releasing.is_some());
-        let annotations = self.view.daemonset.as_ref().map(|daemonset| &daemonset.annotations);
+        let annotations = self.view.daemonset().map(|daemonset| &daemonset.annotations);
         let annotated = annotations.is_some_and(|annotations| annotations.get(ORIGINAL_STRATEGY).is_some());
         recorded
             && !annotated

@@ -113,9 +113,8 @@ impl Engine {
     /// revision of that template, even before it is noted as the target. If a change is asked for and not made yet, this is the target.
     /// Without a change it is the target, or the revision of the template if there is no target yet.
     fn revision_led_to<'a>(&'a self, intent: &'a Intent) -> Option<&'a Str> {
-        let has =
-            |wanted: &Template| self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.template == *wanted);
-        let current = self.view.current.as_ref();
+        let has = |wanted: &Template| self.view.daemonset().is_some_and(|daemonset| daemonset.template == *wanted);
+        let current = self.view.current();
         match &intent.change {
             Some(change) if self.view.template_with(change).is_ok_and(|wanted| has(&wanted)) => current,
             Some(_) => intent.target.as_ref(),

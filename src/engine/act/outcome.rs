@@ -13,7 +13,7 @@ use crate::engine::model::Str;
 use crate::engine::model::command::Unsettled;
 use crate::engine::model::config::Role;
 use crate::engine::model::effect::{Done, EffectError, EffectErrorKind, EffectId, Outcome};
-use crate::engine::model::event::{Event, WatchHealth, Watched};
+use crate::engine::model::event::{WatchHealth, Watched};
 use crate::engine::model::facts::{DaemonSetFact, StrategyKind};
 use crate::engine::model::record::{CHANGE, ORIGINAL_STRATEGY};
 use crate::engine::model::rollout_event::EventOutcome;
@@ -62,7 +62,7 @@ impl Engine {
     /// The watch must have been heard since then, because a watch that stands still shows deleted pods, too, and so does one that was just opened again.
     pub(crate) fn forget_lost_answers(&mut self, now: Timestamp) {
         let live = self.health(Watched::Pods) == WatchHealth::Live && !self.catches_up();
-        let watches = &self.view.watches;
+        let watches = self.view.watches();
         let settled = |at: Timestamp| live && now >= at && watches.heard_since(Watched::Pods, at);
         let lost: Vec<Str> =
             self.deletions.given_up_at().filter(|(_, at)| settled(*at)).map(|(uid, _)| uid.clone()).collect();
@@ -165,8 +165,7 @@ impl Engine {
                     PatchPurpose::ForgetChange | PatchPurpose::Release => {}
                 }
                 if let Done::DaemonSet(fact) = done {
-                    self.view.watches.expect(Watched::DaemonSet, &fact.resource_version, now);
-                    self.view.observe(Event::DaemonSet(fact), now);
+                    self.view.daemonset_was_written(fact, now);
                 }
             }
             Err(error) => {
@@ -194,8 +193,7 @@ impl Engine {
             _ => None,
         };
         let (Some(message), Ok(Done::DaemonSet(fact))) = (message, &outcome) else { return outcome };
-        self.view.watches.expect(Watched::DaemonSet, &fact.resource_version, now);
-        self.view.observe(Event::DaemonSet(fact.clone()), now);
+        self.view.daemonset_was_written(fact.clone(), now);
         Err(EffectError { kind: EffectErrorKind::Invalid, message, dry_run: false })
     }
 
@@ -203,7 +201,7 @@ impl Engine {
     fn give_up_patch(&mut self, patching: Patching, error: &EffectError, now: Timestamp) -> bool {
         if patching.kind == PatchPurpose::ForgetChange {
             // The annotation that stays does no harm: the release removes it.
-            let daemonset = self.view.daemonset.as_ref();
+            let daemonset = self.view.daemonset();
             self.daemonset.untidy = daemonset.and_then(|daemonset| daemonset.annotations.get(CHANGE)).cloned();
             self.daemonset.retry.succeeded();
             return true;
@@ -338,7 +336,7 @@ impl Engine {
         match outcome {
             Ok(done) => {
                 if let Done::Lease(fact) = done {
-                    self.view.watches.expect(Watched::Lease, &fact.resource_version, now);
+                    self.view.lease_was_written(&fact.resource_version, now);
                     self.lock.learn(*fact, now);
                     self.note_outcome();
                 }

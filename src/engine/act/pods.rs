@@ -35,7 +35,7 @@ impl Engine {
             .into_iter()
             .take(tried)
             .filter(|node| self.deletions.node_held_until(*node).is_none_or(|at| at <= now));
-        let next: Vec<(NodeIx, Str)> = next.map(|node| (node, self.view.nodes[node].name.clone())).collect();
+        let next: Vec<(NodeIx, Str)> = next.map(|node| (node, self.view.entry(node).name.clone())).collect();
         let goes_on = !next.is_empty();
         (self.send_deletions(next, now), goes_on)
     }

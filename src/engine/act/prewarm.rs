@@ -60,7 +60,7 @@ impl Engine {
         let saved = self.lock.prewarm().is_some_and(|saved| saved.cancelled.is_some());
         let live = self.health(Watched::WarmPods) == WatchHealth::Live;
         let idle = self.warming.writes.creating().next().is_none() && !self.effects.has_warm();
-        if saved && live && idle && self.view.warm.is_empty() && self.has_no_sets(&asked) {
+        if saved && live && idle && self.view.warm().is_empty() && self.has_no_sets(&asked) {
             self.edit(None, Edit::Prewarm(PrewarmEdit::End));
             if !self.is_recorded() {
                 self.lock.want_no_more();
@@ -89,7 +89,7 @@ impl Engine {
         if intent.direction() != Direction::Forward || !self.is_ready_to_update(&intent) || nothing_left {
             return;
         }
-        let Some(daemonset) = &self.view.daemonset else { return };
+        let Some(daemonset) = self.view.daemonset() else { return };
         let prewarm = Prewarm {
             daemonset_uid: daemonset.uid.clone(),
             source: PrewarmSource::Template,
@@ -149,7 +149,7 @@ impl Engine {
 
     /// Whether the watch shows all pods for pre-warming.
     fn sees_warm_pods(&self) -> bool {
-        let catches_up = self.view.watches.catches_up_until(Watched::WarmPods, self.now).is_some();
+        let catches_up = self.view.watches().catches_up_until(Watched::WarmPods, self.now).is_some();
         self.health(Watched::WarmPods) == WatchHealth::Live && !catches_up
     }
 
@@ -166,7 +166,8 @@ impl Engine {
     /// Ends the waits after failures if an operator asked for a retry or for something else, or if the images have arrived.
     fn note_retry(&mut self, now: Timestamp) {
         let asked = self.lock.prewarm().map(|saved| (saved.by.clone(), saved.retried.clone()));
-        let failed = self.view.warm.iter().filter(|warm| warm.cause().is_some()).map(|warm| warm.fact.pod.uid.clone());
+        let failed =
+            self.view.warm().iter().filter(|warm| warm.cause().is_some()).map(|warm| warm.fact.pod.uid.clone());
         if self.warming.writes.follow_request(asked, failed) {
             self.warming.sets.try_now();
             self.freshness.touch();
@@ -186,7 +187,7 @@ impl Engine {
         let present = job.states.iter().enumerate().filter(|(_, state)| **state == Some(PrewarmState::Present));
         let present: Vec<NodeIx> = present.map(|(node, _)| node).collect();
         for node in present {
-            if self.warming.writes.pull_succeeded(&self.view.nodes[node].name) {
+            if self.warming.writes.pull_succeeded(&self.view.entry(node).name) {
                 self.freshness.touch();
             }
         }
@@ -194,7 +195,7 @@ impl Engine {
 
     /// Settles creations whose pod is seen now, or will never be seen, and deletions whose pod is gone or terminating.
     fn note_arrivals(&mut self, now: Timestamp) {
-        let shown = |node: &Str, pod: &Str| self.view.warm.on(node).any(|warm| warm.fact.pod.name == *pod);
+        let shown = |node: &Str, pod: &Str| self.view.warm().on(node).any(|warm| warm.fact.pod.name == *pod);
         let creating = self.warming.writes.creating();
         let settled: Vec<Str> = creating.filter(|(node, pod)| shown(node, pod)).map(|(node, _)| node.clone()).collect();
         for node in settled {
@@ -203,7 +204,7 @@ impl Engine {
             self.freshness.touch();
         }
         let goes = |uid: &Str, at_once: bool| {
-            let pod = self.view.warm.get(uid).map(|warm| &warm.fact.pod);
+            let pod = self.view.warm().get(uid).map(|warm| &warm.fact.pod);
             let goes =
                 |pod: &PodFact| pod.deletion_at.is_some() && (!at_once || pod.deletion_grace_secs.unwrap_or(0) == 0);
             pod.is_none_or(goes)
@@ -216,7 +217,7 @@ impl Engine {
         gone.iter().for_each(|uid| self.warming.writes.delete_settled(uid));
         // A watch tells what happened in order. So what it has not told although it was heard after the last instant at which the API server may have made
         // the pod, it will not tell. After it was down it is heard before it has told what it missed.
-        let heard_until = self.view.watches.heard_until(Watched::WarmPods, now);
+        let heard_until = self.view.watches().heard_until(Watched::WarmPods, now);
         let before = heard_until.millis().saturating_sub(LOST_ANSWER.as_millis().try_into().unwrap_or(0));
         let before = Timestamp::from_millis(before);
         if self.sees_warm_pods() {
@@ -236,7 +237,7 @@ impl Engine {
         if !self.sees_warm_pods() {
             return Vec::new();
         }
-        let (Ok(template), Some(daemonset)) = (&job.template, &self.view.daemonset) else { return Vec::new() };
+        let (Ok(template), Some(daemonset)) = (&job.template, self.view.daemonset()) else { return Vec::new() };
         let owner =
             WarmPodOwner { namespace: &self.config().namespace, name: &self.config().name, uid: &daemonset.uid };
         let attempt = attempt_key(&job.request);
@@ -245,7 +246,7 @@ impl Engine {
             .iter()
             .take(AT_ONCE)
             .map(|node| {
-                let node = self.view.nodes[*node].name.clone();
+                let node = self.view.entry(*node).name.clone();
                 let name = warm_pod_name(owner.name, &node, &job.key);
                 let pod = Arc::new(warm_pod(&owner, &node, template, &attempt));
                 (node, name, pod)
@@ -269,7 +270,7 @@ impl Engine {
         let mut doomed: Vec<(Str, &WarmPod)> = Vec::new();
         let mut failed = Vec::new();
         let asked = self.recorded_prewarm();
-        for warm in self.view.warm.iter() {
+        for warm in self.view.warm().iter() {
             let pod = &warm.fact.pod;
             if self.warming.writes.is_deleting(&pod.uid, now) {
                 continue;
@@ -292,7 +293,7 @@ impl Engine {
             }
             doomed.push((node, warm));
         }
-        for warm in self.view.warm.strays().filter(|warm| !self.is_of_a_set(warm)) {
+        for warm in self.view.warm().strays().filter(|warm| !self.is_of_a_set(warm)) {
             let stray = &warm.fact.pod;
             let ends = stray.deletion_at.is_some() && !self.waits_for_a_machine_that_is_off(warm);
             let going = ends || self.warming.writes.is_deleting(&stray.uid, now);
@@ -343,7 +344,7 @@ impl Engine {
     /// Whether the node of a pod has been down for so long that it has given its pull slot up.
     fn is_off(&self, warm: &WarmPod) -> bool {
         let Some(ix) = warm.fact.pod.node.as_ref().and_then(|node| self.view.node(node)) else { return false };
-        let is_down = self.view.nodes[ix].fact.as_ref().is_some_and(|fact| fact.ready != ConditionStatus::True);
+        let is_down = self.view.entry(ix).fact.as_ref().is_some_and(|fact| fact.ready != ConditionStatus::True);
         is_down && self.assessment.row(ix).is_none_or(|row| !row.warm_pulls)
     }
 

@@ -16,7 +16,7 @@ impl Engine {
     /// Takes in which DaemonSet is there. If it is another one than before, everything that was learnt of the old one or asked for it is
     /// dropped. Deletions that are on their way stay: the new DaemonSet may have taken over their pods.
     pub(crate) fn follow_daemonset(&mut self) {
-        let Some(uid) = self.view.daemonset.as_ref().map(|daemonset| daemonset.uid.clone()) else { return };
+        let Some(uid) = self.view.daemonset().map(|daemonset| daemonset.uid.clone()) else { return };
         if !self.lock.see_daemonset(&uid) {
             return;
         }

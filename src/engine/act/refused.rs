@@ -59,14 +59,14 @@ impl Engine {
         if self.lock.holds() || self.progress.refused.is_empty() {
             return None;
         }
-        let recorded = self.progress.refused.get(&self.view.nodes.get(row.node)?.name)?;
+        let recorded = self.progress.refused.get(&self.view.nodes().get(row.node)?.name)?;
         let pod = self.view.pod(row.pod?)?;
         (pod.fact.uid == recorded.pod).then(|| Refused::Held(recorded.why.clone()))
     }
 
     /// Records which nodes are held by a refusal, so that consoles that only look show it.
     pub(super) fn note_refused(&mut self) {
-        let name = |node: NodeIx| self.view.nodes.get(node).map(|entry| entry.name.clone());
+        let name = |node: NodeIx| self.view.nodes().get(node).map(|entry| entry.name.clone());
         let refused = self.refusals.recorded().filter_map(|(node, recorded)| Some((name(node)?, recorded)));
         self.progress.refused = refused.take(RECORDED).collect();
     }

@@ -43,7 +43,7 @@ impl Engine {
     /// An instant before which a rollout that began at `started_at` cannot have done anything. Both are by the API server's clock, which the driver that began may
     /// not have known exactly.
     pub(super) fn began_for_sure(&self, started_at: Timestamp) -> Timestamp {
-        let margin = if self.view.skew_millis.is_some() { MEASURED } else { UNMEASURED };
+        let margin = if self.view.skew_millis().is_some() { MEASURED } else { UNMEASURED };
         started_at - margin
     }
 

@@ -24,7 +24,7 @@ impl Engine {
             self.progress.drifted = false;
             self.progress.adopted = true;
             // Somebody may have written something else there: what the record knows then stays.
-            let readable = self.view.daemonset.as_ref().filter(|daemonset| saved_json(daemonset).is_some());
+            let readable = self.view.daemonset().filter(|daemonset| saved_json(daemonset).is_some());
             if let Some(saved) = readable.and_then(|daemonset| daemonset.annotations.get(ORIGINAL_STRATEGY)) {
                 self.progress.original_strategy = Some(saved.clone());
             }
@@ -39,7 +39,7 @@ impl Engine {
             return;
         }
         // Nobody set it back: a pause or another change called our own release off while its patch was on its way.
-        let by_us = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.strategy.as_ref());
+        let by_us = self.view.daemonset().and_then(|daemonset| daemonset.owners.strategy.as_ref());
         if by_us.is_none_or(|manager| **manager == *FIELD_MANAGER) && self.daemonset.may_have_released() {
             return self.daemonset.set_brake(true);
         }
@@ -57,7 +57,7 @@ impl Engine {
         let drifts = &self.progress.drifts;
         match intent.on_drift {
             OnDrift::EnforceOnDelete if drifts.may_enforce(now) => {
-                let by = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.strategy.clone());
+                let by = self.view.daemonset().and_then(|daemonset| daemonset.owners.strategy.clone());
                 self.progress.drifts.enforced(by, now);
                 self.tell_drifted(DriftResponse::Enforced);
                 self.daemonset.set_brake(true);

@@ -50,7 +50,7 @@ impl Engine {
 
     /// Whether a StatefulSet was made for this DaemonSet, or for an earlier one of its name.
     fn is_ours(&self, set: &WarmSetFact) -> bool {
-        let daemonset = self.view.daemonset.as_ref();
+        let daemonset = self.view.daemonset();
         daemonset.is_some_and(|daemonset| daemonset.uid == set.daemonset || is_set_of(&daemonset.name, &set.name))
     }
 
@@ -58,7 +58,7 @@ impl Engine {
     pub(super) fn prewarm_by_sets(&mut self, not_after: Timestamp, now: Timestamp) -> Vec<(EffectId, Effect)> {
         let asked = self.recorded_prewarm().map(Cow::into_owned);
         let may_be_there = asked.as_ref().is_some_and(|asked| asked.stateful_sets);
-        if !may_be_there && !self.view.warm.has_those_of_sets() {
+        if !may_be_there && !self.view.warm().has_those_of_sets() {
             self.warming.sets.forget();
             return Vec::new();
         }
@@ -82,7 +82,7 @@ impl Engine {
     fn delete_sets(&mut self, asked: Option<&Prewarm>) -> Vec<(EffectId, Effect)> {
         let wanted = |set: &WarmSetFact| {
             let (Some(job), Some(asked)) = (&self.warming.job, asked) else { return false };
-            let of_this = self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.uid == set.daemonset);
+            let of_this = self.view.daemonset().is_some_and(|daemonset| daemonset.uid == set.daemonset);
             let by_sets = asked.method == PrewarmMethod::StatefulSet && asked.cancelled.is_none();
             of_this && by_sets && job.template.is_ok() && set.images == job.key && set.request == request_key(asked)
         };
@@ -102,18 +102,18 @@ impl Engine {
     /// Makes StatefulSets for the nodes that no StatefulSet covers, as many as may be at work.
     fn make_sets(&mut self, not_after: Timestamp) -> Vec<(EffectId, Effect)> {
         let (Some(job), Some(sets)) = (&self.warming.job, self.warming.sets.settled()) else { return Vec::new() };
-        let (Ok(template), Some(daemonset)) = (&job.template, &self.view.daemonset) else { return Vec::new() };
+        let (Ok(template), Some(daemonset)) = (&job.template, self.view.daemonset()) else { return Vec::new() };
         // The pods of a deleted StatefulSet have to be gone first: they may have the names of new ones.
         let left = |warm: &WarmPod| {
             warm.fact.set.as_ref().is_some_and(|name| !sets.iter().any(|set| set.name == *name && !set.deleting))
         };
-        if sets.iter().any(|set| set.deleting && self.is_ours(set)) || self.view.warm.iter().any(left) {
+        if sets.iter().any(|set| set.deleting && self.is_ours(set)) || self.view.warm().iter().any(left) {
             return Vec::new();
         }
         let ours: Vec<&WarmSetFact> = sets.iter().filter(|set| set.daemonset == daemonset.uid).collect();
         let covered: BTreeSet<&Str> = ours.iter().flat_map(|set| &set.nodes).collect();
         let names =
-            job.for_sets.iter().map(|node| &self.view.nodes[*node].name).filter(|name| !covered.contains(*name));
+            job.for_sets.iter().map(|node| &self.view.entry(*node).name).filter(|name| !covered.contains(*name));
         let room = PREWARM_SET_NODES.saturating_sub(covered.len());
         let nodes: Vec<Str> = names.take(room).cloned().collect();
         let present = |name: &Str| {

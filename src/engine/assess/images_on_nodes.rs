@@ -81,7 +81,7 @@ fn images_to_look_for<'a>(view: &'a View, revision: &'a RevisionFact) -> WantedR
 }
 
 fn on_node(view: &View, row: &Row, wanted: &WantedRevision<'_>) -> Known {
-    let entry = &view.nodes[row.node];
+    let entry = view.entry(row.node);
     // A pod of this revision that is not being deleted.
     let stays = |pod: &PodEntry| {
         let fact = &pod.fact;
@@ -100,7 +100,7 @@ fn on_node(view: &View, row: &Row, wanted: &WantedRevision<'_>) -> Known {
 }
 
 fn image_on_node(view: &View, row: &Row, wanted: &WantedRevision<'_>, nth: usize) -> Known {
-    let entry = &view.nodes[row.node];
+    let entry = view.entry(row.node);
     let needed = &wanted.needed[nth];
     // A tag that is pulled again may be another image by now.
     if view.pulls_again(needed) {

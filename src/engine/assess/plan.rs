@@ -70,7 +70,7 @@ impl Limits {
     /// `maxUnavailable` is a percentage of desired, rounded up, as Kubernetes does; `partition` one of the fleet, rounded
     /// down, as OpenKruise does.
     pub(crate) fn of(view: &View, intent: &Intent, assessment: &Assessment) -> Self {
-        let daemonset = view.daemonset.as_ref();
+        let daemonset = view.daemonset();
         let original = view.original_strategy();
         let lacks_budget = daemonset.is_some_and(|daemonset| lacks_budget(daemonset, original, intent));
         let own = || match lacks_budget {

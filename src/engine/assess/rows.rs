@@ -219,20 +219,19 @@ impl Assessment {
             last_pulls: Arc::default(),
             target_images: template.map_or_else(Str::default, |template| images_key(&template.images())),
             replacements_need_others: view
-                .daemonset
-                .as_ref()
+                .daemonset()
                 .zip(template)
                 .is_some_and(|(daemonset, target)| daemonset.template.images() != target.images()),
             available_at: None,
             changes_at: None,
         };
-        self.rows.resize(view.nodes.len(), None);
+        self.rows.resize(view.nodes().len(), None);
         if question.pods_seen_until.is_none() {
             self.seen_at = Some(question.now);
         }
         let as_seen_before = std::mem::replace(&mut self.pods_seen_until, question.pods_seen_until);
         if touched.all || as_seen_before != question.pods_seen_until {
-            for (ix, entry) in view.nodes.iter().enumerate() {
+            for (ix, entry) in view.nodes().iter().enumerate() {
                 self.rows[ix] = assessor.row(ix, entry);
                 self.state_ages.follow(ix, self.rows[ix].as_ref(), assessor.server_now);
             }
@@ -242,7 +241,7 @@ impl Assessment {
             let due: Vec<NodeIx> =
                 if ripe { self.rows().filter(|row| due(row)).map(|row| row.node).collect() } else { Vec::new() };
             for ix in touched.nodes.iter().copied().chain(due) {
-                self.rows[ix] = assessor.row(ix, &view.nodes[ix]);
+                self.rows[ix] = assessor.row(ix, view.entry(ix));
                 self.state_ages.follow(ix, self.rows[ix].as_ref(), assessor.server_now);
             }
         }
@@ -292,7 +291,7 @@ impl<'a> Assessor<'a> {
         };
         let fact = entry.fact.as_ref();
         let may_pull = self.may_pull(fact);
-        let mut warm = self.view.warm.all_on(&entry.name);
+        let mut warm = self.view.warm().all_on(&entry.name);
         let warm_takes_a_slot = may_pull && warm.any(|warm| self.warm_takes_a_slot(warm));
         let warm_pulls = (self.question.warming)(&entry.name) || warm_takes_a_slot;
         let left = !in_fleet && self.left_while_it_was_updated(entry, any_pod.is_some());
@@ -404,7 +403,7 @@ impl<'a> Assessor<'a> {
             warm_pulls,
             warms_target: self
                 .view
-                .warm
+                .warm()
                 .on(&entry.name)
                 .any(|warm| warm.fact.images == self.target_images && self.view.still_pulls(warm)),
             is_warm: self.view.is_warm(&entry.name, &self.target_images),

@@ -94,7 +94,7 @@ impl Engine {
     /// The revision of somebody else's template, to which a resume leads from now on.
     fn resumed_template(&self, intent: &Intent) -> Option<Str> {
         let is_other = |current: &Str| intent.target.as_ref().is_some_and(|target| target != current);
-        self.view.current.clone().filter(|current| intent.change.is_none() && is_other(current))
+        self.view.current().cloned().filter(|current| intent.change.is_none() && is_other(current))
     }
 
     /// The settings that others have changed since the pause, each as `max unavailable: 2 → 5 (ben, 4m ago)`.

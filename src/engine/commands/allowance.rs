@@ -181,7 +181,7 @@ impl Engine {
 
     /// How many nodes that run the DaemonSet match.
     pub(super) fn matching(&self, selector: &Selector) -> usize {
-        let labels = |row: &Row| self.view.nodes[row.node].fact.as_ref().map(|fact| &fact.labels);
+        let labels = |row: &Row| self.view.entry(row.node).fact.as_ref().map(|fact| &fact.labels);
         let in_fleet = self.assessment.rows().filter(|row| row.in_fleet);
         in_fleet.filter_map(labels).filter(|labels| selector.matches(labels)).count()
     }
@@ -191,7 +191,7 @@ impl Engine {
         if !self.is_ready_to_update(&self.intent()) {
             return 0;
         }
-        let labels = |row: &Row| self.view.nodes[row.node].fact.as_ref().map(|fact| &fact.labels);
+        let labels = |row: &Row| self.view.entry(row.node).fact.as_ref().map(|fact| &fact.labels);
         let matches = |row: &Row| labels(row).is_some_and(|labels| selector.matches(labels));
         self.count_rows(|row| row.in_fleet && row.committed && !matches(row))
     }
@@ -397,7 +397,7 @@ impl Engine {
         }
         if let Some(selector) = selector.filter(|_| matching == 0) {
             lines.push(format!("No node matches {selector}: while it stands no node is updated."));
-            let labels = self.view.nodes.iter().filter_map(|node| node.fact.as_ref()).map(|fact| &fact.labels);
+            let labels = self.view.nodes().iter().filter_map(|node| node.fact.as_ref()).map(|fact| &fact.labels);
             lines.extend(selector.meant(&labels).map(|meant| meant.replacen('n', "N", 1)));
         } else if intent.direction() == Direction::Back {
             lines.push("Moves nothing: on the way back partition and selector are ignored.".to_owned());

@@ -12,7 +12,7 @@ use crate::engine::rules::commands::Writes;
 
 impl Engine {
     pub(super) fn check_loaded(&self, command: &Command, now: Timestamp) -> Result<(), Refusal> {
-        match self.view.presence {
+        match self.view.presence() {
             Presence::Loading => {
                 let why = match self.view.health(Watched::DaemonSet) {
                     WatchHealth::Forbidden { why } | WatchHealth::Down { why, .. } => why.clone(),
@@ -93,7 +93,7 @@ impl Engine {
     pub(super) fn check_tuning(&self, tuning: &Tuning) -> Result<(), Refusal> {
         let mut after = self.intent();
         after.tune(tuning);
-        let min_ready_secs = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        let min_ready_secs = self.view.daemonset().map_or(0, |daemonset| daemonset.min_ready_secs);
         tuning.check(&after.settings(), min_ready_secs).map_err(Refusal::Invalid)
     }
 }

@@ -72,7 +72,7 @@ impl Engine {
         let mut moving: Vec<_> =
             self.assessment.rows().filter(|row| row.in_fleet && row.committed && row.state.is_moving()).collect();
         moving.sort_by_key(|row| self.natural_ranks().get(row.node));
-        let named = first_names(moving.iter().map(|row| &*self.view.nodes[row.node].name));
+        let named = first_names(moving.iter().map(|row| &*self.view.entry(row.node).name));
         let (are, they) = if moving.len() == 1 { ("is", "It goes") } else { ("are", "They go") };
         let (done, halts) = match self.intent().direction() {
             Direction::Forward => ("updated", ", and nothing halts the rollout until somebody drives"),

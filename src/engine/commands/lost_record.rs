@@ -72,7 +72,7 @@ impl Engine {
     /// The revision of the template, if the lost record led to another one: somebody has changed the template since, or while nobody drove.
     fn template_since_the_lost_record(&self) -> Option<String> {
         let target = self.lock.lost_intent()?.target.as_ref()?;
-        let current = self.view.current.as_ref().filter(|current| *current != target)?;
+        let current = self.view.current().filter(|current| *current != target)?;
         let images: Vec<String> =
             self.view.images_changed(Some(target), Some(current)).iter().map(ToString::to_string).collect();
         let images = if images.is_empty() { String::new() } else { format!(" ({})", images.join(", ")) };

@@ -74,7 +74,7 @@ impl Engine {
     /// Whether the controller deletes pods at once where the template of this revision is put back, as its placement is another.
     pub(super) fn deletes_at_once(&self, intent: &Intent) -> bool {
         let template = self.template_gone_back_to(intent);
-        let present = self.view.daemonset.as_ref().map(|daemonset| &daemonset.template);
+        let present = self.view.daemonset().map(|daemonset| &daemonset.template);
         // The nodes are judged one by one only where that can make a difference.
         let differs = template.as_ref().zip(present).filter(|(then, now)| !then.is_placed_as(now));
         differs.is_some_and(|(then, _)| !self.placement_put_back(then).loses.is_empty())
@@ -94,14 +94,14 @@ impl Engine {
             };
         };
         let template = self.template_gone_back_to(intent);
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        let min_ready = self.view.daemonset().map_or(0, |daemonset| daemonset.min_ready_secs);
         Cow::Owned(self.assessment.with(|row| {
             // Nothing soaks on the way back: a pod that serves is available once it has been ready for minReadySeconds.
             let soaks = row.available_at.filter(|_| row.state == NodeState::Soaking && row.restarts == 0);
             if soaks.is_some_and(|soaks| soaks.is_over_with(min_ready, self.now)) {
                 (row.available, row.available_at, row.blame) = (true, None, None);
             }
-            let fact = self.view.nodes[row.node].fact.as_ref();
+            let fact = self.view.entry(row.node).fact.as_ref();
             if let Some((fact, template)) = fact.zip(template.as_ref()) {
                 let then = eligibility(fact, template);
                 (row.in_fleet, row.should_run) = (then.in_fleet, then.should_run);

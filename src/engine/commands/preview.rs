@@ -275,12 +275,12 @@ impl Engine {
     pub(super) fn leaves_the_template(&self, edit: &Edit) -> bool {
         let Edit::Change { change, .. } = edit else { return false };
         let wanted = self.view.template_with(change).ok();
-        wanted.is_some() && self.view.daemonset.as_ref().map(|daemonset| &daemonset.template) == wanted.as_ref()
+        wanted.is_some() && self.view.daemonset().map(|daemonset| &daemonset.template) == wanted.as_ref()
     }
 
     /// The fields that a change would change in the present template.
     fn template_changes(&self, change: &Change) -> Vec<FieldChange> {
-        match (&self.view.daemonset, self.view.template_with(change)) {
+        match (self.view.daemonset(), self.view.template_with(change)) {
             (Some(daemonset), Ok(wanted)) => diff::changes(&daemonset.template, &wanted),
             _ => Vec::new(),
         }
@@ -321,7 +321,7 @@ impl Engine {
     fn selected(&self, intent: &Intent, assessment: &Assessment) -> Assessment {
         assessment.with(|row| {
             row.selected = intent.selector.as_ref().is_none_or(|selector| {
-                self.view.nodes[row.node].fact.as_ref().is_some_and(|fact| selector.matches(&fact.labels))
+                self.view.entry(row.node).fact.as_ref().is_some_and(|fact| selector.matches(&fact.labels))
             });
         })
     }
@@ -492,7 +492,7 @@ impl Engine {
     fn warnings(&self, command: &Command) -> Vec<String> {
         let brakes = matches!(command, Command::Pause { .. }) && self.pause_brakes();
         let writes = if brakes { Writes::OnDelete } else { command.writes() };
-        let gitops_owners = self.view.gitops_owners.iter().filter(|gitops_owner| gitops_owner.interferes());
+        let gitops_owners = self.view.gitops_owners().iter().filter(|gitops_owner| gitops_owner.interferes());
         match writes {
             Writes::OnDelete => gitops_owners
                 .filter(|gitops_owner| gitops_owner.strategy != StrategyOwnership::No)
@@ -515,7 +515,7 @@ impl Engine {
     /// The tools that set back an adoption or another template only when somebody asks for it, as `kubectl apply` does. This is no
     /// warning, because most DaemonSets are managed in this way.
     fn set_back_on_request(&self) -> impl Iterator<Item = String> {
-        let owners = self.view.gitops_owners.iter();
+        let owners = self.view.gitops_owners().iter();
         let owners = owners.filter(|owner| owner.reverts == RevertTrigger::OnRequest && !owner.interferes());
         owners.map(|owner| format!("{owner} {}.", owner.expects()))
     }
@@ -523,7 +523,7 @@ impl Engine {
     /// A warning where what the command begins, or lets go, cannot be rolled back: somebody deleted the revision that the nodes had before, or the
     /// cluster keeps no revision that no pod carries (docs/kubernetes.md, *ControllerRevisions*).
     fn no_way_back(&self, command: &Command, limits: &Limits) -> Option<String> {
-        let daemonset = self.view.daemonset.as_ref()?;
+        let daemonset = self.view.daemonset()?;
         let intent = self.intent();
         let before = self.revision_before(&intent).filter(|before| self.view.revision(before).is_none());
         if let (Command::Step(_), Some(before)) = (command.inner(), before)

@@ -63,8 +63,7 @@ impl Engine {
                 self.check_site_label(limits)?;
                 check_pulls(limits)?;
                 self.check_prewarm_method(*method, nodes, limits)?;
-                let daemonset =
-                    self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
+                let daemonset = self.view.daemonset().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
                 let prewarm = Prewarm {
                     daemonset_uid: daemonset.uid.clone(),
                     source: source.clone(),
@@ -173,7 +172,7 @@ impl Engine {
     /// The labels of the nodes that should run the DaemonSet's pods, as far as the nodes are known.
     pub(super) fn labels_of_fleet(&self) -> impl Iterator<Item = &Labels> + Clone {
         let fleet = self.assessment.rows().filter(|row| row.in_fleet);
-        fleet.filter_map(|row| self.view.nodes[row.node].fact.as_ref()).map(|fact| &fact.labels)
+        fleet.filter_map(|row| self.view.entry(row.node).fact.as_ref()).map(|fact| &fact.labels)
     }
 
     /// Whether the present pre-warming is by StatefulSets.
@@ -212,7 +211,7 @@ impl Engine {
     }
 
     fn check_prewarm_nodes(&self, nodes: &PrewarmNodes) -> Result<(), Refusal> {
-        let fleet = || self.assessment.rows().filter(|row| row.in_fleet).map(|row| &self.view.nodes[row.node]);
+        let fleet = || self.assessment.rows().filter(|row| row.in_fleet).map(|row| self.view.entry(row.node));
         match nodes {
             PrewarmNodes::NextStep | PrewarmNodes::StepAhead
                 if !self.is_recorded() && !self.has_rollout(&self.intent()) =>
@@ -260,7 +259,7 @@ impl Engine {
         // What an earlier request to try again has not reached yet counts, too.
         let failed_before = |warm: &WarmPod| warm.cause().is_some() && warm.fact.images == job.key;
         job.states.iter().flatten().any(failed)
-            || self.view.warm.iter().any(failed_before)
+            || self.view.warm().iter().any(failed_before)
             || writes.has_failed()
             || writes.refusal().is_some()
             || writes.throttle().is_some()
@@ -345,7 +344,7 @@ impl Engine {
         let key = images_key(&images);
         let mut refused: BTreeMap<(Str, CauseKind), Vec<&str>> = BTreeMap::new();
         for row in self.assessment.rows() {
-            let name = &*self.view.nodes[row.node].name;
+            let name = &*self.view.entry(row.node).name;
             let Some(cause) = row.cause.as_ref().filter(|cause| cause.kind.is_the_registrys_verdict()) else {
                 continue;
             };
@@ -361,7 +360,7 @@ impl Engine {
             if !cause.kind.is_the_registrys_verdict() {
                 continue;
             }
-            let node = &*self.view.nodes[node].name;
+            let node = &*self.view.entry(node).name;
             let named =
                 |image: &&Str| images.len() == 1 || cause.message.as_ref().is_some_and(|it| it.contains(&***image));
             if let Some(image) = images.iter().find(named) {
@@ -473,14 +472,14 @@ impl Engine {
     /// How many pods are deleted at once, as things are, besides those that go with a StatefulSet. With `renews`, those whose pull
     /// failed count, too.
     pub(super) fn pods_to_delete(&self, job: &PrewarmJob, renews: bool) -> usize {
-        let ours = self.view.warm.iter().filter(|warm| {
+        let ours = self.view.warm().iter().filter(|warm| {
             let node = warm.fact.pod.node.as_ref().filter(|_| !self.is_of_a_set(warm));
             (renews && warm.cause().is_some())
                 || self.is_tried_again(warm, &job.request)
                 || node.is_some_and(|node| !self.is_needed(warm, node, job))
         });
         let goes_already = |uid: &Str| self.warming.writes.is_deleting(uid, self.now);
-        ours.chain(self.view.warm.strays().filter(|warm| !self.is_of_a_set(warm)))
+        ours.chain(self.view.warm().strays().filter(|warm| !self.is_of_a_set(warm)))
             .map(|warm| &warm.fact.pod)
             .filter(|pod| pod.node.is_some() && pod.deletion_at.is_none() && !goes_already(&pod.uid))
             .count()
@@ -527,7 +526,7 @@ impl Engine {
             | PrewarmState::Present => false,
         };
         let states = job.states.iter().enumerate().filter_map(|(node, state)| Some((node, state.as_ref()?)));
-        let is_covered = |node: NodeIx| covered.contains(&self.view.nodes[node].name);
+        let is_covered = |node: NodeIx| covered.contains(&self.view.entry(node).name);
         states.filter(|(node, state)| is_made(*node, state) && !is_covered(*node)).count()
     }
 
@@ -537,7 +536,7 @@ impl Engine {
         let pod = row.filter(|row| row.at_target).and_then(|row| self.view.pod(row.pod?));
         let revision = pod.and_then(|pod| self.view.revision(pod.fact.revision.as_ref()?));
         // A pod that is being replaced is followed by one of the present template.
-        let present = || self.view.daemonset.as_ref().map(|daemonset| &daemonset.template);
+        let present = || self.view.daemonset().map(|daemonset| &daemonset.template);
         let template = revision.map(|revision| &revision.template).or_else(present);
         let has = template.map(Template::images).unwrap_or_default();
         job.template.as_ref().is_ok_and(|wanted| wanted.images().iter().all(|image| has.contains(image)))

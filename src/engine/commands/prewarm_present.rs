@@ -14,14 +14,14 @@ impl Engine {
         let (key, names) = (images_key(&images), images.iter().map(|image| normalized(image)).collect::<Vec<_>>());
         let meant: Vec<&Row> = self.meant(nodes).collect();
         let has_them = |row: &&Row| {
-            self.view.is_warm(&self.view.nodes[row.node].name, &key) || self.has_images(row, &template, &names)
+            self.view.is_warm(&self.view.entry(row.node).name, &key) || self.has_images(row, &template, &names)
         };
         if meant.is_empty() || !meant.iter().all(has_them) {
             return None;
         }
         let what = if images.len() == 1 { images[0].to_string() } else { "the images".to_owned() };
         let who = match meant.as_slice() {
-            [one] => format!("{} has {what} already", self.view.nodes[one.node].name),
+            [one] => format!("{} has {what} already", self.view.entry(one.node).name),
             [_, _] => format!("Both nodes have {what} already"),
             all => format!("All {} nodes have {what} already", all.len()),
         };

@@ -53,14 +53,14 @@ impl Engine {
         }
         let fails = |row: &&Row| row.pulls && row.cause.as_ref().is_some_and(|cause| cause.kind.is_about_the_image());
         let rows = self.assessment.rows().filter(fails);
-        let named = first_names(rows.map(|row| &*self.view.nodes[row.node].name));
+        let named = first_names(rows.map(|row| &*self.view.entry(row.node).name));
         let waits = self.budget.holds_slots_in_words(most, &named, self.is_halted(&self.intent()));
         Some(format!("At first it {waits}."))
     }
 
     /// Says that nodes which the rollout may update wait meanwhile, because images are brought that it does not need.
     pub(super) fn takes_slots_of_the_rollout(&self, images: &[Str]) -> Option<String> {
-        let needed = self.view.daemonset.as_ref().map(|daemonset| daemonset.template.images()).unwrap_or_default();
+        let needed = self.view.daemonset().map(|daemonset| daemonset.template.images()).unwrap_or_default();
         let serves_it = images.is_empty() || needed.iter().any(|needed| images.contains(needed));
         let waits = self.plan.in_line > 0 && self.is_under_way();
         (waits && !serves_it).then(|| {

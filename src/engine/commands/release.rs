@@ -18,7 +18,7 @@ use crate::engine::writes::pending::Needs;
 
 impl Engine {
     pub(super) fn resolve_release(&self, early: Early, by: By) -> Result<Resolved, Refusal> {
-        let saved = self.view.daemonset.as_ref().is_some_and(has_saved_strategy);
+        let saved = self.view.daemonset().is_some_and(has_saved_strategy);
         if self.release_only_drops_a_record() {
             let says = match self.lock.has_unreadable_record() {
                 true => "the record that could not be read is dropped".to_owned(),
@@ -61,14 +61,14 @@ impl Engine {
         } else {
             Danger::Bounded
         };
-        let of = self.view.current.clone().filter(|_| self.is_observed() && self.view.current_is_certain());
+        let of = self.view.current().cloned().filter(|_| self.is_observed() && self.view.current_is_certain());
         Ok(Resolved::new(vec![Edit::Release { by, of }], Needs::Released, says, danger))
     }
 
     /// Whether all that a release does is to drop a record that cannot be read, or that of an earlier DaemonSet of the same name: this one is not
     /// adopted, so that it has no other update strategy to restore.
     pub(super) fn release_only_drops_a_record(&self) -> bool {
-        let saved = self.view.daemonset.as_ref().is_some_and(has_saved_strategy);
+        let saved = self.view.daemonset().is_some_and(has_saved_strategy);
         let drops = self.lock.foreign_record().is_some() || self.lock.has_unreadable_record();
         !saved && !self.is_recorded() && drops
     }

@@ -19,7 +19,7 @@ impl Engine {
     /// Refuses while another change of the template is recorded: what was asked for last is not what the template has.
     pub(super) fn has_images_already(&self) -> Result<Resolved, Refusal> {
         let intent = self.intent();
-        let template = self.view.daemonset.as_ref().map(|daemonset| &daemonset.template);
+        let template = self.view.daemonset().map(|daemonset| &daemonset.template);
         let leads_away = |change: &Change| self.view.template_with(change).ok().as_ref() != template;
         if intent.change.as_ref().is_some_and(leads_away) {
             let why = "the template has these images still, and another change of it is recorded: wait for that, or `undo` it";

@@ -23,7 +23,7 @@ impl Engine {
         }
         let intent = self.intent();
         let has_none = intent.target.is_none() && intent.change.is_none();
-        let seen: Option<&Str> = self.view.current.as_ref();
+        let seen: Option<&Str> = self.view.current();
         let certain = self.is_observed() && self.view.current_is_certain();
         seen.filter(|_| has_none && certain).cloned().map(Edit::FirstTarget)
     }

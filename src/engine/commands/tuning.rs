@@ -99,7 +99,7 @@ impl Engine {
 
     /// The fleet as it is with the soak time of `after`: where that is shorter, nodes that soak now have soaked for long enough.
     fn soaked_by(&self, after: &Intent, now: Timestamp) -> Assessment {
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        let min_ready = self.view.daemonset().map_or(0, |daemonset| daemonset.min_ready_secs);
         let needed = min_ready.max(after.soak_secs());
         self.assessment.with(|row| {
             let soaks = row.available_at.as_ref().filter(|_| row.at_target && row.state == NodeState::Soaking);

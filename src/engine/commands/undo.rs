@@ -31,7 +31,7 @@ use crate::engine::rules::revision_numbers::present_number;
 
 impl Engine {
     pub(super) fn resolve_undo(&self, to: Option<i64>, now: Timestamp) -> Result<Resolved, Refusal> {
-        let daemonset = self.view.daemonset.as_ref().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
+        let daemonset = self.view.daemonset().ok_or_else(|| Refusal::NotLoaded("no DaemonSet".into()))?;
         let intent = self.intent();
         let chosen = match to {
             Some(number) => self.numbered(number)?,
@@ -73,7 +73,7 @@ impl Engine {
         if came_from.as_ref() == Some(&to.hash) {
             return false;
         }
-        let before = self.view.current.iter().chain(&came_from).filter_map(|hash| self.view.revision(hash));
+        let before = self.view.current().into_iter().chain(&came_from).filter_map(|hash| self.view.revision(hash));
         before.into_iter().any(|before| before.created_at < to.created_at)
     }
 
@@ -100,7 +100,7 @@ impl Engine {
                 || self.deletes_at_once(&after)
         };
         let target = before.target.as_ref().and_then(|target| self.view.revision(target));
-        let elsewhere = target.filter(|target| self.view.current.as_ref() != Some(&target.hash));
+        let elsewhere = target.filter(|target| self.view.current() != Some(&target.hash));
         RollBackAsks { usual: asks(None), to_target: elsewhere.is_some_and(|target| asks(Some(target.number))) }
     }
 
@@ -150,7 +150,7 @@ impl Engine {
     /// # Errors
     /// Says why none can be meant.
     pub(crate) fn usual_roll_back(&self) -> Result<&RevisionFact, NoRollBack> {
-        if self.view.daemonset.is_none() {
+        if self.view.daemonset().is_none() {
             return Err(NoRollBack::NotLoaded);
         }
         let intent = self.intent();
@@ -169,7 +169,7 @@ impl Engine {
         // The template may be that of this revision already, if somebody else put it back in the middle of the rollout. The newest
         // other revision is then the one that is given up.
         let mut others = self.newest_first();
-        others.retain(|revision| Some(&revision.hash) != self.view.current.as_ref());
+        others.retain(|revision| Some(&revision.hash) != self.view.current());
         if let Some(came_from) = self.came_from(&intent) {
             return match self.view.revision(&came_from) {
                 Some(kept) => Ok(kept),
@@ -221,7 +221,7 @@ impl Engine {
     /// if their revision was made earlier than `before`, or if by the events that are kept the last rollout went back to their revision: who deletes a
     /// ControllerRevision and sets its template again has it made anew. Never true while a rollout is recorded that is not over, because the record tells where that came from.
     fn came_back_from(&self, before: &RevisionFact) -> bool {
-        let Some(current) = self.view.current.as_ref().and_then(|hash| self.view.revision(hash)) else { return false };
+        let Some(current) = self.view.current().and_then(|hash| self.view.revision(hash)) else { return false };
         let came_back =
             before.created_at > current.created_at || last_rolled_back_to(self.event_log.kept()) == Some(&current.hash);
         came_back && self.is_over() && self.assessment.rows().all(|row| !row.old)

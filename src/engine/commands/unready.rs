@@ -117,6 +117,6 @@ impl Engine {
         let charged = |row: &&Row| row.in_fleet && is_charged(row, strict);
         let mut down: Vec<&Row> = assessment.rows().filter(charged).collect();
         down.sort_by_key(|row| self.natural_ranks().get(row.node));
-        (!down.is_empty()).then(|| first_names(down.iter().map(|row| &*self.view.nodes[row.node].name)))
+        (!down.is_empty()).then(|| first_names(down.iter().map(|row| &*self.view.entry(row.node).name)))
     }
 }

@@ -172,7 +172,7 @@ impl Engine {
     pub(super) fn prewarms_something_else(&self, command: &Command, intent: &Intent) -> Option<String> {
         let lets_go = matches!(command, Command::Tune(_) | Command::Step(_) | Command::Select(_) | Command::Drive(_));
         let required = intent.requires_images();
-        let (job, daemonset) = (self.warming.job.as_ref()?, self.view.daemonset.as_ref()?);
+        let (job, daemonset) = (self.warming.job.as_ref()?, self.view.daemonset()?);
         let of_others =
             |images: &[Str], node: NodeIx| matches!(job.brings(images, node), ImageWait::NotRequested { .. });
         let waiting = match (command, &intent.change) {

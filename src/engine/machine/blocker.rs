@@ -20,8 +20,8 @@ impl Engine {
         if !self.is_recorded() && self.lock.record().is_none() {
             return None;
         }
-        let Some(daemonset) = &self.view.daemonset else {
-            return (self.view.presence == Presence::Absent).then_some(Blocker::DaemonSet);
+        let Some(daemonset) = self.view.daemonset() else {
+            return (self.view.presence() == Presence::Absent).then_some(Blocker::DaemonSet);
         };
         let driven = self.lock.holds() || self.lock.living_other(now).is_some();
         let saved = daemonset.annotations.get(ORIGINAL_STRATEGY).is_some();
@@ -42,7 +42,7 @@ impl Engine {
                 Blocker::Observed { generation: daemonset.generation, observed: daemonset.observed_generation }
             }
             () if intent.change.is_some() && !self.change_is_written(intent) => Blocker::Template,
-            () if self.view.current.is_none() => Blocker::Revision,
+            () if self.view.current().is_none() => Blocker::Revision,
             () => Blocker::Target,
         })
     }

@@ -29,8 +29,8 @@ impl Engine {
         intent.change.is_none()
             && self.is_observed()
             && intent.target.is_some()
-            && self.view.current.is_some()
-            && intent.target != self.view.current
+            && self.view.current().is_some()
+            && intent.target.as_ref() != self.view.current()
     }
 
     /// Why a rollout pauses after somebody else changed the template.
@@ -43,7 +43,7 @@ impl Engine {
     /// template since: while nobody drives, nobody records that.
     pub(crate) fn pause_as_it_stands(&self, paused: &Paused, intent: &Intent) -> Paused {
         let told = paused.template.as_ref().filter(|_| paused.is_by_rolldeck() && self.is_observed());
-        let why = match (told, &self.view.current) {
+        let why = match (told, self.view.current()) {
             (Some(told), Some(current)) if told != current && intent.target.as_ref() == Some(current) => {
                 PUT_BACK.to_owned()
             }
@@ -57,10 +57,10 @@ impl Engine {
     /// are named with their values, and with the nodes that are no longer meant; other fields without: `: annotations[kubectl.kubernetes.io/restartedAt]`.
     /// Empty where the revision of the target is gone.
     pub(crate) fn template_of_others_in_words(&self, intent: &Intent) -> String {
-        let images = self.view.images_changed(intent.target.as_ref(), self.view.current.as_ref());
-        let came_from = self.progress.origin.is_some() && self.progress.origin == self.view.current;
+        let images = self.view.images_changed(intent.target.as_ref(), self.view.current());
+        let came_from = self.progress.origin.is_some() && self.progress.origin.as_ref() == self.view.current();
         let mut words: Vec<String> = images.iter().map(ToString::to_string).collect();
-        let (target, current) = (intent.target.as_ref(), self.view.current.as_ref());
+        let (target, current) = (intent.target.as_ref(), self.view.current());
         let template = |hash: &Str| self.view.revision(hash).map(|revision| &revision.template);
         if let (Some(from), Some(to)) = (target.and_then(template), current.and_then(template)) {
             let mut fields: Vec<String> = Vec::new();

@@ -58,7 +58,7 @@ impl HaltReason {
 /// - By whose clock? Marks are by the API server's (`View::server_time`). `Paused::at` and `Halt::at` are by the clock of the process that wrote
 ///   them.
 ///
-/// **Who is judged?** Rows are the nodes that have a pod or are in the fleet. All nodes of the cluster are those of `view.nodes` with a fact.
+/// **Who is judged?** Rows are the nodes that have a pod or are in the fleet. All nodes of the cluster are those of `View::nodes` with a fact.
 /// `Row::restarted` counts restarts of pods at the target that the rollout put there, or that were created after it began; only those after the pod
 /// was ready (of a pod that had restarted before we saw it, each); only as long as the last of them is younger than ten minutes, or than the soak
 /// time where that is longer.

@@ -16,7 +16,7 @@ impl Engine {
         use crate::engine::model::hold::Hold;
         let recorded = self.assessed_intent().is_some();
         let held = match self.strategy() {
-            _ if self.view.daemonset.is_none() => Some(Hold::Preparing),
+            _ if self.view.daemonset().is_none() => Some(Hold::Preparing),
             _ if self.is_being_deleted() => Some(Hold::BeingDeleted),
             StrategyKind::RollingUpdate if !recorded || self.progress.adopted => Some(Hold::Native),
             StrategyKind::OnDelete if !recorded && self.record_is_missing() => Some(Hold::NoRecord),
@@ -67,7 +67,7 @@ impl Engine {
             && intent.change.is_none()
             && intent.releasing.is_none()
             && intent.target.is_some()
-            && intent.target == self.view.current
+            && intent.target.as_ref() == self.view.current()
     }
 
     pub(crate) fn is_halted(&self, intent: &Intent) -> bool {
@@ -132,12 +132,12 @@ impl Engine {
             let pod = row.pod.and_then(|pod| self.view.pod(pod));
             pod.is_some_and(|pod| pod.fact.deletion_at.is_none())
         };
-        let vanished = |row: &Row| !row.in_fleet && self.view.nodes[row.node].fact.is_none();
+        let vanished = |row: &Row| !row.in_fleet && self.view.entry(row.node).fact.is_none();
         self.assessment.rows().any(|row| vanished(row) && row.old && stays(row))
     }
 
     /// Whether the DaemonSet is being deleted, so that its controller makes no more pods.
     pub(crate) fn is_being_deleted(&self) -> bool {
-        self.view.daemonset.as_ref().is_some_and(|daemonset| daemonset.deleting)
+        self.view.daemonset().is_some_and(|daemonset| daemonset.deleting)
     }
 }

@@ -11,11 +11,11 @@ use crate::engine::view::IDLE_AFTER;
 impl Engine {
     /// Since when, by our clock, the controller has had work and done nothing; `None` until that has lasted long enough to count as idle.
     pub(crate) fn idle_since(&self, now: Timestamp) -> Option<Timestamp> {
-        let creation = &self.view.creation;
+        let creation = self.view.creation();
         // An event on a watch that is not live may go unseen, so a controller counts as idle only while both watches are live.
         let visible =
             [Watched::DaemonSet, Watched::Pods].iter().all(|watched| self.health(*watched) == WatchHealth::Live);
-        let deleting = self.view.daemonset.as_ref().is_none_or(|daemonset| daemonset.deleting);
+        let deleting = self.view.daemonset().is_none_or(|daemonset| daemonset.deleting);
         if !visible || deleting || !creation.is_overdue() {
             return None;
         }
@@ -24,7 +24,7 @@ impl Engine {
             row.in_fleet && row.cause.as_ref().is_some_and(|cause| cause.kind == CauseKind::ControllerIdle)
         };
         let missing =
-            self.assessment.rows().filter(idle).filter_map(|row| self.view.nodes.get(row.node)?.missing_since);
+            self.assessment.rows().filter(idle).filter_map(|row| self.view.nodes().get(row.node)?.missing_since);
         let missing = missing.map(|since| creation.waiting_since(since));
         let recorded = self.progress.idle_since.filter(|since| creation.waiting_since(*since) == *since);
         unobserved.into_iter().chain(missing).chain(recorded.filter(|_| !self.lock.holds())).min()

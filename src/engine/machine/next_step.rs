@@ -85,7 +85,7 @@ impl Engine {
     /// Whether every node has the present template and nothing else is to be done: the DaemonSet is adopted, no rollout began, and no change is asked
     /// for. A driver need not have recorded the present template as the target.
     pub(crate) fn has_nothing_to_roll(&self, intent: &Intent) -> bool {
-        let current = self.view.current.as_ref();
+        let current = self.view.current();
         self.is_adopted()
             && self.is_observed()
             && self.view.current_is_certain()
@@ -128,7 +128,7 @@ impl Engine {
 
     /// Whether the selector of `intent` lets this node be updated.
     fn selects(&self, intent: &Intent, row: &Row) -> bool {
-        let labels = self.view.nodes.get(row.node).and_then(|node| node.fact.as_ref()).map(|fact| &fact.labels);
+        let labels = self.view.nodes().get(row.node).and_then(|node| node.fact.as_ref()).map(|fact| &fact.labels);
         intent.selector.as_ref().is_none_or(|selector| labels.is_some_and(|labels| selector.matches(labels)))
     }
 

@@ -109,7 +109,7 @@ impl Engine {
             pacing.sites.entry(site.clone()).or_insert_with(begins).most = most;
         }
         for pull in ended {
-            let Some(node) = self.view.node(&pull.node).map(|ix| &self.view.nodes[ix]) else { continue };
+            let Some(node) = self.view.node(&pull.node).map(|ix| self.view.entry(ix)) else { continue };
             let clock = node.fact.as_ref().and_then(|fact| fact.clock_skew_millis);
             let ended = self.view.our_time(by_server(pull.ended, clock));
             let ended = EndedPull { began: ended - pull.took, ended, bytes: pull.bytes };
@@ -146,7 +146,7 @@ impl Engine {
     /// began to refuse their pulls because there were too many.
     fn flapped(&mut self, uses: &BTreeMap<Str, SiteUse>) -> Vec<(Str, Str, Flap)> {
         let mut was = std::mem::take(&mut self.pacing.nodes);
-        was.resize(self.view.nodes.len(), NodeWas::default());
+        was.resize(self.view.nodes().len(), NodeWas::default());
         let mut flapped = Vec::new();
         for row in self.assessment.rows().filter(|row| row.in_fleet) {
             let is = self.node_is(row);
@@ -160,7 +160,7 @@ impl Engine {
             flapped.push((row.node, what));
         }
         let reported = flapped.into_iter().filter_map(|(node, what)| {
-            let entry = &self.view.nodes[node];
+            let entry = self.view.entry(node);
             let pulling = uses.get(&entry.site).map_or(0, |site| site.pulling);
             let others_pull = pulling > u32::from(was[node].pulls);
             (others_pull || what == Flap::RateLimited).then(|| (entry.site.clone(), entry.name.clone(), what))
@@ -173,7 +173,7 @@ impl Engine {
     fn node_is(&self, row: &Row) -> NodeWas {
         let pod = row.pod.filter(|_| row.ready).and_then(|pod| self.view.pod(pod));
         let is_it = |cause: &Cause| cause.kind.is_the_registrys_limit();
-        let mut warm = self.view.warm.on(&self.view.nodes[row.node].name).filter_map(|warm| warm.failing.as_ref());
+        let mut warm = self.view.warm().on(&self.view.entry(row.node).name).filter_map(|warm| warm.failing.as_ref());
         NodeWas {
             up: !row.is_down,
             ready: pod.map(|pod| pod.fact.uid.clone()),

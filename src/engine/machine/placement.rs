@@ -36,7 +36,7 @@ impl Engine {
     pub(crate) fn placement_put_back(&self, template: &Template) -> Placement {
         let mut placement = Placement::default();
         for (node, fact) in self.nodes_in_natural_order() {
-            let entry = &self.view.nodes[node];
+            let entry = self.view.entry(node);
             let (now, then) = (entry.eligibility, eligibility(fact, template));
             let pod = self.assessment.row(node).and_then(|row| self.view.pod(row.pod?));
             let stays = pod.is_some_and(|pod| pod.fact.deletion_at.is_none());
@@ -58,10 +58,10 @@ impl Engine {
     /// labels and taints. Empty where nothing changes, or the revision of the target is gone.
     pub(super) fn placement_of_others_in_words(&self, intent: &Intent) -> Vec<String> {
         let target = intent.target.as_ref().and_then(|target| self.view.revision(target));
-        let Some((before, now)) = target.zip(self.view.daemonset.as_ref()) else { return Vec::new() };
+        let Some((before, now)) = target.zip(self.view.daemonset()) else { return Vec::new() };
         let mut placement = Placement::default();
         for (node, fact) in self.nodes_in_natural_order() {
-            let name = || self.view.nodes[node].name.clone();
+            let name = || self.view.entry(node).name.clone();
             let why = || ineligible_because(fact, &now.template);
             let (was, is): (Eligibility, Eligibility) =
                 (eligibility(fact, &before.template), eligibility(fact, &now.template));
@@ -96,9 +96,9 @@ impl Engine {
     }
 
     fn nodes_in_natural_order(&self) -> impl Iterator<Item = (usize, &NodeFact)> {
-        let mut order: Vec<usize> = (0..self.view.nodes.len()).collect();
+        let mut order: Vec<usize> = (0..self.view.nodes().len()).collect();
         order.sort_by_key(|node| self.natural_ranks().get(*node).copied());
-        order.into_iter().filter_map(|node| Some((node, self.view.nodes[node].fact.as_ref()?)))
+        order.into_iter().filter_map(|node| Some((node, self.view.entry(node).fact.as_ref()?)))
     }
 }
 

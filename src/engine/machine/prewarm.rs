@@ -104,7 +104,7 @@ impl Engine {
         }
         let states = self.warming.job.iter().flat_map(|job| job.states.iter().enumerate());
         for (node, state) in states.filter_map(|(node, state)| Some((node, state.as_ref()?))) {
-            if matches!(state, PrewarmState::Failed { .. }) && !recorded.contains_key(&self.view.nodes[node].name) {
+            if matches!(state, PrewarmState::Failed { .. }) && !recorded.contains_key(&self.view.entry(node).name) {
                 unrecorded.failed += 1;
                 unrecorded.retrying += u32::from(state.is_retried());
             }
@@ -119,7 +119,7 @@ impl Engine {
     pub(crate) fn template_to_prewarm(&self, source: &PrewarmSource) -> Result<Template, Str> {
         let template = match source {
             PrewarmSource::Template => {
-                let daemonset = self.view.daemonset.as_ref().ok_or(NoTemplate::DaemonSetUnknown);
+                let daemonset = self.view.daemonset().ok_or(NoTemplate::DaemonSetUnknown);
                 daemonset.map(|daemonset| daemonset.template.clone())
             }
             PrewarmSource::Images(images) => self.view.template_with_images(images),
@@ -152,7 +152,7 @@ impl Engine {
         let key = images_key(&images);
         let mut job = PrewarmJob {
             slots: self.slots(&request, limits),
-            states: vec![None; self.view.nodes.len()],
+            states: vec![None; self.view.nodes().len()],
             next: Vec::new(),
             line: Vec::new(),
             unobtainable: None,
@@ -220,14 +220,14 @@ impl Engine {
 
     /// A stand-in request for pods that exist although no pre-warming is recorded, because somebody deleted the Lease.
     pub(crate) fn left_over(&self) -> Option<Prewarm> {
-        let daemonset_uid = self.view.daemonset.as_ref().filter(|_| !self.view.warm.is_empty())?.uid.clone();
+        let daemonset_uid = self.view.daemonset().filter(|_| !self.view.warm().is_empty())?.uid.clone();
         Some(Prewarm {
             daemonset_uid,
             source: PrewarmSource::Template,
             nodes: PrewarmNodes::All,
             limits: PrewarmLimits::default(),
             method: PrewarmMethod::Pods,
-            stateful_sets: self.view.warm.has_those_of_sets(),
+            stateful_sets: self.view.warm().has_those_of_sets(),
             paused: None,
             cancelled: None,
             complete: None,
@@ -267,16 +267,16 @@ impl Engine {
         // one more image would keep the node down for longer, as kubelets pull one after the other.
         let natural = self.view.natural();
         line.sort_by_key(|node| {
-            let failed = self.warming.writes.attempts(&self.view.nodes[*node].name, &job.key).map_or(0, |it| it.failed);
+            let failed = self.warming.writes.attempts(&self.view.entry(*node).name, &job.key).map_or(0, |it| it.failed);
             let rank = self.plan.rank(*node).unwrap_or(u32::MAX);
             (failed, rank, self.plan.site_place(*node), natural.get(*node).copied().unwrap_or(u32::MAX))
         });
         let throttled = self.warming.writes.throttle().map(|throttle| throttle.wait(self.now));
         let refused = self.warming.writes.refusal().map(|refusal| refusal.node.clone());
         // The node whose pod was refused goes last: the refusal may concern that node only.
-        line.sort_by_key(|node| Some(&self.view.nodes[*node].name) == refused.as_ref());
+        line.sort_by_key(|node| Some(&self.view.entry(*node).name) == refused.as_ref());
         if job.request.method == PrewarmMethod::StatefulSet {
-            let pressed = |node: &NodeIx| Some((*node, self.view.nodes[*node].fact.as_ref()?.pressure.clone()?));
+            let pressed = |node: &NodeIx| Some((*node, self.view.entry(*node).fact.as_ref()?.pressure.clone()?));
             for (node, what) in line.iter().filter_map(pressed) {
                 job.states[node] = Some(PrewarmState::Waiting(PrewarmWait::Pressure(what)));
             }
@@ -288,7 +288,7 @@ impl Engine {
             let wait = match (&stopped, &throttled) {
                 (Some(why), _) => Err(why.clone()),
                 (None, Some(why)) if !job.next.is_empty() || self.tries_the_registry(job) => Err(why.clone()),
-                (None, _) => job.slots.take(&self.view.nodes[node].site),
+                (None, _) => job.slots.take(&self.view.entry(node).site),
             };
             match wait {
                 Ok(()) => job.next.push(node),
@@ -323,8 +323,8 @@ impl Engine {
         // The pods for pre-warming of updated nodes are deleted. Their own pods have the images, also while they are not ready or fail.
         let brings = |daemonset: &DaemonSetFact| images_key(&daemonset.template.images()) == job.key;
         let has = |row: &Row| row.at_target && row.pod.is_some_and(|pod| self.uses_images(pod, job.template.as_ref()));
-        let is_used = || self.view.daemonset.as_ref().is_some_and(brings) && self.assessment.rows().any(has);
-        let was_got = self.view.warm.iter().any(got) || is_used();
+        let is_used = || self.view.daemonset().is_some_and(brings) && self.assessment.rows().any(has);
+        let was_got = self.view.warm().iter().any(got) || is_used();
         (nodes >= REFUSED_ON && !was_got).then_some(Unobtainable { nodes, cause })
     }
 
@@ -337,7 +337,7 @@ impl Engine {
             intent.direction() == Direction::Back && intent.target.is_some() && self.is_adopted()
         });
         self.assessment.rows().filter(move |row| {
-            let entry = &self.view.nodes[row.node];
+            let entry = self.view.entry(row.node);
             let held = || matches!(self.plan.hold(row.node), Some(Hold::Partition { .. } | Hold::Selector));
             let let_go = || !held() && (row.selected || goes_back);
             row.in_fleet
@@ -384,7 +384,7 @@ impl Engine {
             PrewarmMethod::Pods => &[Right::CreatePods],
             PrewarmMethod::StatefulSet => &[Right::ListStatefulSets, Right::CreateStatefulSets],
         };
-        let goes_on = request.method == PrewarmMethod::StatefulSet && self.view.warm.has_those_of_sets();
+        let goes_on = request.method == PrewarmMethod::StatefulSet && self.view.warm().has_those_of_sets();
         let denied = needed.iter().find(|right| self.view.permission(**right) == Permission::Denied);
         if let Some(right) = denied.filter(|_| !goes_on) {
             return Some(PrewarmWait::Refused(format!("not permitted: {right}").into()));
@@ -420,11 +420,11 @@ impl Engine {
 
     /// How far a node is. `images` are their names as runtimes report them.
     fn state_of(&self, row: &Row, job: &PrewarmJob, template: &Template, images: &[String]) -> PrewarmState {
-        let name = &self.view.nodes[row.node].name;
+        let name = &self.view.entry(row.node).name;
         if self.view.is_warm(name, &job.key) || self.has_images(row, template, images) {
             return PrewarmState::Present;
         }
-        let warm = self.view.warm.on(name).find(|warm| warm.fact.images == job.key);
+        let warm = self.view.warm().on(name).find(|warm| warm.fact.images == job.key);
         let before = self.warming.writes.attempts(name, &job.key).filter(|_| self.warming.writes.knows(&job.request));
         let mut ends = None;
         match warm.map(|warm| self.view.warm_state(warm)) {

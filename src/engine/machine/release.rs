@@ -64,10 +64,10 @@ impl Engine {
     /// among them.
     pub(crate) fn old_pods(&self) -> impl Iterator<Item = OldPod> {
         // Where it is not certain which revision is current, every pod may be replaced.
-        let current = self.view.current.as_ref().filter(|_| self.view.current_is_certain());
+        let current = self.view.current().filter(|_| self.view.current_is_certain());
         self.assessment.rows().filter_map(move |row| {
             let pod = self.view.pod(row.pod?)?;
-            let entry = &self.view.nodes[row.node];
+            let entry = self.view.entry(row.node);
             let stays = row.in_fleet || entry.fact.is_none() || entry.eligibility.should_continue;
             if pod.fact.deletion_at.is_some() || pod.fact.revision.as_ref() == current || !stays {
                 return None;
@@ -91,7 +91,7 @@ impl Engine {
 
     /// Why a node should not run the DaemonSet's pod; `None` where it should, or where the node or the DaemonSet is not known.
     pub(crate) fn ineligible_because(&self, node: NodeIx) -> Option<Ineligible> {
-        ineligible_because(self.view.nodes[node].fact.as_ref()?, &self.view.daemonset.as_ref()?.template)
+        ineligible_because(self.view.entry(node).fact.as_ref()?, &self.view.daemonset()?.template)
     }
 
     /// The pods that a release would remove for good and that serve or served lately, by name of their node. Empty where the strategy that the
@@ -111,7 +111,7 @@ impl Engine {
     /// The update strategy that a release has to restore: the saved one, else the one that the record noted before the adoption. `None` if the DaemonSet has it
     /// already.
     pub(crate) fn original_to_restore(&self) -> Option<Value> {
-        let daemonset = self.view.daemonset.as_ref()?;
+        let daemonset = self.view.daemonset()?;
         let noted = || {
             let noted = self.lock.record()?.progress.original_strategy.as_deref()?;
             let noted: Value = serde_json::from_str(noted).ok()?;
@@ -123,12 +123,12 @@ impl Engine {
 
     /// Whether the strategy that a release restores lets the controller replace pods; so it is, too, while the DaemonSet is not known.
     pub(crate) fn original_is_rolling(&self) -> bool {
-        self.view.daemonset.as_ref().is_none_or(releases_to_rolling)
+        self.view.daemonset().is_none_or(releases_to_rolling)
     }
 
     /// The update strategy that the DaemonSet has after a release.
     pub(crate) fn released_strategy(&self) -> ReleasedStrategy {
-        let Some(daemonset) = self.view.daemonset.as_ref() else { return ReleasedStrategy::Original };
+        let Some(daemonset) = self.view.daemonset() else { return ReleasedStrategy::Original };
         let saved = saved_json(daemonset);
         if daemonset.strategy.kind == StrategyKind::RollingUpdate
             && saved.is_some_and(|saved| saved != daemonset.strategy.raw)
@@ -148,7 +148,7 @@ impl Engine {
     /// else has set a rolling strategy meanwhile it does so already, and the release only tidies up.
     pub(crate) fn releases_another_template(&self, intent: &Intent) -> bool {
         let is_known = self.is_observed() && self.view.current_is_certain();
-        let current = self.view.current.as_ref().filter(|_| is_known && intent.releasing.is_some());
+        let current = self.view.current().filter(|_| is_known && intent.releasing.is_some());
         let hands_over = self.strategy() == StrategyKind::OnDelete && self.original_is_rolling();
         hands_over && current.zip(intent.release_of.as_ref()).is_some_and(|(is, of)| is != of)
     }

@@ -100,7 +100,7 @@ impl Engine {
         let intent = self.intent();
         match kind {
             RolloutEventKind::Halted { .. } | RolloutEventKind::Complete { .. } => intent.target,
-            RolloutEventKind::TemplateChanged { .. } => self.view.current.clone(),
+            RolloutEventKind::TemplateChanged { .. } => self.view.current().cloned(),
             RolloutEventKind::RollingBack { .. } => self.revision_before(&intent),
             RolloutEventKind::Command(command) if outcome == EventOutcome::Done => {
                 match (command.inner(), intent.change) {
@@ -119,14 +119,14 @@ impl Engine {
         if rollout_event.visibility >= Visibility::Timeline {
             self.event_log.keep(RolloutEvent { at: listed_at, ..rollout_event.clone() });
         }
-        let uid = self.view.daemonset.as_ref().map(|daemonset| daemonset.uid.clone());
+        let uid = self.view.daemonset().map(|daemonset| daemonset.uid.clone());
         self.say(Notice::Happened { event: Box::new(rollout_event), listed_at, uid });
     }
 
     /// A server's message, without values from the template that may be secret: environment, arguments, annotations.
     pub(crate) fn without_values(&self, said: &str) -> Str {
         let mut values = Values::default();
-        if let Some(daemonset) = &self.view.daemonset {
+        if let Some(daemonset) = self.view.daemonset() {
             values.add_template(daemonset.template.json());
             daemonset.annotations.iter().for_each(|(_, value)| values.add(value));
         }
@@ -149,7 +149,7 @@ impl Engine {
         }
         // Events outlive a DaemonSet: of an earlier one of this name they tell nothing of this one.
         let of_another = |daemonset: &DaemonSetFact| !fact.object.is_empty() && fact.object != daemonset.uid;
-        if self.view.daemonset.as_ref().is_some_and(of_another) {
+        if self.view.daemonset().is_some_and(of_another) {
             return;
         }
         let person = person_of(&reported.identity);
@@ -277,7 +277,7 @@ impl Engine {
 
     /// Somebody changed the strategy back.
     pub(crate) fn tell_drifted(&mut self, then: DriftResponse) {
-        let manager = self.view.daemonset.as_ref().and_then(|daemonset| daemonset.owners.strategy.clone());
+        let manager = self.view.daemonset().and_then(|daemonset| daemonset.owners.strategy.clone());
         let enforced = self.progress.drifts.rounds(self.now);
         self.happened(RolloutEventKind::StrategyDrifted { manager, then, enforced }, Visibility::Cluster);
     }
@@ -457,7 +457,7 @@ impl Engine {
     /// Why there is no record to drive by, of a DaemonSet that is there: with a DaemonSet that is deleted its Lease goes by itself. A record that was
     /// taken off its Lease is no loss while that asks for pre-warming. `None` if there is one, or if its rollout has ended.
     pub(crate) fn record_loss(&self) -> Option<RolloutEventKind> {
-        if self.view.presence != Presence::Present || self.is_being_deleted() {
+        if self.view.presence() != Presence::Present || self.is_being_deleted() {
             return None;
         }
         match (self.lock.known(), self.lock.record_error()) {

@@ -15,7 +15,7 @@ const WHOLE_SECOND: Duration = Duration::from_secs(1);
 impl Engine {
     /// Whether somebody else has changed the strategy back to `RollingUpdate` in an adopted rollout, and it still is.
     pub(crate) fn has_drifted(&self, intent: &Intent) -> bool {
-        let there = self.view.daemonset.is_some();
+        let there = self.view.daemonset().is_some();
         there && self.progress.adopted && intent.releasing.is_none() && self.strategy() == StrategyKind::RollingUpdate
     }
 
@@ -28,12 +28,12 @@ impl Engine {
 
     /// Who changed the update strategy last, with the tool behind the name.
     pub(crate) fn who_set_the_strategy(&self) -> Option<Str> {
-        self.who(self.view.daemonset.as_ref()?.owners.strategy.as_ref()?)
+        self.who(self.view.daemonset()?.owners.strategy.as_ref()?)
     }
 
     /// Who changed `maxUnavailable` of the DaemonSet last, with the tool behind the name; `None` if it was a release of rolldeck, or is not known.
     pub(crate) fn who_set_the_limit(&self) -> Option<Str> {
-        self.who(self.view.daemonset.as_ref()?.owners.limit.as_ref().filter(|manager| ***manager != *FIELD_MANAGER)?)
+        self.who(self.view.daemonset()?.owners.limit.as_ref().filter(|manager| ***manager != *FIELD_MANAGER)?)
     }
 
     /// Who changed the template to what it is, where somebody else than rolldeck did; with the tool behind the name.
@@ -44,13 +44,13 @@ impl Engine {
     /// The field manager that changed the template to what it is, where somebody else than rolldeck did. `None` where `managedFields` do not tell: who only
     /// removed a field leaves no entry. Then the newest entry is ours, or is older than the rollout.
     pub(crate) fn writer_of_the_template(&self) -> Option<&Str> {
-        let owners = &self.view.daemonset.as_ref()?.owners;
+        let owners = &self.view.daemonset()?.owners;
         let began = self.progress.marks.began();
         let is_older = owners.template_at.zip(began).is_some_and(|(at, began)| at + WHOLE_SECOND <= began);
         owners.template.as_ref().filter(|manager| ***manager != *FIELD_MANAGER && !is_older)
     }
 
     pub(crate) fn who(&self, manager: &Str) -> Option<Str> {
-        Some(writer_words(manager, &self.view.gitops_owners).into())
+        Some(writer_words(manager, self.view.gitops_owners()).into())
     }
 }

@@ -10,7 +10,7 @@ use crate::engine::rules::surge::surge_of;
 impl Engine {
     /// The DaemonSet's surge.
     pub(crate) fn surge(&self) -> Option<IntOrPercent> {
-        surge_of(self.view.daemonset.as_ref()?, self.view.original_strategy())
+        surge_of(self.view.daemonset()?, self.view.original_strategy())
     }
 
     /// Whether a node of the fleet has several live pods under `OnDelete`, as an interrupted surge leaves them. The controller keeps the oldest and

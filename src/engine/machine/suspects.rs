@@ -62,7 +62,7 @@ impl Engine {
             return;
         }
         let nodes = if self.lock.holds() { self.keep_suspects(nodes, now) } else { nodes };
-        let looked_since = self.view.nodes_seen_since;
+        let looked_since = self.view.nodes_seen_since();
         let since = now - WINDOW;
         let others_before = |site: &str| {
             let fell = self.progress.others_down.get(site).into_iter().flatten();
@@ -122,7 +122,7 @@ impl Engine {
     }
 
     fn node_health(&self, row: &Row) -> NodeHealth {
-        let entry = &self.view.nodes[row.node];
+        let entry = self.view.entry(row.node);
         let noted = self.progress.suspects.get(&entry.name);
         let our = |at: Timestamp| self.view.our_time(at);
         let pod = row.pod.and_then(|pod| self.view.pod(pod));
@@ -164,7 +164,7 @@ impl Engine {
     /// A node whose object is gone, or that was tainted while it was down, counts as one that went down in comparisons. It is not waited for and does not count as
     /// failed: where machines are rented, nodes are removed every day and do not come back.
     fn health_of_who_left(&self, node: NodeIx, updated: bool) -> Option<NodeHealth> {
-        let entry = self.view.nodes.get(node).filter(|entry| left_while_down(entry))?;
+        let entry = self.view.nodes().get(node).filter(|entry| left_while_down(entry))?;
         Some(NodeHealth {
             node,
             site: entry.site.clone(),
@@ -185,14 +185,14 @@ impl Engine {
     /// Notes which nodes left the fleet while they were down, and whether they were updated, as long as that is known.
     pub(crate) fn note_who_left(&mut self) {
         let (assessment, view) = (&self.assessment, &self.view);
-        let gone = |row: &&Row| row.in_fleet && view.nodes.get(row.node).is_some_and(left_while_down);
+        let gone = |row: &&Row| row.in_fleet && view.nodes().get(row.node).is_some_and(left_while_down);
         let gone: Vec<(NodeIx, bool)> = assessment.rows().filter(gone).map(|row| (row.node, row.updated)).collect();
         self.suspects.left.extend(gone);
         let (now, server_now) = (self.now, self.view.server_time(self.now));
         let lately = |at: Timestamp| now.since(at) < WINDOW;
         let view = &self.view;
         self.suspects.left.retain(|node, _| {
-            let entry = view.nodes.get(*node).filter(|entry| left_while_down(entry));
+            let entry = view.nodes().get(*node).filter(|entry| left_while_down(entry));
             entry.and_then(|entry| entry.fell_at(now, server_now)).is_some_and(lately)
         });
     }
@@ -209,7 +209,7 @@ impl Engine {
         let mut noted = std::mem::take(&mut self.progress.suspects);
         let (mut kept, mut sites) = (BTreeMap::new(), BTreeSet::new());
         for node in &mut nodes {
-            let name = self.view.nodes[node.node].name.clone();
+            let name = self.view.entry(node.node).name.clone();
             let known = noted.remove(&name);
             let Some(fell_at) = node.fell_at.filter(|_| node.fell_updated() && !node.acknowledged_failures) else {
                 continue;
@@ -243,7 +243,7 @@ impl Engine {
     fn keep_others(&mut self, sites: BTreeSet<Str>, nodes: &[NodeHealth], now: Timestamp) {
         let mut others_down: BTreeMap<Str, Vec<Fell>> = BTreeMap::new();
         let server_since = self.view.server_time(now - WINDOW);
-        let looked_since = self.view.nodes_seen_since;
+        let looked_since = self.view.nodes_seen_since();
         for site in sites.into_iter().take(SITES_LIMIT) {
             let before = self.progress.others_down.get(&site).into_iter().flatten();
             let before = before.filter(|fell| fell.at >= server_since && self.view.our_time(fell.at) < looked_since);
@@ -289,7 +289,7 @@ impl Engine {
 
     /// The outage of a node's site, where that is down at large.
     pub(crate) fn outage_of(&self, row: &Row) -> Option<SiteOutage> {
-        let site = &self.view.nodes.get(row.node)?.site;
+        let site = &self.view.nodes().get(row.node)?.site;
         self.suspects.judgement.outages.iter().find(|outage| outage.site == *site).cloned()
     }
 
@@ -297,7 +297,7 @@ impl Engine {
     pub(crate) fn suspect_words(&self, row: &Row) -> Option<String> {
         let judgement = &self.suspects.judgement;
         let verdict = judgement.verdicts.get(&row.node)?;
-        let site = &self.view.nodes[row.node].site;
+        let site = &self.view.entry(row.node).site;
         verdict.failure_in_words(judgement.comparisons.iter().find(|compared| compared.site == *site))
     }
 }

@@ -66,7 +66,7 @@ impl Engine {
         if pod.fact.deletion_at.is_some() || !self.was_to_stay(node, failed.is_some()) {
             return;
         }
-        let (node, pod) = (self.view.nodes[node].name.clone(), fact.name.clone());
+        let (node, pod) = (self.view.entry(node).name.clone(), fact.name.clone());
         self.taken_away.0.insert(node, Gone { pod, uid: uid.clone(), failed, disruption });
     }
 
@@ -111,7 +111,7 @@ impl Engine {
             return false;
         }
         // A pod whose DaemonSet is deleted goes for good.
-        let is_going = self.view.presence != Presence::Present || self.is_being_deleted();
+        let is_going = self.view.presence() != Presence::Present || self.is_being_deleted();
         !is_going && self.is_recorded() && self.is_adopted() && self.intent().releasing.is_none()
     }
 
@@ -135,7 +135,7 @@ impl Engine {
     /// Whether the old pod of this node is where it should be and is not being replaced. On a node that is down, only a pod that failed counts.
     fn was_to_stay(&self, node: NodeIx, failed: bool) -> bool {
         let Some(row) = self.assessment.row(node) else { return false };
-        let name = &self.view.nodes[node].name;
+        let name = &self.view.entry(node).name;
         row.in_fleet
             && row.should_run
             && row.old

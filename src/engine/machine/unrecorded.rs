@@ -22,7 +22,7 @@ impl Engine {
     /// Whether rolldeck has set `OnDelete` and no record says for which rollout: somebody deleted the Lease, or the operator who braked may not write
     /// one. The request is then unknown, its limits and soak time included.
     pub(crate) fn record_is_missing(&self) -> bool {
-        let there = self.view.presence == Presence::Present && !self.is_being_deleted();
+        let there = self.view.presence() == Presence::Present && !self.is_being_deleted();
         let settles = self.record_missed_at().is_some_and(|at| self.now < at);
         there && !settles && self.is_adopted() && !self.is_recorded() && self.lock.shows_no_record()
     }
@@ -34,7 +34,7 @@ impl Engine {
 
     /// When the DaemonSet was seen to be adopted, if no record of this rollout was seen here.
     fn adoption_without_record(&self) -> Option<Timestamp> {
-        self.view.adoption_seen_at.filter(|_| self.lock.lost_intent().is_none())
+        self.view.adoption_seen_at().filter(|_| self.lock.lost_intent().is_none())
     }
 
     /// From when on a record counts as missing although a release may have dropped it, or its adoption may have been seen before it.
@@ -85,8 +85,8 @@ impl Engine {
     pub(crate) fn origin_of_a_beginning(&self, direction: Direction) -> Option<Str> {
         let most_have = self.majority_revision(None).filter(|_| direction == Direction::Back);
         match most_have {
-            Some(most_have) if Some(&most_have) == self.view.current.as_ref() => Some(most_have),
-            _ => self.majority_revision(self.view.current.as_ref()),
+            Some(most_have) if Some(&most_have) == self.view.current() => Some(most_have),
+            _ => self.majority_revision(self.view.current()),
         }
     }
 

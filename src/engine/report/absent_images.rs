@@ -65,7 +65,7 @@ impl Engine {
 
     /// Whether what is pre-warmed are the images of the target.
     fn prewarms_the_target(&self) -> bool {
-        let (Some(job), Some(daemonset)) = (&self.warming.job, &self.view.daemonset) else { return false };
+        let (Some(job), Some(daemonset)) = (&self.warming.job, self.view.daemonset()) else { return false };
         let brought = job.template.as_ref().map(Template::images).unwrap_or_default();
         daemonset.template.images().iter().all(|image| brought.contains(image))
     }

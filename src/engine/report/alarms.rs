@@ -29,11 +29,11 @@ impl Engine {
         let mut alarms = Vec::new();
         let restored = self.config().restored_at.filter(|_| !self.lock.wants_to_drive());
         alarms.extend(restored.map(|at| Alarm::StateRestored { at }));
-        let daemonset = self.view.daemonset.as_ref();
+        let daemonset = self.view.daemonset();
         let down = self.budget.rollout + self.budget.suspect + self.budget.node + self.budget.pre_existing;
         let limit = daemonset.and_then(|daemonset| controllers_max_unavailable(daemonset, self.assessment.desired));
-        if let Some(max_unavailable) = limit.filter(|limit| self.view.replaced_unready > 0 && down > *limit) {
-            alarms.push(Alarm::Cascade { down, max_unavailable, replaced_unready: self.view.replaced_unready });
+        if let Some(max_unavailable) = limit.filter(|limit| self.view.replaced_unready() > 0 && down > *limit) {
+            alarms.push(Alarm::Cascade { down, max_unavailable, replaced_unready: self.view.replaced_unready() });
         }
         alarms.extend(self.drift_alarm(intent, now).filter(|_| recorded));
         if let Some(why) = self.lock.record_error() {
@@ -106,15 +106,14 @@ impl Engine {
 
     /// The alarm for a `maxUnavailable` that somebody has changed in the DaemonSet since the adoption, under `OnDelete`.
     fn own_limit_alarm(&self, intent: &Intent) -> Option<Alarm> {
-        let limit =
-            changed_limit(self.view.daemonset.as_ref().filter(|_| self.is_adopted())?, self.view.original_strategy())?;
+        let limit = changed_limit(self.view.daemonset().filter(|_| self.is_adopted())?, self.view.original_strategy())?;
         let max_unavailable = Limits::of(&self.view, intent, &self.assessment).max_unavailable;
         Some(Alarm::OwnLimitChanged { by: self.who_set_the_limit(), limit, max_unavailable })
     }
 
     /// The alarm for a target that is only guessed: it is not certain which revision the template has.
     fn uncertain_target(&self) -> Option<Alarm> {
-        let current = self.view.current.as_ref().filter(|_| !self.view.current_is_certain())?;
+        let current = self.view.current().filter(|_| !self.view.current_is_certain())?;
         let number = self.view.revision(current).map(|revision| revision.number.to_string());
         Some(Alarm::TargetUncertain { revision: number.map_or_else(|| current.clone(), Into::into) })
     }
@@ -205,23 +204,20 @@ impl Engine {
 
     /// How to keep the tool behind this field manager from acting, if that is known.
     fn suspend_hint(&self, manager: Option<&Str>) -> Option<Str> {
-        gitops_owner_of(manager?, &self.view.gitops_owners)?.suspend_hint().map(Str::from)
+        gitops_owner_of(manager?, self.view.gitops_owners())?.suspend_hint().map(Str::from)
     }
 
     /// The alarm for a strategy that has drifted, or had until `OnDelete` was set again.
     fn drift_alarm(&self, intent: &Intent, now: Timestamp) -> Option<Alarm> {
         let drifts = &self.progress.drifts;
         let enforced = drifts.rounds(now);
-        let owners = self.view.daemonset.as_ref().map(|daemonset| &daemonset.owners);
+        let owners = self.view.daemonset().map(|daemonset| &daemonset.owners);
         if self.has_drifted(intent) {
             // It is not paused, so `OnDelete` is about to be set again.
             let enforced = enforced.saturating_sub(u32::from(intent.paused.is_none()));
             let suspend_hint = self.suspend_hint(owners.and_then(|owners| owners.strategy.as_ref()));
-            let limit = self
-                .view
-                .daemonset
-                .as_ref()
-                .and_then(|daemonset| changed_limit(daemonset, self.view.original_strategy()));
+            let limit =
+                self.view.daemonset().and_then(|daemonset| changed_limit(daemonset, self.view.original_strategy()));
             return Some(Alarm::StrategyDrifted { by: self.who_set_the_strategy(), limit, enforced, suspend_hint });
         }
         (enforced > 0).then(|| Alarm::OnDeleteEnforced {
@@ -249,7 +245,7 @@ impl Engine {
 
     fn idle_alarm(&self, now: Timestamp) -> Option<Alarm> {
         let since = self.idle_since(now)?;
-        let creation = &self.view.creation;
+        let creation = self.view.creation();
         Some(Alarm::ControllerIdle {
             since,
             missing: creation.missing(),

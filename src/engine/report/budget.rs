@@ -66,7 +66,7 @@ impl Engine {
             )
         };
         let (original, desired) = (self.view.original_strategy(), self.assessment.desired);
-        let own = self.view.daemonset.as_ref().and_then(|it| own_max_unavailable(it, original, desired));
+        let own = self.view.daemonset().and_then(|it| own_max_unavailable(it, original, desired));
         let own = own.map(|own| own.of(self.assessment.desired, Rounding::Up));
         let is_set = intent.budgets.max_unavailable.at().is_some();
         BudgetView {

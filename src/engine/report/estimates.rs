@@ -147,7 +147,7 @@ impl Engine {
     }
 
     fn site_of(&self, row: &Row) -> &Str {
-        &self.view.nodes[row.node].site
+        &self.view.entry(row.node).site
     }
 
     /// A node that this rollout updated, if its pod is available.
@@ -170,8 +170,7 @@ impl Engine {
     /// Whether the node had all images before its pod was made, as Events tell.
     fn had_its_images(&self, row: &Row) -> bool {
         let pod = row.pod.and_then(|pod| self.view.pod(pod));
-        let needed =
-            self.view.daemonset.as_ref().map(|daemonset| daemonset.template.needed_images()).unwrap_or_default();
+        let needed = self.view.daemonset().map(|daemonset| daemonset.template.needed_images()).unwrap_or_default();
         pod.is_some_and(|pod| {
             let was_there = |needed| self.view.last_pull_event(&pod.fact, needed) == Some(LastPullEvent::WasThere);
             !needed.is_empty() && needed.iter().all(was_there)
@@ -180,7 +179,7 @@ impl Engine {
 
     /// For how long a pod has to be ready.
     fn soak(&self, intent: &Intent) -> Duration {
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        let min_ready = self.view.daemonset().map_or(0, |daemonset| daemonset.min_ready_secs);
         Duration::from_secs(min_ready.max(intent.soak_secs()).into())
     }
 
@@ -190,7 +189,7 @@ impl Engine {
     fn until_made(&self, done: &[DoneNode<'_>]) -> Duration {
         let mut ends: Vec<Timestamp> = done.iter().map(|done| done.available_at).collect();
         ends.sort_unstable();
-        let spec = self.view.daemonset.as_ref().map(|daemonset| &daemonset.template.json()["spec"]);
+        let spec = self.view.daemonset().map(|daemonset| &daemonset.template.json()["spec"]);
         let grace = spec.and_then(|spec| spec["terminationGracePeriodSeconds"].as_u64()).unwrap_or(GRACE_SECS);
         let most = Duration::from_secs(grace) + MARGIN;
         let after = |done: &DoneNode<'_>| {

@@ -26,7 +26,7 @@ impl Engine {
     /// How long the pulls of an image took that ended after `began`, as far as the rollout's pods made them: a pod for pre-warming takes no node down.
     fn pulls_took(&self, image: &str, began: Timestamp) -> Option<TimeSpread> {
         let ended = |node: &str, at: Timestamp| {
-            let fact = self.view.node(node).and_then(|node| self.view.nodes[node].fact.as_ref());
+            let fact = self.view.node(node).and_then(|node| self.view.entry(node).fact.as_ref());
             self.view.our_time(by_server(at, fact.and_then(|fact| fact.clock_skew_millis)))
         };
         let is_own = |pull: &&PullOfPod| self.view.has_pod(&pull.pod);

@@ -38,7 +38,7 @@ impl Engine {
                 Some(PodWait::NoPod { why: why.to_string().into() })
             }
             (NodeState::Creating, None) => {
-                let since = self.view.nodes.get(row.node).and_then(|node| node.missing_since);
+                let since = self.view.nodes().get(row.node).and_then(|node| node.missing_since);
                 Some(PodWait::Controller { since })
             }
             (NodeState::Creating | NodeState::Pulling | NodeState::PullFailed | NodeState::Starting, Some(pod)) => {

@@ -10,8 +10,8 @@ impl Engine {
         let view = |watched| WatchView {
             watched,
             health: self.health(watched),
-            heard_at: self.view.watches.heard_at(watched),
-            skipped: self.view.watches.skipped(watched).cloned(),
+            heard_at: self.view.watches().heard_at(watched),
+            skipped: self.view.watches().skipped(watched).cloned(),
         };
         Watched::ALL.map(view).into()
     }

@@ -266,7 +266,7 @@ fn a_daemonset_that_is_gone_is_not_brought_back_by_what_is_late() {
     let old = fake.daemonset.clone();
     fake.recreate(rolling());
     console.run(&mut fake);
-    let uid = |console: &FakeConsole| console.engine.view.daemonset.as_ref().map(|daemonset| daemonset.uid.clone());
+    let uid = |console: &FakeConsole| console.engine.view.daemonset().map(|daemonset| daemonset.uid.clone());
     assert_eq!(uid(&console), Some(fake.daemonset.uid.clone()));
     console.engine.observe(Event::DaemonSet(Box::new(old.clone())), fake.now);
     assert_eq!(uid(&console), Some(fake.daemonset.uid.clone()));

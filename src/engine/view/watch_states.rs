@@ -21,8 +21,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use self::versions::Versions;
+use super::View;
 use crate::engine::model::Str;
 use crate::engine::model::event::{Event, SkippedObjects, WatchHealth, Watched};
+use crate::engine::model::facts::DaemonSetFact;
 use crate::engine::model::time::Timestamp;
 use crate::engine::model::version::is_older;
 
@@ -61,28 +63,28 @@ pub(crate) struct WatchStates([WatchState; Watched::ALL.len()], Versions);
 #[derive(Debug, Default)]
 struct WatchState {
     /// What the cluster adapter reports of it.
-    pub(crate) reported: WatchHealth,
+    reported: WatchHealth,
     /// When it was open again after it had been down, or was last heard while it lagged.
-    pub(crate) back_at: Option<Timestamp>,
-    pub(crate) heard_at: Option<Timestamp>,
+    back_at: Option<Timestamp>,
+    heard_at: Option<Timestamp>,
     /// It was heard although nothing had changed: so it sends bookmarks, and silence means that it does not work any more.
-    pub(crate) sends_bookmarks: bool,
+    sends_bookmarks: bool,
     /// Its list has come to its end, even if an object could not be read: nothing else existed then.
-    pub(crate) was_listed: bool,
+    was_listed: bool,
     /// It has named the one object that it is about (DaemonSet, Lease) since its list began.
-    pub(crate) seen_since_list: bool,
+    seen_since_list: bool,
     /// The newest version that it has shown.
-    pub(crate) shown: Option<Str>,
+    shown: Option<Str>,
     /// A list of it has begun and has not come to its end: as of when it was right before that.
-    pub(crate) lists_since: Option<Timestamp>,
+    lists_since: Option<Timestamp>,
     /// When its last list began.
     listing_at: Option<Timestamp>,
     /// Its last list came to its end within [`CATCHES_UP`], so that nothing of what was missed before it is outstanding.
     is_fresh: bool,
     /// Objects that could not be read and were skipped since its list began.
-    pub(crate) skipped: Option<SkippedObjects>,
+    skipped: Option<SkippedObjects>,
     /// Versions that writes of ours were answered with and that it has not shown, and when, oldest first.
-    pub(crate) pending_writes: VecDeque<(Str, Timestamp)>,
+    pending_writes: VecDeque<(Str, Timestamp)>,
 }
 
 impl WatchStates {
@@ -113,7 +115,7 @@ impl WatchStates {
     }
 
     /// Takes in what the adapter reports of a watch; returns whether it has changed.
-    pub(crate) fn report(&mut self, watched: Watched, health: WatchHealth, now: Timestamp) -> bool {
+    pub(super) fn report(&mut self, watched: Watched, health: WatchHealth, now: Timestamp) -> bool {
         let state = &mut self.0[watched as usize];
         let news = state.reported != health;
         if matches!((&state.reported, &health), (WatchHealth::Down { .. }, WatchHealth::Live)) && !state.is_fresh {
@@ -131,7 +133,7 @@ impl WatchStates {
     }
 
     /// Takes in that `event` came by its watch.
-    pub(crate) fn hear(&mut self, event: &Event, now: Timestamp) {
+    fn hear(&mut self, event: &Event, now: Timestamp) {
         let Some(watched) = event.watched() else { return };
         self.1.hear(watched, event, now);
         let state = &mut self.0[watched as usize];
@@ -180,7 +182,7 @@ impl WatchStates {
     }
 
     /// Whether everything of it was listed just now, so that nothing of what it missed is outstanding.
-    pub(crate) fn is_fresh(&self, watched: Watched) -> bool {
+    fn is_fresh(&self, watched: Watched) -> bool {
         self.state(watched).is_fresh
     }
 
@@ -190,12 +192,12 @@ impl WatchStates {
     }
 
     /// A lagging watch was heard again at `now`.
-    pub(crate) fn is_back(&mut self, watched: Watched, now: Timestamp) {
+    fn is_back(&mut self, watched: Watched, now: Timestamp) {
         self.0[watched as usize].back_at = Some(now);
     }
 
     /// A write of ours was answered with this version: its watch is to show it, unless it has.
-    pub(crate) fn expect(&mut self, watched: Watched, version: &Str, now: Timestamp) {
+    fn expect(&mut self, watched: Watched, version: &Str, now: Timestamp) {
         let state = &mut self.0[watched as usize];
         let behind = state.shown.as_ref().is_none_or(|shown| is_older(shown, version));
         if behind && version.parse::<u64>().is_ok() && state.pending_writes.len() < MOST_PENDING {
@@ -252,6 +254,27 @@ impl WatchStates {
         let pending = state.pending_writes.front().map(|(_, at)| *at);
         let silent = state.heard_at.filter(|_| state.sends_bookmarks).map(|heard_at| heard_at + SILENT);
         [overdue.map(|(at, _)| at + SHOWN_WITHIN), pending.map(|at| at + SHOWN_WITHIN), silent].into_iter().flatten()
+    }
+}
+
+impl View {
+    /// An event came by its watch. A watch that lagged until then (`lagged`) has to catch up from now on, unless all of it was listed just now.
+    pub(crate) fn watch_was_heard(&mut self, event: &Event, lagged: bool, now: Timestamp) {
+        self.watches.hear(event, now);
+        if let Some(watched) = event.watched().filter(|watched| lagged && !self.watches.is_fresh(*watched)) {
+            self.watches.is_back(watched, now);
+        }
+    }
+
+    /// The API server answered a write of ours to the DaemonSet with this state. Its watch is to show it, too.
+    pub(crate) fn daemonset_was_written(&mut self, fact: Box<DaemonSetFact>, now: Timestamp) {
+        self.watches.expect(Watched::DaemonSet, &fact.resource_version, now);
+        self.observe(Event::DaemonSet(fact), now);
+    }
+
+    /// The API server answered a write of ours to the Lease with this version. Its watch is to show it, too.
+    pub(crate) fn lease_was_written(&mut self, version: &Str, now: Timestamp) {
+        self.watches.expect(Watched::Lease, version, now);
     }
 }
 

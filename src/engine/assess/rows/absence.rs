@@ -38,13 +38,13 @@ impl Assessor<'_> {
         }
         // After a change of the template the controller gets the same time again.
         let missing_since = entry.missing_since?;
-        let since = missing_since.max(self.view.template_seen_at);
+        let since = missing_since.max(self.view.template_seen_at());
         let (missing_for, absent_for) = (now.since(missing_since), now.since(since));
         // While the watch of pods is not live, the pod may exist without being seen.
         let known = matches!(self.view.health(Watched::Pods), WatchHealth::Live);
         // An earlier driver saw it fail: it was missing for longer than we have been watching.
         let seen_failed = known && self.question.inputs.failed_at_halt.contains(&entry.name);
-        if let Some(refusal) = self.view.creation.refusal() {
+        if let Some(refusal) = self.view.creation().refusal() {
             let grace = refusal.kind.grace().unwrap_or_default();
             let refused_for = now.since(refusal.since.max(since));
             self.wake_after(grace, refused_for);
@@ -56,7 +56,7 @@ impl Assessor<'_> {
             });
         }
         let deadline = Duration::from(self.question.inputs.gates.progress_deadline_secs);
-        let idle_for = now.since(self.view.creation.waiting_since(since));
+        let idle_for = now.since(self.view.creation().waiting_since(since));
         let idle = idle_for >= IDLE_AFTER;
         self.wake_after(IDLE_AFTER, idle_for);
         self.wake_after(NOTABLE, missing_for);
@@ -71,7 +71,7 @@ impl Assessor<'_> {
             (idle || missing_for >= NOTABLE).then_some(Cause { kind, container: None, message: None })
         };
         // Its controller tries again because the template changed: it makes the pod within moments, or says why not.
-        let is_tried_again = missing_since < self.view.template_seen_at;
+        let is_tried_again = missing_since < self.view.template_seen_at();
         Some(Absence { cause, trouble: idle || is_tried_again || absent_for >= TROUBLE, failed })
     }
 }

@@ -101,7 +101,7 @@ impl<'a> Assessor<'a> {
     /// How many seconds a pod has to be ready before it counts as available. The soak time applies to a rollout of rolldeck's only, also
     /// before somebody drives it. A rollout of the DaemonSet's own controller is judged by `minReadySeconds` alone.
     pub(super) fn soak_secs(&self, at_target: bool) -> u32 {
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        let min_ready = self.view.daemonset().map_or(0, |daemonset| daemonset.min_ready_secs);
         let soaks = at_target && (self.question.inputs.started_at.is_some() || self.question.inputs.before_begin.soaks);
         if soaks { min_ready.max(self.question.inputs.soak_secs) } else { min_ready }
     }
@@ -133,7 +133,7 @@ impl<'a> Assessor<'a> {
         match observed {
             ObservedAt::Already(at, skew) if written.is_some() => {
                 // As a rule the clock was measured before the first pod came.
-                let Some(skew) = skew.or(self.view.skew_millis) else { return Duration::ZERO };
+                let Some(skew) = skew.or(self.view.skew_millis()) else { return Duration::ZERO };
                 ObservedAt::Already(at, Some(skew)).elapsed(written, self.question.now, self.server_now)
             }
             ObservedAt::Already(..) | ObservedAt::Happen(_) => Duration::ZERO,
@@ -151,7 +151,7 @@ impl<'a> Assessor<'a> {
     /// Until when the controller counts an available pod as unavailable, because a clock that is ahead has dated its
     /// readiness.
     pub(super) fn counted_unavailable_until(&mut self, pod: &PodEntry, clock: Option<i64>) -> Option<Timestamp> {
-        let min_ready = self.view.daemonset.as_ref().map_or(0, |daemonset| daemonset.min_ready_secs);
+        let min_ready = self.view.daemonset().map_or(0, |daemonset| daemonset.min_ready_secs);
         let ahead = min_ready > 0 && clock.is_some_and(|millis| millis >= NOTABLE_MILLIS);
         let until = pod.fact.ready_since.filter(|_| ahead)? + Duration::from_secs(min_ready.into());
         let left = until.since(self.server_now);

@@ -8,7 +8,8 @@ use crate::engine::model::command::{Command, Refusal, Step};
 use crate::engine::model::hold::Hold;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::report::snapshot::Alarm;
-use crate::engine::view::watch_states::{MISSES_WRITE, SHOWN_WITHIN, SILENCE, SILENT, STANDS_STILL, WatchStates};
+use crate::engine::view::View;
+use crate::engine::view::watch_states::{MISSES_WRITE, SHOWN_WITHIN, SILENCE, SILENT, STANDS_STILL};
 
 /// A console that drives a rollout of a budget of two, whose watches have just sent bookmarks, as those of a real API server do.
 fn driving(fake: &mut FakeCluster) -> FakeConsole {
@@ -52,7 +53,7 @@ fn minute(console: &mut FakeConsole, fake: &mut FakeCluster, version: impl Fn(Wa
 fn listed(console: &mut FakeConsole, fake: &FakeCluster, version: impl Fn(Watched) -> u64) {
     for watched in Watched::ALL {
         // The list itself names all there is, as is known already.
-        console.engine.view.watches.hear(&Event::Listed(watched, Some(version(watched))), fake.now);
+        console.engine.view.watch_was_heard(&Event::Listed(watched, Some(version(watched))), false, fake.now);
     }
 }
 
@@ -285,7 +286,7 @@ fn a_lease_whose_renewals_do_not_come_back_blinds_within_seconds() {
 
 #[test]
 fn an_answer_that_comes_after_its_event_owes_nothing() {
-    let mut watches = WatchStates::default();
+    let mut view = View::default();
     let now = Timestamp::from_millis(0);
     let lease = |version: &str| {
         Event::Lease(Box::new(crate::engine::model::facts::LeaseFact {
@@ -302,21 +303,21 @@ fn an_answer_that_comes_after_its_event_owes_nothing() {
             failing: None,
         }))
     };
-    let lags = |watches: &WatchStates| watches.lag(Watched::Lease, None, now + SHOWN_WITHIN).is_some();
-    watches.hear(&lease("105"), now);
-    watches.expect(Watched::Lease, &"105".into(), now);
-    assert!(!lags(&watches), "the event overtook the answer");
-    watches.expect(Watched::Lease, &"104".into(), now);
-    assert!(!lags(&watches), "a later one was shown");
-    watches.expect(Watched::Lease, &"106".into(), now);
-    watches.expect(Watched::Lease, &"109".into(), now);
-    assert!(lags(&watches));
-    watches.hear(&lease("107"), now);
-    assert!(lags(&watches), "109 is still owed");
-    watches.hear(&lease("110"), now);
-    assert!(!lags(&watches));
-    watches.expect(Watched::Lease, &"opaque".into(), now);
-    assert!(!lags(&watches), "what cannot be compared is not waited for");
+    let lags = |view: &View| view.watches().lag(Watched::Lease, None, now + SHOWN_WITHIN).is_some();
+    view.watch_was_heard(&lease("105"), false, now);
+    view.lease_was_written(&"105".into(), now);
+    assert!(!lags(&view), "the event overtook the answer");
+    view.lease_was_written(&"104".into(), now);
+    assert!(!lags(&view), "a later one was shown");
+    view.lease_was_written(&"106".into(), now);
+    view.lease_was_written(&"109".into(), now);
+    assert!(lags(&view));
+    view.watch_was_heard(&lease("107"), false, now);
+    assert!(lags(&view), "109 is still owed");
+    view.watch_was_heard(&lease("110"), false, now);
+    assert!(!lags(&view));
+    view.lease_was_written(&"opaque".into(), now);
+    assert!(!lags(&view), "what cannot be compared is not waited for");
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl PrewarmJob {
 impl Engine {
     /// Says of each node that waits for its images what becomes of them.
     pub(super) fn tell_of_absent_images(&mut self) {
-        let (Some(job), Some(daemonset)) = (&self.warming.job, &self.view.daemonset) else { return };
+        let (Some(job), Some(daemonset)) = (&self.warming.job, self.view.daemonset()) else { return };
         let images = daemonset.template.images();
         self.plan.tell_of_images(|node| job.brings(&images, node));
     }

@@ -120,7 +120,7 @@ impl Engine {
         let by_site = |image: &Str| {
             let mut sites: HashMap<Str, Vec<(FinishedPull, Timestamp)>> = HashMap::new();
             for PullOfPod { node, pull, ended, .. } in self.view.finished_pulls(image) {
-                let entry = self.view.node(node).map(|node| &self.view.nodes[node]);
+                let entry = self.view.node(node).map(|node| self.view.entry(node));
                 let site = entry.map(|entry| entry.site.clone()).unwrap_or_default();
                 let clock = entry.and_then(|entry| entry.fact.as_ref()?.clock_skew_millis);
                 sites.entry(site).or_default().push((*pull, by_server(*ended, clock)));
@@ -134,7 +134,7 @@ impl Engine {
         let mut sites: HashMap<&Str, Left> = HashMap::new();
         let now = self.view.server_time(self.now);
         for (node, state) in job.states.iter().enumerate() {
-            let left = sites.entry(&self.view.nodes[node].site).or_default();
+            let left = sites.entry(&self.view.entry(node).site).or_default();
             match state {
                 Some(PrewarmState::Pulling { since }) => left.pulling.push(now.since(*since)),
                 Some(PrewarmState::Queued | PrewarmState::Silent { .. }) => left.pulling.push(Duration::ZERO),

@@ -16,7 +16,7 @@ impl Engine {
             return Vec::new();
         }
         let mut stuck = Vec::new();
-        for warm in self.view.warm.iter().filter(|warm| warm.fact.images == job.key) {
+        for warm in self.view.warm().iter().filter(|warm| warm.fact.images == job.key) {
             let pod = &warm.fact.pod;
             let (Some(set), false) = (&warm.fact.set, pod.ready || pod.deletion_at.is_some()) else { continue };
             let state = self.view.warm_state(warm);
@@ -36,7 +36,7 @@ impl Engine {
         }
         for set in self.warming.sets.known().into_iter().flatten().filter(|set| set.images == job.key) {
             let waits =
-                self.view.warm.iter().any(|warm| warm.fact.set.as_ref() == Some(&set.name) && !warm.fact.pod.ready);
+                self.view.warm().iter().any(|warm| warm.fact.set.as_ref() == Some(&set.name) && !warm.fact.pod.ready);
             if let Some(said) = set.refused.as_ref().filter(|_| !waits) {
                 let why = StuckWhy::Refused(said.clone());
                 stuck.push(StuckSet { name: set.name.clone(), pod: None, node: None, why });

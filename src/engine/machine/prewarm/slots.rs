@@ -51,7 +51,7 @@ impl Engine {
     pub(super) fn slots(&self, asked: &Prewarm, limits: &Limits) -> Slots {
         let mut slots = Slots { limit: self.prewarm_limit(asked, limits), ..Slots::default() };
         for row in self.assessment.rows() {
-            let site = self.view.nodes[row.node].site.clone();
+            let site = self.view.entry(row.node).site.clone();
             let of_site = slots.sites.entry(site).or_default();
             of_site.nodes += u32::from(row.in_fleet);
             let pulls = row.pulls || row.warm_pulls;

@@ -23,7 +23,7 @@ impl Engine {
         match job.states.get(node)?.clone()? {
             PrewarmState::Pulling { since } => {
                 // The kubelet dates the beginning by its node's clock.
-                let clock = self.view.nodes.get(node)?.fact.as_ref().and_then(|fact| fact.clock_skew_millis);
+                let clock = self.view.nodes().get(node)?.fact.as_ref().and_then(|fact| fact.clock_skew_millis);
                 let since = self.view.our_time(by_server(since, clock));
                 let asked = job.request.by.at;
                 let is_rounding = since < asked && asked.since(since) <= ROUNDING && asked <= self.now;
@@ -40,7 +40,7 @@ impl Engine {
         let mut sites: BTreeMap<Str, PrewarmSite> = BTreeMap::new();
         for (node, state) in job.states.iter().enumerate() {
             let Some(state) = state else { continue };
-            let name = &self.view.nodes[node].site;
+            let name = &self.view.entry(node).site;
             let slots = job.slots.sites.get(name);
             let site = sites.entry(name.clone()).or_insert_with(|| PrewarmSite {
                 name: name.clone(),
@@ -87,7 +87,7 @@ impl Engine {
             return 0;
         }
         // Of some the pod that failed is still there.
-        let is_seen = |node: NodeIx| !job.request.failures.contains_key(&self.view.nodes[node].name);
+        let is_seen = |node: NodeIx| !job.request.failures.contains_key(&self.view.entry(node).name);
         let failed =
             job.states.iter().enumerate().filter(|(_, state)| matches!(state, Some(PrewarmState::Failed { .. })));
         let seen = u32::try_from(failed.filter(|(node, _)| is_seen(*node)).count()).unwrap_or(u32::MAX);
@@ -102,10 +102,10 @@ impl Engine {
     /// with all others.
     fn prewarm_leftover(&self, job: &PrewarmJob) -> PrewarmLeftover {
         let goes_later = |warm: &&WarmPod| job.request.cancelled.is_none() && self.is_of_a_set(warm);
-        let ours = self.view.warm.iter().filter(|warm| self.is_left_over(warm));
+        let ours = self.view.warm().iter().filter(|warm| self.is_left_over(warm));
         let undriven = self.lock.view(self.now).is_nobody();
         let mut leftover = PrewarmLeftover { undriven, ..PrewarmLeftover::default() };
-        for warm in ours.chain(self.view.warm.strays()).filter(|warm| !goes_later(warm)) {
+        for warm in ours.chain(self.view.warm().strays()).filter(|warm| !goes_later(warm)) {
             let pod = &warm.fact.pod;
             if pod.deletion_at.is_some() {
                 leftover.ending += 1;

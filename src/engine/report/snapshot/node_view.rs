@@ -111,7 +111,7 @@ pub struct NodeView {
 impl Engine {
     /// The view of a row, without [`NodeView::down_by`], which follows from the rest; `numbers` are those of the revisions.
     pub(in crate::engine::report) fn node_view(&self, row: &Row, numbers: &HashMap<&Str, i64>) -> NodeView {
-        let entry = &self.view.nodes[row.node];
+        let entry = self.view.entry(row.node);
         let pod = row.pod.and_then(|pod| self.view.pod(pod));
         let lost_readiness = lost_readiness(row.state, pod);
         let trouble = pod.and_then(|pod| pod.trouble.as_deref());
@@ -180,7 +180,7 @@ impl Engine {
     /// How long the running pull of a node usually takes.
     fn usual_pull(&self, row: &Row) -> Option<UsualPull> {
         let pulling = row.images.iter().find(|pull| matches!(pull.state, PullState::Pulling { .. }))?;
-        self.view.pull_summary().usual(&pulling.image, &self.view.nodes[row.node].site)
+        self.view.pull_summary().usual(&pulling.image, &self.view.entry(row.node).site)
     }
 }
 
