@@ -221,3 +221,38 @@ fn nodes_that_list_the_same_images_share_the_list() {
     assert!(Arc::ptr_eq(images(0), images(1)) && !Arc::ptr_eq(images(1), images(2)));
     assert_eq!((images(1)[0].bytes, images(2)[0].bytes), (7, 8));
 }
+
+#[test]
+fn a_watch_that_lagged_has_to_catch_up_unless_it_was_listed_just_now() {
+    let pods = Watched::Pods;
+    for (lagged, list_takes, waits) in
+        [(true, None, true), (true, Some(1), false), (true, Some(5), true), (false, None, false)]
+    {
+        let mut view = View::default();
+        let now = NOW + Duration::from_secs(list_takes.unwrap_or(0));
+        if list_takes.is_some() {
+            // It lags from the beginning of its list to the end.
+            view.watch_was_heard(&Event::Listing(pods), false, NOW);
+            view.watch_was_heard(&Event::Listed(pods, None), lagged, now);
+        } else {
+            view.watch_was_heard(&Event::Heard(pods, None), lagged, now);
+        }
+        assert_eq!(view.watches().catches_up_until(pods, now).is_some(), waits, "{lagged} {list_takes:?}");
+    }
+}
+
+#[test]
+fn a_daemonset_that_a_write_was_answered_with_is_known_at_once_and_its_watch_owes_it() {
+    let late = NOW + watch_states::SHOWN_WITHIN;
+    let lags = |view: &View| view.watches().lag(Watched::DaemonSet, None, late).is_some();
+    let Event::DaemonSet(answer) = daemonset(7, "agent:v2") else { panic!("it makes a DaemonSet") };
+    let mut view = View::default();
+    view.watch_was_heard(&daemonset(6, "agent:v1"), false, NOW);
+    view.observe(daemonset(6, "agent:v1"), NOW);
+    assert!(!lags(&view));
+    view.daemonset_was_written(answer, NOW);
+    assert_eq!(view.daemonset().map(|known| &known.template), Some(&template("agent:v2")));
+    assert!(lags(&view), "the answer is no proof that the watch works");
+    view.watch_was_heard(&daemonset(7, "agent:v2"), false, NOW);
+    assert!(!lags(&view));
+}
