@@ -81,7 +81,7 @@ impl Engine {
 
     /// Notes which nodes went down in the course of their update. Once such a node is back and well the record does not name it as in progress any more.
     fn note_falls_in_updates(&mut self) {
-        let told = |row: &&Row| self.view.nodes.get(row.node).is_some_and(NodeEntry::its_kubelet_told);
+        let told = |row: &&Row| self.view.nodes().get(row.node).is_some_and(NodeEntry::its_kubelet_told);
         let down = |row: &&Row| row.is_down && self.is_in_progress(row.node);
         let fell = self.assessment.rows().filter(down).filter(told);
         let fell: Vec<(NodeIx, Timestamp)> = fell.filter_map(|row| Some((row.node, row.fell_at?))).collect();
@@ -89,12 +89,12 @@ impl Engine {
         let (assessment, view) = (&self.assessment, &self.view);
         self.suspects.in_update.retain(|node, at| {
             let fell_at = assessment.row(*node).and_then(|row| row.fell_at);
-            fell_at == Some(*at) && view.nodes.get(*node).is_some_and(NodeEntry::its_kubelet_told)
+            fell_at == Some(*at) && view.nodes().get(*node).is_some_and(NodeEntry::its_kubelet_told)
         });
     }
 
     fn is_in_progress(&self, node: NodeIx) -> bool {
-        self.view.nodes.get(node).is_some_and(|entry| self.progress.in_progress.contains(&entry.name))
+        self.view.nodes().get(node).is_some_and(|entry| self.progress.in_progress.contains(&entry.name))
     }
 
     /// Since when nodes that went down are compared, by our clock.
