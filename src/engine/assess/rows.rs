@@ -323,7 +323,8 @@ impl<'a> Assessor<'a> {
             _ => self.state(in_fleet, down, shown_at_target, shown_available, failed.is_some(), &shown),
         };
         let rejected = self.rejected_before(ix, entry, pods.live).filter(|_| in_fleet && !down);
-        let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble) || (rejected.is_some() && replaced);
+        let not_taken = rejected.is_some_and(|rejected| rejected.cause.kind.speaks_against_revision());
+        let unreplaced = absence.as_ref().is_some_and(|absence| absence.trouble) || (not_taken && replaced);
         let rejected_since = rejected.as_ref().map(|rejected| self.view.server_time(rejected.since));
         let cause = failed.or(absence.and_then(|absence| absence.cause)).or_else(|| self.cause(fact, down, &shown));
         let cause = match rejected {

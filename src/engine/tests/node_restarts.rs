@@ -175,3 +175,23 @@ fn a_pod_that_the_shutdown_of_its_node_ended_says_nothing_of_the_revision() {
         );
     }
 }
+
+/// Its controller deletes each of these pods and makes another. While one is going, its trouble is that of the node still, and holds no other node.
+#[test]
+fn while_a_pod_is_going_that_the_shutdown_of_its_node_ended_other_nodes_are_updated() {
+    for (reason, holds) in [("NodeShutdown", false), ("Evicted", true)] {
+        let (mut fake, mut console) = one_updated();
+        fake.change_pod("n1", |pod| {
+            (pod.ready, pod.phase) = (false, PodPhase::Failed);
+            pod.reason = Some(reason.into());
+        });
+        console.run_for(&mut fake, 5);
+        let now = fake.now;
+        fake.change_pod("n1", |pod| pod.deletion_at = Some(now));
+        fake.hung = true;
+        console.partition(&mut fake, 0);
+        console.run_for(&mut fake, 10);
+        let others = fake.deleted.len() > 1;
+        assert_eq!(others, !holds, "{reason}: {:?}", console.snapshot(&fake).nodes[1].hold);
+    }
+}
