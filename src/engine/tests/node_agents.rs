@@ -24,7 +24,7 @@ struct Agent {
 }
 
 /// A rollout of such an agent on twenty nodes with a budget of 2.
-struct Rollout {
+struct AgentRollout {
     fake: FakeCluster,
     console: FakeConsole,
     agent: Agent,
@@ -35,7 +35,7 @@ struct Rollout {
     worst_down: usize,
 }
 
-impl Rollout {
+impl AgentRollout {
     fn new(agent: Agent) -> Self {
         let mut fake = FakeCluster::rolling(20, 2);
         fake.defaults = Tuning::default();
@@ -86,7 +86,7 @@ fn down(snapshot: &Snapshot) -> Vec<&NodeView> {
 #[test]
 fn an_agent_that_makes_its_node_not_ready_for_a_moment_is_rolled_out() {
     for after in [0, 1, 5] {
-        let mut rollout = Rollout::new(Agent { after, lasts: 20, ..Agent::default() });
+        let mut rollout = AgentRollout::new(Agent { after, lasts: 20, ..Agent::default() });
         let snapshot = rollout.run_for(900);
         let at = (rollout.fake.at("hash2"), &snapshot.phase, &snapshot.halt);
         assert_eq!(at, (20, &Phase::Idle, &None), "after {after}");
@@ -96,7 +96,7 @@ fn an_agent_that_makes_its_node_not_ready_for_a_moment_is_rolled_out() {
 
 #[test]
 fn what_its_kubelet_says_is_shown_while_the_node_is_updated() {
-    let mut rollout = Rollout::new(Agent { after: 3, lasts: 40, ..Agent::default() });
+    let mut rollout = AgentRollout::new(Agent { after: 3, lasts: 40, ..Agent::default() });
     let snapshot = rollout.run_for(20);
     let nodes = down(&snapshot);
     assert_eq!(nodes.len(), 2);
@@ -113,7 +113,7 @@ fn what_its_kubelet_says_is_shown_while_the_node_is_updated() {
 
 #[test]
 fn one_that_does_not_come_back_fails_after_the_grace() {
-    let mut rollout = Rollout::new(Agent { after: 3, lasts: 10_000, ..Agent::default() });
+    let mut rollout = AgentRollout::new(Agent { after: 3, lasts: 10_000, ..Agent::default() });
     let snapshot = rollout.run_for(290);
     assert_eq!(
         (&snapshot.phase, rollout.fake.at("hash2")),
@@ -127,7 +127,7 @@ fn one_that_does_not_come_back_fails_after_the_grace() {
 /// Its pod was ready all the time.
 #[test]
 fn a_node_that_is_ready_again_has_been_updated_since_then() {
-    let mut rollout = Rollout::new(Agent { after: 3, lasts: 40, ..Agent::default() });
+    let mut rollout = AgentRollout::new(Agent { after: 3, lasts: 40, ..Agent::default() });
     let snapshot = rollout.run_for(50);
     let updated: Vec<&NodeView> = snapshot.nodes.iter().filter(|node| node.state == NodeState::Updated).collect();
     assert_eq!(updated.len(), 2);
@@ -138,7 +138,7 @@ fn a_node_that_is_ready_again_has_been_updated_since_then() {
 /// The update has brought the machine down: two are enough to say so.
 #[test]
 fn machines_that_fall_silent_in_their_update_are_compared() {
-    let mut rollout = Rollout::new(Agent { after: 3, lasts: 120, silent_after: Some(40) });
+    let mut rollout = AgentRollout::new(Agent { after: 3, lasts: 120, silent_after: Some(40) });
     let snapshot = rollout.run_for(60);
     let halt = snapshot.halt.unwrap();
     assert_eq!(
@@ -150,7 +150,7 @@ fn machines_that_fall_silent_in_their_update_are_compared() {
 /// The node was updated, and then it went down: whatever its kubelet says, that is compared.
 #[test]
 fn nodes_that_go_down_once_they_are_updated_are_compared() {
-    let mut rollout = Rollout::new(Agent { after: 15, lasts: 20, ..Agent::default() });
+    let mut rollout = AgentRollout::new(Agent { after: 15, lasts: 20, ..Agent::default() });
     let snapshot = rollout.run_for(600);
     let halt = snapshot.halt.unwrap();
     assert!(halt.why.starts_with("updated nodes go down ("), "{}", halt.why);
@@ -160,7 +160,7 @@ fn nodes_that_go_down_once_they_are_updated_are_compared() {
 /// Each further driver reads from the record what the one before has seen.
 #[test]
 fn the_next_driver_does_not_compare_them_either() {
-    let mut rollout = Rollout::new(Agent { after: 3, lasts: 20, ..Agent::default() });
+    let mut rollout = AgentRollout::new(Agent { after: 3, lasts: 20, ..Agent::default() });
     for _ in 0..40 {
         rollout.run_for(20);
         rollout.fake.wait(20);
