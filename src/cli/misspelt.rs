@@ -5,8 +5,8 @@
 
 use std::ffi::OsString;
 
-use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use clap::{Arg, Command};
 
 use super::args::DaemonSetName;
 use crate::config::nearest;
@@ -106,7 +106,7 @@ fn refused_name(refused: &Error) -> Option<String> {
 /// The command, changed so that clap reads a negative number after a flag as the flag's value. The parser of the value then
 /// explains the refusal; otherwise clap would refuse the number as an unknown flag.
 pub(super) fn with_negative_numbers(command: Command) -> Command {
-    let read = |arg: clap::Arg| {
+    let read = |arg: Arg| {
         let takes_a_value = arg.get_action().takes_values() && arg.get_long().is_some();
         if takes_a_value { arg.allow_negative_numbers(true) } else { arg }
     };
@@ -130,32 +130,69 @@ pub(super) fn negative_value(command: &mut Command, line: &[OsString], refused: 
     Some(subcommand.error(ErrorKind::InvalidValue, why))
 }
 
-/// The long flag that clap does not know where it stands, with its dashes and without; `None` if it refused something else.
-fn unknown_flag(refused: &Error) -> Option<(&str, &str)> {
-    let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
-        (refused.kind(), refused.get(ContextKind::InvalidArg))
-    else {
-        return None;
-    };
-    let flag = word.split('=').next().unwrap_or(word);
-    Some((flag, flag.strip_prefix("--")?))
+/// A flag that clap does not know where it stands.
+struct UnknownFlag<'a> {
+    /// With its dashes: `--timeout`, `-w`.
+    typed: &'a str,
+    name: FlagName<'a>,
+}
+
+enum FlagName<'a> {
+    Long(&'a str),
+    Short(char),
+}
+
+impl<'a> UnknownFlag<'a> {
+    /// `None` if clap refused something else.
+    fn of(refused: &'a Error) -> Option<Self> {
+        let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
+            (refused.kind(), refused.get(ContextKind::InvalidArg))
+        else {
+            return None;
+        };
+        let typed = word.split('=').next().unwrap_or(word);
+        let name = match typed.strip_prefix("--") {
+            Some(long) => FlagName::Long(long),
+            None => FlagName::Short(typed.strip_prefix('-')?.chars().next().filter(char::is_ascii_alphabetic)?),
+        };
+        Some(Self { typed, name })
+    }
+
+    /// Whether `arg` is called so.
+    fn is(&self, arg: &Arg) -> bool {
+        match self.name {
+            FlagName::Long(long) => arg.get_long() == Some(long),
+            FlagName::Short(short) => arg.get_short() == Some(short),
+        }
+    }
+
+    /// The value that `word` of the line gives the flag, empty where it gives none; `None` where the word is not this flag. A short flag may have its value
+    /// right behind it: `-lzone=a`.
+    fn value_in<'w>(&self, word: &'w str) -> Option<&'w str> {
+        match (word.strip_prefix(self.typed)?, &self.name) {
+            ("", _) => Some(""),
+            (rest, FlagName::Long(_)) => rest.strip_prefix('='),
+            (rest, FlagName::Short(_)) => Some(rest.strip_prefix('=').unwrap_or(rest)),
+        }
+    }
 }
 
 /// The error for a flag of a command that stands before it, where only the console's and the global ones may stand: it says where the flag goes.
 pub(super) fn flag_before_its_command(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
-    let (flag, long) = unknown_flag(refused)?;
+    let unknown = UnknownFlag::of(refused)?;
     let words: Vec<&str> = line.iter().filter_map(|word| word.to_str()).collect();
-    let at = words.iter().position(|word| word.split('=').next() == Some(flag))?;
+    let at = words.iter().position(|word| unknown.value_in(word).is_some())?;
     let called = command.get_bin_name().unwrap_or("rolldeck").to_owned();
     let named = words.iter().skip(at + 1).find_map(|word| command.find_subcommand(word))?;
     let name = named.get_name().to_owned();
     let before = words[..at].iter().all(|word| command.find_subcommand(word).is_none());
-    let arg = named.get_arguments().find(|arg| arg.get_long() == Some(long)).filter(|_| before)?;
+    let arg = named.get_arguments().find(|arg| unknown.is(arg)).filter(|_| before)?;
     let takes = arg.get_action().takes_values();
-    let value = match words[at].split_once('=') {
-        Some((_, value)) => Some(value),
-        None => words.get(at + 1).copied().filter(|next| takes && *next != name),
+    let value = match unknown.value_in(words[at]).unwrap_or_default() {
+        "" => words.get(at + 1).copied().filter(|next| takes && *next != name),
+        value => Some(value).filter(|_| takes),
     };
+    let flag = unknown.typed;
     let value = value.and_then(shell_word);
     let value = value.map(|value| format!(" {value}")).unwrap_or_default();
     let why = format!("put `{flag}` behind the command: `{called} {name} … {flag}{value}`");
@@ -167,9 +204,9 @@ pub(super) fn flag_before_its_command(command: &mut Command, line: &[OsString], 
 /// The error for a flag that the command does not have, and for which clap knows none like it: it names commands that have it. clap would suggest
 /// the flag as the name of a DaemonSet.
 pub(super) fn flag_of_others(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
-    let (flag, long) = unknown_flag(refused).filter(|_| refused.get(ContextKind::SuggestedArg).is_none())?;
-    let name = typed_command(command, line)?;
-    let has_it = |it: &&Command| it.get_arguments().any(|arg| arg.get_long() == Some(long));
+    let unknown = UnknownFlag::of(refused).filter(|_| refused.get(ContextKind::SuggestedArg).is_none())?;
+    let (flag, name) = (unknown.typed, typed_command(command, line)?);
+    let has_it = |it: &&Command| it.get_arguments().any(|arg| unknown.is(arg));
     let have: Vec<&str> =
         command.get_subcommands().filter(|it| !it.is_hide_set()).filter(has_it).map(Command::get_name).collect();
     let called = command.get_bin_name().unwrap_or("rolldeck");
@@ -178,14 +215,16 @@ pub(super) fn flag_of_others(command: &mut Command, line: &[OsString], refused: 
         [only] => format!("`{name}` has no `{flag}`, but `{only}` has one"),
         [others @ .., last] => format!("`{name}` has no `{flag}`, but {} and {last} have one", others.join(", ")),
     };
+    // As above: the flag may stand before the command.
+    command.build();
     Some(command.find_subcommand_mut(name)?.error(ErrorKind::UnknownArgument, why))
 }
 
 /// The error for a flag of the console at a command, which has none: clap would suggest it as a value.
 pub(super) fn flag_of_the_console(command: &mut Command, line: &[OsString], refused: &Error) -> Option<Error> {
-    let (flag, long) = unknown_flag(refused)?;
-    command.get_arguments().find(|arg| arg.get_long() == Some(long) && !arg.is_global_set())?;
-    let name = typed_command(command, line)?;
+    let unknown = UnknownFlag::of(refused)?;
+    command.get_arguments().find(|arg| unknown.is(arg) && !arg.is_global_set())?;
+    let (flag, name) = (unknown.typed, typed_command(command, line)?);
     let why = format!("`{name}` has no `{flag}`: it is for the console, as in `rolldeck {flag}`");
     Some(command.find_subcommand_mut(name)?.error(ErrorKind::UnknownArgument, why))
 }
