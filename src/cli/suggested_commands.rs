@@ -217,6 +217,10 @@ pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> V
             suggested.push(way);
         }
     }
+    // A drive would end at once. What pulls again what failed also drives.
+    if snapshot.is_driven_in_vain() && suggested.iter().any(SuggestedCommand::prewarms) {
+        suggested.retain(|command| !command.drives());
+    }
     suggested
 }
 

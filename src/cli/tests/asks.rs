@@ -226,3 +226,36 @@ fn what_is_offered_says_whether_it_asks_first() {
     assert!(undo(true) > 2 && undo(false) > 2, "{compared:#?}");
     assert!(compared.iter().any(|what| what.ends_with("resume true")), "{compared:#?}");
 }
+
+/// Images that the rollout requires are missing: `drive` would end at once, and what pulls them again drives as well. Before it is known that they are
+/// missing, and where a driver tries again by itself, `drive` is offered.
+#[test]
+fn a_drive_that_would_update_no_node_is_not_offered() {
+    let not_found = "failed to resolve reference \"agent:v2\": agent:v2: not found";
+    for (fails_with, drive) in
+        [(None, true), (Some(not_found), false), (Some("dial tcp 10.0.0.1:443: i/o timeout"), true)]
+    {
+        let mut fake = FakeCluster::rolling(6, 2);
+        fake.holds_images = false;
+        let mut ops = FakeConsole::open(&fake, "ops");
+        ask(&mut ops, &mut fake, Command::Tune(Tuning { require_image: Some(true), ..Tuning::default() }));
+        ops.set_image(&mut fake, "agent:v2");
+        ops.partition(&mut fake, 4);
+        ops.run_for(&mut fake, 3);
+        for node in fails_with.map(|_| fake.warm_nodes()).unwrap_or_default() {
+            fake.warm_fails(&node, fails_with.unwrap_or_default());
+        }
+        ops.run_for(&mut fake, 5);
+        ask(&mut ops, &mut fake, Command::StopDriving);
+        drop(ops);
+        fake.wait(20);
+        let mut bob = FakeConsole::open_as(&fake, "bob", Role::OneShot);
+        bob.run_for(&mut fake, 20);
+        let place = CommandPlace::of(&Script::of(rollout()));
+        let offered = suggested_commands(&place, &bob.snapshot(&fake));
+        let lines: Vec<String> = offered.iter().map(|offered| offered.line()).collect();
+        assert_eq!(offered.iter().any(|offered| offered.drives()), drive, "{fails_with:?}: {lines:#?}");
+        let again = lines.iter().any(|line| line.contains("pulls again what failed"));
+        assert_eq!(again, fails_with == Some(not_found), "{lines:#?}");
+    }
+}

@@ -132,6 +132,23 @@ impl Snapshot {
         })
     }
 
+    /// Whether a driver would update no node before an operator acts: each that only waits for a driver needs images that the rollout requires and that could
+    /// not be pulled, there or anywhere.
+    pub fn is_driven_in_vain(&self) -> bool {
+        let Some(prewarm) = self.prewarm.as_ref().filter(|prewarm| self.requires_what_it_prewarms(prewarm)) else {
+            return false;
+        };
+        let failed = |node: &NodeView| {
+            node.prewarm
+                .as_deref()
+                .is_some_and(|state| matches!(state, PrewarmState::Failed { .. }) && !state.is_retried())
+        };
+        let lacks =
+            |node: &NodeView| node.image != ImageState::Present && (prewarm.unobtainable.is_some() || failed(node));
+        let mut in_line = self.nodes.iter().filter(|node| node.waits_for_driver()).peekable();
+        in_line.peek().is_some() && in_line.all(lacks) && !self.nodes.iter().any(|node| node.state.is_moving())
+    }
+
     /// `; 2 of them have no image: image not found`; empty where no pull of images that the rollout requires failed.
     pub(super) fn missing_undriven_in_words(&self) -> String {
         let causes: Vec<CauseKind> = self.missing_undriven().collect();
