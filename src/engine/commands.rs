@@ -272,6 +272,8 @@ impl Engine {
             (Needs::Saved, "it was paused already, the new reason is noted: no update starts")
         } else if was_paused {
             (Needs::Saved, "it was paused already: no update starts")
+        } else if self.only_adopted() {
+            (Needs::Saved, "paused: no update starts; nothing is rolled out now")
         } else {
             (Needs::Saved, "paused: no update starts")
         };

@@ -73,6 +73,9 @@ impl Engine {
         let brake = self.takes_back(&Command::Resume);
         let tuned = self.tuned_by_others();
         let mut says = if brake { "OnDelete is set again; resumed" } else { "resumed" }.to_owned();
+        if self.only_adopted() {
+            says.push_str("; nothing is rolled out now");
+        }
         if halted && retarget.is_none() {
             says.push_str(&format!("; accepted: {}", self.accepted_in_a_line()));
         }

@@ -71,6 +71,20 @@ impl Engine {
         }
     }
 
+    /// Whether it is adopted and nothing else: no rollout has begun, and no node has another template than the present one.
+    pub(super) fn only_adopted(&self) -> bool {
+        self.progress.started_at.is_none() && self.has_nothing_to_roll(&self.intent())
+    }
+
+    /// What a pause stops.
+    pub(super) fn pause_stops_in_words(&self) -> String {
+        match self.only_adopted() {
+            true => "Nothing is rolled out now. The pause keeps the next rollout from beginning: `set-image` lifts it, and only if that is confirmed.",
+            false => "No update starts until resumed. Pods being replaced now finish.",
+        }
+        .to_owned()
+    }
+
     /// What is left of a rollout under `intent` whose nodes all have the new pod; `None` where one has not. A pod may be new and not count as updated
     /// yet: it soaks, or it is in trouble.
     pub(super) fn all_at_target_in_words(&self, intent: &Intent) -> Option<String> {
@@ -84,6 +98,10 @@ impl Engine {
         Some(match left {
             0 if intent.finish == Finish::Release && self.progress.started_at.is_some() => {
                 "Every node is updated: nothing is left to update, and whoever drives hands the DaemonSet back."
+                    .to_owned()
+            }
+            0 if self.only_adopted() => {
+                "Nothing is rolled out: every node has the present template, and the DaemonSet stays adopted until it is released."
                     .to_owned()
             }
             0 => "Every node is updated: nothing is left to do, and the DaemonSet stays adopted until it is released."

@@ -390,7 +390,7 @@ impl Engine {
                 lines
             }
             Command::Pause { why } => {
-                let stops = "No update starts until resumed. Pods being replaced now finish.";
+                let stops = self.pause_stops_in_words();
                 let paused = self.intent().paused.map(|paused| {
                     let at = UtcTime { at: paused.at, now };
                     let known = paused.why.as_ref().map(|known| format!(": {known}")).unwrap_or_default();
@@ -401,7 +401,7 @@ impl Engine {
                     };
                     format!("It is paused already, by {} at {at}{known}.{added}", paused.by)
                 });
-                paused.into_iter().chain([stops.to_owned()]).collect()
+                paused.into_iter().chain([stops]).collect()
             }
             Command::Resume => {
                 let mut lines = self.accepted_in_words();

@@ -336,8 +336,18 @@ impl Snapshot {
                 Some(before) => format!("{remedy}, and moves nothing {before}"),
                 None => remedy.to_string(),
             },
+            Remedy::LiftPause if self.is_only_adopted() => "lifts the pause; nothing is rolled out now".to_owned(),
             remedy => remedy.to_string(),
         }
+    }
+
+    /// Whether no rollout has begun of what is adopted, and each node has the present template.
+    fn is_only_adopted(&self) -> bool {
+        self.adopted
+            && self.started_at.is_none()
+            && self.requested_change.is_none()
+            && self.counts.updated == self.counts.nodes
+            && !self.alarms.iter().any(|alarm| matches!(alarm, Alarm::TemplateChanged { .. }))
     }
 
     /// What has to come before a driver moves anything in a rollout that is held; `None` where a driver has something to do.

@@ -178,6 +178,40 @@ fn an_outdated_node_says_which_image_it_still_pulls() {
     assert_eq!(console.state(&fake, "n1").1, "partition keeps 4");
 }
 
+/// What is adopted and nothing else has no rollout that could stop or go on: whoever pauses or resumes it is told what that means.
+#[test]
+fn a_pause_of_what_is_only_adopted_speaks_of_no_rollout() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    let preview = |console: &mut FakeConsole, fake: &FakeCluster, command| {
+        console.hear(fake);
+        console.engine.preview(&command, fake.now).unwrap().effects
+    };
+    let pause = || Command::Pause { why: None };
+    let first = preview(&mut console, &fake, pause());
+    let says = "Nothing is rolled out now. The pause keeps the next rollout from beginning: `set-image` lifts it, and only if that is confirmed.";
+    assert_eq!(first, [says]);
+    let said = console.ask(&mut fake, pause()).unwrap();
+    assert_eq!(said, "paused: no update starts; nothing is rolled out now");
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.remedies(), [Remedy::LiftPause]);
+    assert_eq!(snapshot.effect_of(Remedy::LiftPause), "lifts the pause; nothing is rolled out now");
+    // And so it is.
+    let image = Command::SetImage([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
+    assert!(console.engine.preview(&image, fake.now).unwrap().lifts_pause.is_some());
+    let resume = preview(&mut console, &fake, Command::Resume);
+    let stays = "Nothing is rolled out: every node has the present template, and the DaemonSet stays adopted until it is released.";
+    assert_eq!(resume.last().map(String::as_str), Some(stays), "{resume:#?}");
+    assert_eq!(console.ask(&mut fake, Command::Resume).unwrap(), "resumed; nothing is rolled out now");
+    // A rollout that has begun is spoken of as before.
+    console.ask(&mut fake, image).unwrap();
+    let stops = ["No update starts until resumed. Pods being replaced now finish."];
+    assert_eq!(preview(&mut console, &fake, pause()), stops);
+    assert_eq!(console.ask(&mut fake, pause()).unwrap(), "paused: no update starts");
+    assert_eq!(console.ask(&mut fake, Command::Resume).unwrap(), "resumed");
+}
+
 /// The brake: a DaemonSet is stopped of which no rollout is recorded. To resume it moves nothing.
 #[test]
 fn lifting_the_pause_of_what_was_only_stopped_is_not_called_going_on() {
@@ -192,7 +226,8 @@ fn lifting_the_pause_of_what_was_only_stopped_is_not_called_going_on() {
     let snapshot = console.snapshot(&fake);
     assert!(matches!(snapshot.phase, Phase::Paused(_)), "{:?}", snapshot.phase);
     assert_eq!(snapshot.remedies(), [Remedy::LiftPause]);
-    assert_eq!(Remedy::LiftPause.to_string(), "lifts the pause, and moves nothing before a step or a release");
+    let does = "lifts the pause, and moves nothing before a step or a release";
+    assert_eq!((snapshot.effect_of(Remedy::LiftPause).as_str(), Remedy::LiftPause.to_string().as_str()), (does, does));
     console.ask(&mut fake, Command::Resume).unwrap();
     console.run_for(&mut fake, 120);
     assert_eq!((fake.deleted.len(), fake.at("hash2")), (0, 1));
