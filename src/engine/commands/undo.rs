@@ -330,11 +330,12 @@ impl Engine {
         if images.present > 0 || images.nodes == 0 {
             return None;
         }
-        let number = revision.number;
-        Some(match images.absent == images.nodes {
-            true => format!("No node has the images of revision {number}: it may never have run here."),
-            false => format!("No node is known to have the images of revision {number}: it may never have run here."),
-        })
+        let has = if images.absent == images.nodes { "has" } else { "is known to have" };
+        let what = match images.only_image() {
+            Some(image) => format!("{image}, the image of revision {}", revision.number),
+            None => format!("all images of revision {}", revision.number),
+        };
+        Some(format!("No node {has} {what}: it may never have run here."))
     }
 
     /// A warning if a command leads to a revision at which the rollout halted, as far as that is known: from the record while the halt

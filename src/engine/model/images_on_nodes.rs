@@ -31,19 +31,22 @@ impl fmt::Display for ImagesOnNodes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { images, nodes, present, .. } = self;
         let have = if *present == 1 { "has" } else { "have" };
-        match images.as_ref() {
-            [image] => {
-                let short = image.rsplit('/').next().unwrap_or(image);
-                let short = if short.contains('@') { version_of(image) } else { short };
-                write!(f, "{present} of {nodes} nodes still {have} {short}")?;
-            }
-            _ => write!(f, "{present} of {nodes} nodes still {have} its {} images", images.len())?,
+        match self.only_image() {
+            Some(image) => write!(f, "{present} of {nodes} nodes still {have} {image}")?,
+            None => write!(f, "{present} of {nodes} nodes still {have} its {} images", images.len())?,
         }
         self.others(f)
     }
 }
 
 impl ImagesOnNodes {
+    /// `agent:v1`; `None` where there are several.
+    pub fn only_image(&self) -> Option<&str> {
+        let [image] = self.images.as_ref() else { return None };
+        let short = image.rsplit('/').next().unwrap_or(image);
+        Some(if short.contains('@') { version_of(image) } else { short })
+    }
+
     /// The same without the names of the images, for a column: `14 of 20, 3 would pull, 3 not known`.
     pub fn short(&self) -> String {
         struct ShortCount<'a>(&'a ImagesOnNodes);

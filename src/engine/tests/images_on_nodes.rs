@@ -158,9 +158,29 @@ fn a_roll_back_leads_to_what_has_run() {
     // Nothing is known of either: as kubectl does, and with a warning.
     let (change, warnings) = back_to(&fake, &mut console);
     assert_eq!(change, "agent:v2 → agent:missing");
-    assert_eq!(warnings, ["No node is known to have the images of revision 2: it may never have run here."]);
+    assert_eq!(
+        warnings,
+        ["No node is known to have agent:missing, the image of revision 2: it may never have run here."]
+    );
     lists(&mut fake, &mut console, "n4", &["docker.io/library/agent:v1", "docker.io/library/agent:v2"], true);
     assert_eq!(back_to(&fake, &mut console), ("agent:v2 → agent:v1".to_owned(), vec![]));
+}
+
+/// The warning names the image, as the registry and `kubectl` do, and tells what is certain from what is not known.
+#[test]
+fn a_roll_back_to_what_no_node_has_names_the_image() {
+    let (mut fake, mut console) = updated();
+    let warned = |console: &mut FakeConsole, fake: &FakeCluster| {
+        console.hear(fake);
+        console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap().warnings
+    };
+    let known = "No node is known to have agent:v1, the image of revision 1: it may never have run here.";
+    assert_eq!(warned(&mut console, &fake), [known]);
+    for node in ["n1", "n2", "n3", "n4", "n5"] {
+        lists(&mut fake, &mut console, node, &["docker.io/library/agent:v2"], true);
+    }
+    let lacks = "No node has agent:v1, the image of revision 1: it may never have run here.";
+    assert_eq!(warned(&mut console, &fake), [lacks]);
 }
 
 /// A node that was left behind long ago does not decide where the others go.
