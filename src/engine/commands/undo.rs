@@ -42,9 +42,10 @@ impl Engine {
                     "{why}{}; to go to another one, name its revision",
                     self.left_to_update_in_words(&intent)
                 )),
-                NoRollBack::GoesBackAlready { .. } => {
-                    Refusal::NotNow(format!("{why}; to go to another one, name its revision"))
-                }
+                NoRollBack::GoesBackAlready { .. } => Refusal::NotNow(format!(
+                    "{why}{}; to go to another one, name its revision",
+                    self.left_to_go_back_in_words(now)
+                )),
                 NoRollBack::OriginNotKept { .. } | NoRollBack::GoalNotKept { .. } => Refusal::NotNow(format!(
                     "{why}; `set-image` with the images that it had makes it anew, or name another revision"
                 )),
@@ -55,6 +56,10 @@ impl Engine {
         };
         let is_target = intent.target.as_ref().is_none_or(|target| *target == chosen.hash);
         if chosen.template == daemonset.template && is_target && intent.change.is_none() {
+            if self.goal_of_the_roll_back(&intent) == Some(&chosen.hash) {
+                let goes = NoRollBack::GoesBackAlready { to: self.number_with_earlier(&chosen.hash) };
+                return Err(Refusal::NotNow(format!("{goes}{}", self.left_to_go_back_in_words(now))));
+            }
             let left = self.left_to_update_in_words(&intent);
             return Err(Refusal::NotNow(format!("the template already is that of revision {}{left}", chosen.number)));
         }
@@ -118,6 +123,31 @@ impl Engine {
         }
     }
 
+    /// How far a roll back is that goes on already, and what it needs where it is paused or nobody drives:
+    /// `, and 5 nodes are not at it yet: `drive` replaces their pods`.
+    fn left_to_go_back_in_words(&self, now: Timestamp) -> String {
+        let left = self.assessment.rows().filter(|row| row.in_fleet && !row.at_target).count();
+        let is_driven = self.lock.holds() || self.lock.living_other(now).is_some();
+        let drive = match left {
+            _ if self.intent().paused.is_some() => "; it is paused: `resume` lets it go on",
+            _ if is_driven => "",
+            0 => ": `drive` ends it",
+            1 => ": `drive` replaces its pod",
+            _ => ": `drive` replaces their pods",
+        };
+        match left {
+            0 => format!(", and every node is at it{drive}"),
+            left => format!(", and {} not at it yet{drive}", counted_are(left)),
+        }
+    }
+
+    /// The number of a revision, with those that it had before: who goes back to revision 1 does not know that it is revision 3 by now. Its hash where the
+    /// number is not known.
+    fn number_with_earlier(&self, hash: &Str) -> Str {
+        let number = self.view.revision(hash).map(|revision| revision.number);
+        number.map_or_else(|| hash.clone(), |number| with_earlier(number, &self.earlier_numbers()).into())
+    }
+
     /// What an operator is told who names the revision to go back to by a number that it had before.
     pub(super) fn former_number_in_words(&self, command: &Command) -> Option<String> {
         let Command::Undo { to: Some(number) } = command.inner() else { return None };
@@ -159,7 +189,7 @@ impl Engine {
         if let (Some(back_to), None, false) = (&intent.back_to, &intent.change, self.is_over()) {
             // It stands, and goes back nowhere, once somebody else has changed the template: to undo that is to go on with the roll back.
             if intent.direction() == Direction::Forward || !self.is_template_of_others(&intent) {
-                return Err(NoRollBack::GoesBackAlready { to: self.view.number_of(back_to) });
+                return Err(NoRollBack::GoesBackAlready { to: self.number_with_earlier(back_to) });
             }
             return self
                 .view

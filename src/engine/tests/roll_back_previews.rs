@@ -40,6 +40,27 @@ fn who_begins_to_drive_a_roll_back_is_told_so_with_the_pods_that_it_replaces() {
     assert_eq!(said[0], "It is a roll back to revision 3 (v1): 4 nodes are not at it.", "{said:#?}");
 }
 
+/// Whoever asks twice wants it to go on: the refusal says how far it is, and what it needs.
+#[test]
+fn who_rolls_back_once_more_is_told_what_the_roll_back_waits_for() {
+    let (mut fake, mut console) = rolled_back(6, true);
+    let again = |fake: &FakeCluster, to| {
+        let mut eve = FakeConsole::open_as(fake, "eve", Role::OneShot);
+        eve.hear(fake);
+        eve.engine.preview(&Command::Undo { to }, fake.now).unwrap_err().to_string()
+    };
+    let left = "it goes back to revision 3 already, and 4 nodes are not at it yet";
+    console.ask(&mut fake, Command::StopDriving).unwrap();
+    console.run_for(&mut fake, 5);
+    assert_eq!(again(&fake, Some(3)), format!("{left}: `drive` replaces their pods"));
+    let another = "; to go to another one, name its revision";
+    assert_eq!(again(&fake, None), format!("{left}: `drive` replaces their pods{another}"));
+    FakeConsole::open_as(&fake, "bea", Role::OneShot).ask(&mut fake, Command::Pause { why: None }).unwrap();
+    assert_eq!(again(&fake, None), format!("{left}; it is paused: `resume` lets it go on{another}"));
+    let said = console.ask(&mut fake, Command::Undo { to: None }).unwrap_err();
+    assert!(said.starts_with("it goes back to revision 3 (the template of 1) already, and 4 nodes"), "{said}");
+}
+
 #[test]
 fn who_stops_driving_a_roll_back_is_told_the_template_that_new_pods_get() {
     let (fake, mut console) = rolled_back(6, true);

@@ -228,7 +228,12 @@ fn an_undo_goes_on_with_the_roll_back_into_which_somebody_else_set_another_templ
     console.run_for(&mut fake, 8);
     assert!((1..6).contains(&fake.at("hash2")), "{}", fake.at("hash2"));
     let refused = console.ask(&mut fake, Command::Undo { to: None }).unwrap_err();
-    assert!(refused.contains("goes back to revision 3 already"), "{refused}");
+    let says = "it goes back to revision 3 (the template of 1) already, and ";
+    let ends = " not at it yet; to go to another one, name its revision";
+    assert!(refused.starts_with(says) && refused.ends_with(ends), "{refused}");
+    // Who names it by the number that it had reads the same.
+    let refused = console.ask(&mut fake, Command::Undo { to: Some(1) }).unwrap_err();
+    assert!(refused.starts_with(says) && refused.ends_with(" not at it yet"), "{refused}");
     fake.set_template(template("agent:v3"));
     fake.reconcile();
     fake.slow = false;
