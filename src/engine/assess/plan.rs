@@ -9,6 +9,7 @@ mod unproven;
 
 use self::pulls_by_site::PullsBySite;
 use self::unproven::Unproven;
+pub(crate) use self::unproven::put_back;
 use super::hold_of_node::hold_of_node;
 use super::order::site_places;
 use super::rows::{Assessment, Row};

@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::allowance::counted_are;
 use super::resolved::Resolved;
 use crate::engine::assess::images_on_nodes::{has_images_somewhere, images_of_revision};
-use crate::engine::assess::plan::Limits;
-use crate::engine::assess::rows::proven_after;
+use crate::engine::assess::plan::{Limits, put_back};
+use crate::engine::assess::rows::{Assessment, proven_after};
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, PrewarmCommand, Refusal};
@@ -277,7 +277,10 @@ impl Engine {
     /// The effect of a roll back on `nodes`, whose pods are replaced. If as many nodes are down already as may be, the text says which
     /// of them go at once.
     pub(super) fn going_back_in_words(&self, intent: &Intent, nodes: &[Str], limits: &Limits) -> String {
-        let pace = self.pace_as_assessed(&self.going_back(intent), limits, nodes);
+        let back = self.going_back(intent);
+        // Where the budget is used up, what proves the revision is said with what frees the budget.
+        let proof = self.proof_of_the_way_back(intent, &back, nodes).filter(|proof| proof.serving_at_first == 0);
+        let pace = self.pace_as_assessed(&back, limits, nodes, proof.map(|proof| proof.stays_up));
         let are = counted_are(nodes.len());
         let pods = if nodes.len() == 1 { "pod is replaced" } else { "pods are replaced, broken ones first" };
         let (its, their) = if nodes.len() == 1 { ("its", "Its") } else { ("their", "Their") };
@@ -336,18 +339,44 @@ impl Engine {
         }
     }
 
-    /// A warning if no pod of the revision that is rolled back to is available. Then the plan (`assess/plan.rs`) replaces at first only as many of the
-    /// serving pods on `nodes` as may be down, and the others once one of those has stayed up. This does not hold back pods that do not serve.
+    /// A warning if no pod of the revision that is rolled back to is available, and the line about the budget does not say so already
+    /// ([`Self::going_back_in_words`]).
     pub(super) fn unproven_back_in_words(&self, intent: &Intent, nodes: &[Str]) -> Option<String> {
         let back = self.going_back(intent);
-        let most = Limits::of(&self.view, intent, &back).max_unavailable.max(1);
+        let limits = Limits::of(&self.view, intent, &back);
+        let ProofOfTheWayBack { serving_at_first, first_of_all, stays_up } =
+            self.proof_of_the_way_back(intent, &back, nodes)?;
+        let at_first = match serving_at_first {
+            0 if self.waits_for_the_budget(&back, &limits, nodes) => return None,
+            0 => "no pod that serves is replaced before one of the new pods".to_owned(),
+            pods => {
+                let pods =
+                    if pods == 1 { "1 pod that serves is".to_owned() } else { format!("{pods} pods that serve are") };
+                let which = if first_of_all { "those" } else { "the new pods" };
+                format!("{pods} replaced at first, the others once one of {which}")
+            }
+        };
+        Some(format!("No node shows now that this revision works: {at_first} has stayed up for {stays_up}."))
+    }
+
+    /// What holds pods on `nodes` that serve on the way to a revision of which no pod is available. The plan (`assess/plan/unproven.rs`) then gives it to
+    /// no more nodes than may be down before one of them has stayed up. This does not hold back pods that do not serve: they go first, and are counted
+    /// with those. `None` where it holds nothing.
+    fn proof_of_the_way_back(&self, intent: &Intent, back: &Assessment, nodes: &[Str]) -> Option<ProofOfTheWayBack> {
+        let most = Limits::of(&self.view, intent, back).max_unavailable.max(1);
         let proven = back.rows().any(|row| row.in_fleet && row.at_target && row.available && row.restarted.is_none());
         let goes: BTreeSet<&Str> = nodes.iter().collect();
-        let serving = back.rows().filter(|row| row.ready && goes.contains(&self.name(row))).count();
-        (!proven && serving > most as usize).then(|| {
-            let pods = if most == 1 { "1 pod that serves is".to_owned() } else { format!("{most} pods that serve are") };
-            let stays_up = ShortDuration(proven_after(&intent.gates));
-            format!("No node shows now that this revision works: {pods} replaced at first, the others once one of those has stayed up for {stays_up}.")
+        let (mut serving, mut others) = (0_u32, 0_u32);
+        for row in back.rows().filter(|row| goes.contains(&self.name(row))) {
+            *(if row.ready { &mut serving } else { &mut others }) += 1;
+        }
+        let before = put_back(back) + others;
+        let serving_at_first = most.saturating_sub(before);
+        let stays_up = ShortDuration(proven_after(&intent.gates));
+        (!proven && serving > serving_at_first).then_some(ProofOfTheWayBack {
+            serving_at_first,
+            first_of_all: before == 0,
+            stays_up,
         })
     }
 
@@ -422,6 +451,16 @@ impl Engine {
              of that revision get it too{serving}. Whoever adds it has to correct it first."
         ))
     }
+}
+
+/// How a roll back goes on to a revision that no node has shown to work.
+struct ProofOfTheWayBack {
+    /// How many pods that serve are replaced before one has stayed up.
+    serving_at_first: u32,
+    /// Whether those are the first that get the revision.
+    first_of_all: bool,
+    /// For how long.
+    stays_up: ShortDuration,
 }
 
 /// The revision that an `undo` leads to, after which the intent is `after`.

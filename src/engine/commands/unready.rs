@@ -9,16 +9,24 @@ use crate::engine::model::budget::{FAILS_ON_MORE, well_again};
 use crate::engine::model::first_names::first_names;
 use crate::engine::model::node::{Blame, NodeState, RestartsView};
 use crate::engine::model::record::Direction;
+use crate::engine::model::time::ShortDuration;
 
 impl Engine {
     /// `at most 2 down at a time`. If as many nodes are down already, the text names those of `nodes` that are down themselves and go
     /// at once, and says what the others wait for.
     pub(super) fn pace_in_words(&self, limits: &Limits, nodes: &[Str]) -> String {
-        self.pace_as_assessed(&self.assessment, limits, nodes)
+        self.pace_as_assessed(&self.assessment, limits, nodes, None)
     }
 
-    /// [`Self::pace_in_words`] with the nodes as `assessment` has them, as they will be once the command is given.
-    pub(super) fn pace_as_assessed(&self, assessment: &Assessment, limits: &Limits, nodes: &[Str]) -> String {
+    /// [`Self::pace_in_words`] with the nodes as `assessment` has them, as they will be once the command is given. `proven_after`: for how long one of those
+    /// that are down has to stay up then, because no node shows yet that the revision works.
+    pub(super) fn pace_as_assessed(
+        &self,
+        assessment: &Assessment,
+        limits: &Limits,
+        nodes: &[Str],
+        proven_after: Option<ShortDuration>,
+    ) -> String {
         let strict = self.intent().budgets.strict;
         let most = limits.max_unavailable;
         let budget = budget(assessment, limits, strict);
@@ -64,7 +72,24 @@ impl Engine {
             (_, 1) => "1 node counts as down".to_owned(),
             _ => format!("{charged} nodes count as down"),
         };
-        format!("{wait}: {are_down} already{which}, and {most} may be. {others} once {}{or}", well_again(more))
+        let proof = proven_after.filter(|_| self.waits_for_the_budget(assessment, limits, nodes)).map(|stays_up| {
+            let one = if more > 1 { ", and one of them" } else { " and" };
+            format!("{one} has stayed up for {stays_up} (no node shows now that this revision works)")
+        });
+        let once = well_again(more) + &proof.unwrap_or_default();
+        format!("{wait}: {are_down} already{which}, and {most} may be. {others} once {once}{or}")
+    }
+
+    /// Whether the budget is used up, and all of `nodes` that wait for it are pods that serve.
+    pub(super) fn waits_for_the_budget(&self, assessment: &Assessment, limits: &Limits, nodes: &[Str]) -> bool {
+        let strict = self.intent().budgets.strict;
+        if limits.lacks_budget || budget(assessment, limits, strict).charged < limits.max_unavailable {
+            return false;
+        }
+        let row = |name: &Str| self.view.node(name).and_then(|node| assessment.row(node));
+        let at_once = self.down_already(assessment, nodes, strict);
+        let mut wait = nodes.iter().filter(|name| !at_once.contains(name)).peekable();
+        wait.peek().is_some() && wait.all(|name| row(name).is_some_and(|row| row.ready))
     }
 
     /// Whether a pod at the target restarted, or its pods were evicted, so often that no serving pod is replaced.

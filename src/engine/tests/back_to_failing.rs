@@ -105,16 +105,53 @@ fn a_roll_back_on_a_fleet_on_which_no_pod_serves_speaks_of_none_that_does() {
     assert!(preview.nodes.len() > 2, "{:?}", preview.nodes);
     let speaks = preview.effects.iter().chain(&preview.warnings).find(|line| line.contains("pods that serve"));
     assert_eq!(speaks, None);
-    // Three of them serve again: two may go at first.
-    for node in ["n1", "n2", "n3"] {
-        fake.set_ready(node, true);
+}
+
+/// Pods that do not serve go first, and what becomes of them shows whether the revision works: the preview says in one line which nodes go, and what
+/// the others wait for.
+#[test]
+fn pods_that_are_down_show_first_whether_the_revision_works() {
+    let both = "12 nodes are not at that revision, and n4, n5 go at once, the others wait: 2 nodes are down already (n4, n5), and 2 may be. These \
+                move once one of those is well again and has stayed up for 10s (no node shows now that this revision works), or with a larger budget.";
+    let three = "2 may be. These move once 2 of those are well again, and one of them has stayed up for 10s (no node shows now that this revision works)";
+    let one = "No node shows now that this revision works: 1 pod that serves is replaced at first, the others once one of the new pods has stayed up for 10s.";
+    for (down, says, at_first) in [
+        (&["n4"][..], one, &["n4", "n1"][..]),
+        (&["n4", "n5"], both, &["n4", "n5"]),
+        (&["n4", "n5", "n6"], three, &["n4", "n5", "n6"]),
+    ] {
+        let (mut fake, mut console) = at_the_second();
+        for node in down {
+            fake.set_ready(node, false);
+        }
+        console.run_for(&mut fake, 5);
+        let effects = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap().effects;
+        let told: Vec<&String> = effects.iter().filter(|line| line.contains("now that this revision works")).collect();
+        assert!(told.len() == 1 && told[0].contains(says), "{effects:#?}");
+        console.ask(&mut fake, Command::Undo { to: Some(1) }).unwrap();
+        console.run_for(&mut fake, 8);
+        assert_eq!(fake.deleted, at_first.iter().map(|node| (*node).into()).collect::<Vec<Str>>(), "{down:?}");
+        console.run_for(&mut fake, 40);
+        assert_eq!(fake.at("hash1"), 12, "{down:?}");
     }
+}
+
+/// Nodes that were down before the rollout take nothing of the budget, and count all the same among those that show whether the revision works.
+#[test]
+fn pods_that_were_down_before_show_first_whether_the_revision_works() {
+    let (mut fake, mut console) = at_the_second();
+    for node in ["n4", "n5"] {
+        fake.set_ready(node, false);
+    }
+    console.run_for(&mut fake, 1200);
+    console.set_image(&mut fake, "agent:v3");
     console.run_for(&mut fake, 5);
-    let preview = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap();
-    assert!(
-        preview.effects.iter().any(|line| line.contains(": 2 pods that serve are replaced at first")),
-        "{preview:?}"
-    );
+    let effects = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap().effects;
+    let says = "No node shows now that this revision works: no pod that serves is replaced before one of the new pods has stayed up for 10s.";
+    assert!(effects.iter().any(|line| line == says), "{effects:#?}");
+    console.ask(&mut fake, Command::Undo { to: Some(1) }).unwrap();
+    console.run_for(&mut fake, 8);
+    assert_eq!(fake.deleted, ["n4".into(), "n5".into()] as [Str; 2]);
 }
 
 /// Where a node never left the revision, that shows that it works.

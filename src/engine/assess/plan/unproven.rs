@@ -28,8 +28,7 @@ impl Unproven {
         if rows().any(|row| row.proves) {
             return None;
         }
-        let put_back = |row: &&Row| row.committed && (row.updated || row.blame == Some(Blame::Rollout));
-        let taken = u32::try_from(rows().filter(put_back).count()).unwrap_or(u32::MAX);
+        let taken = put_back(assessment);
         let fails = |row: &&Row| row.updated && row.at_target && (row.state == NodeState::Failed || is_in_trouble(row));
         Some(Self { room: max_unavailable.max(1).saturating_sub(taken), trouble: rows().find(fails).map(troubled) })
     }
@@ -41,4 +40,10 @@ impl Unproven {
             None => Hold::NotProven,
         })
     }
+}
+
+/// How many nodes were given the revision by the roll back, or are on their way to it.
+pub(crate) fn put_back(assessment: &Assessment) -> u32 {
+    let put_back = |row: &&Row| row.in_fleet && row.committed && (row.updated || row.blame == Some(Blame::Rollout));
+    u32::try_from(assessment.rows().filter(put_back).count()).unwrap_or(u32::MAX)
 }
