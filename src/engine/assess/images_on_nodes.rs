@@ -7,7 +7,7 @@
 //!   the node lists it ──────────────────────────────┘
 //!   the node lists all that it has, among them others of the repository ─┬─▶ would pull
 //!   it could not be pulled there ────────────────────────────────────────┘
-//!   anything else ─▶ not known
+//!   anything else, and a list that lacks what has come a moment ago ─▶ not known
 //! ```
 
 use std::collections::HashMap;
@@ -124,7 +124,8 @@ fn image_on_node(view: &View, row: &Row, wanted: &WantedRevision<'_>, nth: usize
         return Known::Present;
     }
     let failed = matches!(last_event, Some(LastPullEvent::Failed(..)));
-    let lacks = || !view.may_still_have(&entry.name, &wanted.key) && view.lacks_image(entry, &needed.image);
+    let may_have = || view.may_still_have(&entry.name, &wanted.key) || view.has_just_come(&entry.name, &needed.image);
+    let lacks = || view.lacks_image(entry, &needed.image) && !may_have();
     if failed || lacks() { Known::Absent } else { Known::Unknown }
 }
 

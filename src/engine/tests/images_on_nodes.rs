@@ -1,9 +1,11 @@
 //! Whether nodes still have the images that they may go back to, and what the preview of a roll back says of it.
 
+use std::time::Duration;
+
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::command::{Command, Early, PrewarmCommand};
 use crate::engine::model::event::Event;
-use crate::engine::model::facts::{ListedImage, NodeFact};
+use crate::engine::model::facts::{ClusterEvent, ListedImage, NodeFact};
 use crate::engine::model::node::ImageState;
 use crate::engine::model::prewarm::{PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource};
 use crate::engine::model::quantity::IntOrPercent;
@@ -164,6 +166,54 @@ fn a_roll_back_leads_to_what_has_run() {
     );
     lists(&mut fake, &mut console, "n4", &["docker.io/library/agent:v1", "docker.io/library/agent:v2"], true);
     assert_eq!(back_to(&fake, &mut console), ("agent:v2 → agent:v1".to_owned(), vec![]));
+}
+
+/// A process that begins after the pods are gone which brought an image reads in their Events that it came: a list that was written before does not say that
+/// it would be pulled.
+#[test]
+fn what_an_event_says_came_a_moment_ago_is_not_called_absent_before_it_can_be_listed() {
+    let (mut fake, mut console) = updated();
+    let list = |fake: &mut FakeCluster, console: &mut FakeConsole, images: &[&str]| {
+        for node in ["n1", "n2", "n3", "n4", "n5"] {
+            lists(fake, console, node, images, true);
+        }
+    };
+    let other = ["docker.io/library/agent:v2"];
+    list(&mut fake, &mut console, &other);
+    assert_eq!(on_nodes(&fake, &mut console, "hash1"), "0 of 5 nodes still have agent:v1, 5 would pull");
+    for (node, secs_ago, reason) in
+        [("n1", 5, "Pulled"), ("n2", 59, "Pulled"), ("n3", 61, "Pulled"), ("n4", 5, "Pulling")]
+    {
+        let message = match reason {
+            "Pulled" => {
+                "Successfully pulled image \"agent:v1\" in 2s (2s including waiting). Image size: 400000000 bytes."
+            }
+            _ => "Pulling image \"agent:v1\"",
+        };
+        let event = ClusterEvent {
+            object: format!("gone-{node}").into(),
+            node: Some(node.into()),
+            container: Some("agent".into()),
+            reason: reason.into(),
+            message: message.into(),
+            at: fake.now - Duration::from_secs(secs_ago),
+            ..ClusterEvent::default()
+        };
+        console.engine.observe(Event::Cluster(Box::new(event)), fake.now);
+    }
+    let not_known = "0 of 5 nodes still have agent:v1, 3 would pull, 2 not known";
+    assert_eq!(on_nodes(&fake, &mut console, "hash1"), not_known);
+    list(&mut fake, &mut console, &other);
+    assert_eq!(on_nodes(&fake, &mut console, "hash1"), not_known, "it may have been written before");
+    console.run_for(&mut fake, 56);
+    list(&mut fake, &mut console, &other);
+    assert_eq!(
+        on_nodes(&fake, &mut console, "hash1"),
+        "0 of 5 nodes still have agent:v1, 5 would pull",
+        "it was collected"
+    );
+    list(&mut fake, &mut console, &["docker.io/library/agent:v2", "docker.io/library/agent:v1"]);
+    assert_eq!(on_nodes(&fake, &mut console, "hash1"), "5 of 5 nodes still have agent:v1");
 }
 
 /// The warning names the image, as the registry and `kubectl` do, and tells what is certain from what is not known.

@@ -354,6 +354,7 @@ impl View {
             let warm = self.warm.get(&event.object).and_then(|warm| warm.fact.pod.node.clone());
             self.touch_named(warm.as_ref());
             self.judge_pod_again(&event.object, now);
+            self.note_told_image(event, now);
         }
         if !self.ended.contains(&event.object) {
             self.note_start(event, now);
