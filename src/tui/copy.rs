@@ -8,6 +8,10 @@ use crate::engine::model::shell::{shell_flag, shell_word};
 use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 
+/// Said instead of a command of kubectl on a practice cluster: its server is known to this console only, and ends with it.
+pub(in crate::tui) const NO_KUBECTL: &str =
+    "kubectl cannot reach this practice cluster; `rolldeck demo --serve` serves one";
+
 /// Something to copy, under the name by which it is chosen.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Copyable {
@@ -74,7 +78,7 @@ fn of_node(model: &Model, snapshot: &Snapshot, node: &NodeView, container: Optio
     let log = |run| {
         let source =
             LogSource { namespace: namespace.clone(), pod: node.pod.clone()?, container: container.clone()?, run };
-        source.kubectl(model.cluster_flags.as_deref()?)
+        source.kubectl(model.shell_flags()?)
     };
     let pod = |what: &str| kubectl(model, namespace, what, node.pod.as_deref()?);
     let said = cause.and_then(|cause| cause.message.clone());
@@ -95,7 +99,7 @@ fn of_node(model: &Model, snapshot: &Snapshot, node: &NodeView, container: Optio
 /// `rolldeck WHAT --context prod -n NAMESPACE ds/NAME`, as a shell in another place takes it; without the DaemonSet if that cannot be quoted safely.
 pub(in crate::tui) fn rolldeck(model: &Model, what: &str, target: &DaemonSetRef) -> String {
     let whole = || {
-        let (flags, namespace) = (model.cluster_flags.as_deref()?, shell_flag("-n", &target.namespace)?);
+        let (flags, namespace) = (model.shell_flags()?, shell_flag("-n", &target.namespace)?);
         let gap = if flags.is_empty() { "" } else { " " };
         Some(format!("rolldeck {what} {flags}{gap}{namespace} {}", shell_word(&format!("ds/{}", target.name))?))
     };
@@ -110,7 +114,7 @@ fn kubectl(model: &Model, namespace: &str, what: &str, name: &str) -> Option<Str
 
 /// `kubectl … what NAME`, with the flags that lead to this cluster.
 fn kubectl_cluster(model: &Model, what: &str, name: &str) -> Option<String> {
-    let flags = model.cluster_flags.as_deref()?;
+    let flags = model.shell_flags()?;
     let gap = if flags.is_empty() { "" } else { " " };
     Some(format!("kubectl {flags}{gap}{what} {}", shell_word(name)?))
 }

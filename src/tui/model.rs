@@ -54,7 +54,7 @@ pub(crate) type Uptime = Duration;
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) context: Str,
-    /// The flags that lead to the cluster, for commands that are offered to the user; `None`: no command may be offered.
+    /// The flags that lead to the cluster, quoted; `None` if one cannot be quoted safely. See [`shell_flags`](Self::shell_flags).
     pub(crate) cluster_flags: Option<String>,
     /// Properties of the connection that have to stay visible: `as jane`, `TLS NOT VERIFIED`.
     pub(crate) warnings: Vec<String>,
@@ -507,6 +507,12 @@ impl Model {
     /// Whether the open dialog asks whether to quit while rollouts are driven.
     pub(crate) fn asks_to_quit(&self) -> bool {
         matches!(&self.overlay, Overlay::Dialog(dialog) if matches!(dialog.form, Form::Quit(_)))
+    }
+
+    /// The flags that lead another shell to the cluster, for commands that are offered for pasting. `None`: no command may be offered, as a name in
+    /// it cannot be quoted safely, or as no kubeconfig leads to the cluster, which is one of practice.
+    pub(crate) fn shell_flags(&self) -> Option<&str> {
+        self.cluster_flags.as_deref().filter(|_| !self.practice)
     }
 
     pub(crate) fn theme(&self) -> &Theme {

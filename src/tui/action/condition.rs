@@ -7,6 +7,7 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{PrewarmMethod, PrewarmView, SETS_DO_NOT_PAUSE};
 use crate::engine::model::step_ahead::SELECTOR_IGNORED;
 use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::tui::copy::NO_KUBECTL;
 use crate::tui::dialog::form::{NO_OTHER_REVISION, Undo};
 use crate::tui::model::{Model, RolloutScreen};
 use crate::tui::revisions::text::RevisionText;
@@ -187,6 +188,11 @@ pub(super) fn searches(model: &Model) -> Result<(), String> {
         true => Ok(()),
         false => Err("nothing is searched for: / asks for a text".to_owned()),
     }
+}
+
+/// For a command of kubectl: no kubeconfig leads to the practice cluster of a console.
+pub(super) fn kubectl_reaches(model: &Model) -> Result<(), String> {
+    if model.practice { Err(NO_KUBECTL.to_owned()) } else { Ok(()) }
 }
 
 /// For actions on the list of revisions.

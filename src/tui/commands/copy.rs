@@ -1,7 +1,7 @@
 //! Copies texts to the clipboard of the terminal.
 
 use super::effects::{Effects, refuse};
-use crate::tui::copy::copyables;
+use crate::tui::copy::{NO_KUBECTL, copyables};
 use crate::tui::message::ConsoleEffect;
 use crate::tui::model::Model;
 use crate::tui::palette;
@@ -21,7 +21,10 @@ pub(super) fn copy(model: &mut Model, what: &str) -> Effects {
             model,
             match names.is_empty() {
                 true => "there is nothing to copy here".to_owned(),
-                false => format!("there is no `{wanted}` to copy here; there are {}", names.join(", ")),
+                false => {
+                    let why = if model.practice { format!("; {NO_KUBECTL}") } else { String::new() };
+                    format!("there is no `{wanted}` to copy here; there are {}{why}", names.join(", "))
+                }
             },
         );
     };

@@ -145,6 +145,19 @@ fn commands_are_offered_for_a_log_and_for_finalizers() {
         assert!(flat(&console).contains(words), "{words}: {}", console.screen());
     }
     assert!(!flat(&console).contains("--previous"), "there was no run before");
+    // On a practice cluster a key shows what it may; what has no key says why it is no command.
+    let mut practice = console;
+    practice.model.practice = true;
+    for words in [
+        "what setup wrote on n1: l on the row of n1",
+        "let the pod of n3 go: kubectl cannot reach this practice cluster",
+    ] {
+        assert!(
+            flat(&practice).contains(words) && !flat(&practice).contains("--context"),
+            "{words}: {}",
+            flat(&practice)
+        );
+    }
     let console = TestConsole::on(with([again]), 200, 90).typed("i");
     assert!(flat(&console).contains("-c setup --previous"), "{}", console.screen());
 }

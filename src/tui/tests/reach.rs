@@ -149,6 +149,29 @@ fn no_command_is_copied_where_none_may_be_offered() {
     assert_eq!(copied(&hostile), None);
 }
 
+/// The server of `rolldeck demo` is named in no kubeconfig, and its context exists nowhere.
+#[test]
+fn no_command_for_a_shell_is_offered_on_a_practice_cluster() {
+    let mut console = on_running();
+    console.model.practice = true;
+    let said = "kubectl cannot reach this practice cluster; `rolldeck demo --serve` serves one";
+    console.type_keys(":copy describe<enter>");
+    let (copied_text, answer) = (copied(&console), status(&console));
+    assert!(copied_text.is_none() && answer.contains("there is no `describe`"), "{answer}");
+    assert!(answer.ends_with(said), "{answer}");
+    console.type_keys(":copy why<enter>");
+    assert!(copied(&console).is_some(), "what is no command is copied");
+    console.type_keys("<enter>");
+    assert!(!console.screen().contains("x kubectl"), "{}", console.screen());
+    console.type_keys("x");
+    assert!(status(&console).contains(said), "{}", status(&console));
+    // The keys that show the same stay, and what has no key says why it is no command.
+    let mut wrong = on_running();
+    wrong.model.practice = true;
+    let screen = wrong.typed("i").screen();
+    assert!(screen.contains("on the row of") && !screen.contains("--context"), "{screen}");
+}
+
 /// What was copied, rung or set as title goes out with the next frame, in one write; without that nothing is written.
 #[test]
 fn the_clipboard_the_bell_and_the_title_go_out_with_a_frame() {

@@ -26,6 +26,7 @@ use crate::engine::report::advice::{Advice, RemedyAct};
 use crate::engine::report::diagnosis::{Diagnosis, Finding, FindingKind, FindingSign, OfferedCommand};
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::action::{ActionId, ActionScope, key_of};
+use crate::tui::copy::NO_KUBECTL;
 use crate::tui::model::ShownSnapshot;
 use crate::tui::node_page::NodeReading;
 use crate::tui::theme::{Glyph, ThemeRole};
@@ -204,7 +205,7 @@ fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: 
         say(&advice.with_acts(|act| keys_of_act(ctx, &shown.snapshot, act)), &arrow, ThemeRole::Ok);
     }
     for OfferedCommand { text, command } in &finding.commands {
-        let line = ctx.model.cluster_flags.as_deref().and_then(|cluster| command.line(cluster));
+        let line = ctx.model.shell_flags().and_then(|cluster| command.line(cluster));
         // This console also shows the output of the kubectl command.
         let keys: &[ActionId] = match command {
             KubectlCommand::Log(source) if source.run == LogRun::Previous => &[ActionId::NodePrevious],
@@ -220,7 +221,10 @@ fn of(ctx: &RenderContext<'_>, shown: &ShownSnapshot, finding: &Finding, cells: 
             let keys: Vec<String> = keys.iter().map(|id| id.key()).collect();
             format!("{} on the row of {node}", keys.join(" and "))
         });
-        let ways: Vec<String> = key.into_iter().chain(line).collect();
+        let mut ways: Vec<String> = key.into_iter().chain(line).collect();
+        if ways.is_empty() && ctx.model.practice {
+            ways.push(NO_KUBECTL.to_owned());
+        }
         if !ways.is_empty() {
             say(&format!("{text}: {}", ways.join(", or ")), &arrow, ThemeRole::Ok);
         }

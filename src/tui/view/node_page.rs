@@ -303,7 +303,7 @@ fn held(ctx: &RenderContext<'_>, open: &NodePage) -> (Vec<String>, Option<String
         Reading::Failed(why) => {
             let text = format!("which pods hold it cannot be read: {why}; somebody who may do so sees them with:");
             let command = KubectlCommand::DescribeNode { node: open.node.clone() };
-            (vec![text], ctx.model.cluster_flags.as_deref().and_then(|cluster| command.line(cluster)))
+            (vec![text], ctx.model.shell_flags().and_then(|cluster| command.line(cluster)))
         }
         Reading::Pending | Reading::Absent => (Vec::new(), None),
     }

@@ -2,7 +2,7 @@
 
 use crossterm::event::KeyCode;
 
-use super::super::condition::{has_log, has_other_container, opens, searches};
+use super::super::condition::{has_log, has_other_container, kubectl_reaches, opens, searches};
 use super::super::entry::{Action, ActionId, ActionScope};
 use super::{char, look, plain};
 
@@ -137,6 +137,7 @@ pub(super) const ON_NODES: &[Action] = &[
         label: "kubectl",
         help: "the kubectl command that prints what this tab shows, to copy",
         footer: Some(27),
+        when: kubectl_reaches,
         ..on_node(ActionId::LogCommand)
     },
 ];

@@ -59,7 +59,7 @@ fn instead(ctx: &RenderContext<'_>, open: &NodePage) -> Vec<(String, ThemeRole)>
     let Some(log) = &open.log else {
         return vec![(open.no_pod().unwrap_or_else(|| "opening …".to_owned()), ThemeRole::Muted)];
     };
-    let command = ctx.model.cluster_flags.as_deref().and_then(|cluster| log.source.kubectl(cluster));
+    let command = ctx.model.shell_flags().and_then(|cluster| log.source.kubectl(cluster));
     let (muted, warn) = (ThemeRole::Muted, ThemeRole::Warn);
     match &log.state {
         LogState::Opening => vec![("opening …".to_owned(), muted)],
