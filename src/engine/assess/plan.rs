@@ -129,13 +129,17 @@ pub(crate) fn budget(assessment: &Assessment, limits: &Limits, strict: bool) -> 
         budget.soaking += u32::from(charged && row.state == NodeState::Soaking);
         budget.pulling += u32::from(row.pulls || row.warm_pulls);
         let fails = row.cause.as_ref().is_some_and(|cause| cause.kind.is_about_the_image());
+        let ended = row.cause.as_ref().is_some_and(|cause| cause.kind.is_told_by_ended_pod());
         match (row.pulls, row.image) {
             (false, _) => budget.pulling_ahead += u32::from(row.warm_pulls),
             (true, ImageState::Present) => {
                 budget.pulling_others += 1;
                 budget.pulling_others_fails += u32::from(fails);
             }
-            (true, _) => budget.pulling_fails += u32::from(fails),
+            (true, _) => {
+                budget.pulling_fails += u32::from(fails);
+                budget.pulling_ended += u32::from(ended);
+            }
         }
     }
     budget

@@ -65,6 +65,10 @@ pub struct BudgetView {
     /// Of `pulling_others`: nodes on which that pull fails. The kubelet tries it again until the pod is replaced or gone.
     #[serde(skip)]
     pub pulling_others_fails: u32,
+    /// Of `pulling`: nodes whose kubelet ended their pod, or did not admit it. Nothing is pulled there before their controller makes the next pod, which
+    /// pulls without asking: the slot stays taken for it.
+    #[serde(skip)]
+    pub pulling_ended: u32,
     /// How many nodes may hold a pull slot.
     pub max_pulling: u32,
 }
@@ -100,6 +104,7 @@ impl BudgetView {
         };
         let by = [
             one_or_more(self.pulling_fails, "fails", "fail"),
+            one_or_more(self.pulling_ended, "waits for its next pod", "wait for their next pods"),
             one_or_more(
                 self.pulling_others.saturating_sub(self.pulling_others_fails),
                 "still pulls what is no longer the target",

@@ -61,8 +61,10 @@ fn a_pod_that_is_taken_up_at_last_lets_the_others_go() {
     console.partition(&mut fake, 0);
     console.run_for(&mut fake, 2);
     let first = fake.deleted[0].clone();
+    assert_eq!(console.snapshot(&fake).budget.slots_in_words(), "0 of 2", "both have the image");
     reject(&mut fake, &first);
     console.run_for(&mut fake, 5);
+    assert_eq!(console.snapshot(&fake).budget.slots_in_words(), "1 of 2 (1 waits for its next pod)");
     fake.slow = false;
     fake.set_ready(&fake.deleted[1].clone(), true);
     fake.remove_pod(&first);
