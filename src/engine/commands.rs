@@ -144,7 +144,7 @@ impl Engine {
     fn resolve_adopt(&self) -> Resolved {
         let back = self.takes_back(&Command::Adopt);
         if !back && self.is_adopted() && self.is_recorded() {
-            let says = "adopted already: its controller replaces no pod".to_owned();
+            let says = "adopted already, nothing changed".to_owned();
             return Resolved { drive: false, ..Resolved::new(Vec::new(), Needs::Adopted, says, Danger::None) };
         }
         let says = match back {

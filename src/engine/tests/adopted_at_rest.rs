@@ -79,3 +79,16 @@ fn who_resumes_with_a_template_of_others_is_offered_a_step_and_a_drive() {
     assert!(guidance.waits.starts_with("nobody drives; held: no node may be updated yet"), "{}", guidance.waits);
     assert!(matches!(guidance.remedies[..], [Remedy::Step(_), Remedy::Select, Remedy::Drive]), "{guidance:?}");
 }
+
+/// The answer and what is said of the present state stand one below the other: they do not say the same.
+#[test]
+fn who_adopts_what_is_adopted_is_told_once_what_that_means() {
+    let mut fake = FakeCluster::rolling(4, 1);
+    let mut console = FakeConsole::open_as(&fake, "ada", Role::OneShot);
+    console.ask(&mut fake, Command::Adopt).unwrap();
+    console.run_for(&mut fake, 5);
+    let answer = console.ask(&mut fake, Command::Adopt).unwrap();
+    let waits = console.snapshot(&fake).guidance().map(|guidance| guidance.waits).unwrap_or_default();
+    assert_eq!(answer, "adopted already, nothing changed");
+    assert_eq!(waits, "adopted: its controller replaces no pod until it is handed back");
+}
