@@ -463,8 +463,10 @@ impl Engine {
             0 => {
                 let nothing = || {
                     let next = match self.next_step(intent) {
-                        Err(NoStep::SelectionDone(_)) => "none moves while that selector stands",
-                        Ok(_) | Err(_) => "a step lets the next one go",
+                        Err(NoStep::SelectionDone(done)) => {
+                            format!("none moves while the selector {} stands", done.selector)
+                        }
+                        Ok(_) | Err(_) => "a step lets the next one go".to_owned(),
                     };
                     format!("No node is in line: {next}.")
                 };

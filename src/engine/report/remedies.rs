@@ -1,6 +1,7 @@
 //! What an operator can do about a rollout that does not move and about alarms: [`Remedy`]. [`guidance`](super::guidance) says what such a
 //! rollout waits for. Only remedies that have an effect are offered: a step after which no further node could go is not.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::snapshot::alarm::AtOnce;
@@ -351,16 +352,16 @@ impl Snapshot {
     }
 
     /// What has to come before a driver moves anything in a rollout that is held; `None` where a driver has something to do.
-    fn nothing_moves_before(&self) -> Option<&'static str> {
+    fn nothing_moves_before(&self) -> Option<Cow<'static, str>> {
         let has_work = |node: &NodeView| node.waits_for_driver() || node.state.is_moving();
         let halts = self.alarms.iter().any(|alarm| matches!(alarm, Alarm::HaltWaits { .. }));
         if self.phase != Phase::Held || halts || self.prewarm.is_some() || self.nodes.iter().any(has_work) {
             return None;
         }
         Some(match &self.plan.next {
-            Some(Ok(_)) => "before a step",
-            Some(Err(NoStep::SelectionDone(_))) => "while that selector stands",
-            Some(Err(_)) | None => "as things stand",
+            Some(Ok(_)) => "before a step".into(),
+            Some(Err(NoStep::SelectionDone(done))) => format!("while the selector {} stands", done.selector).into(),
+            Some(Err(_)) | None => "as things stand".into(),
         })
     }
 

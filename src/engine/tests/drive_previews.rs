@@ -52,7 +52,7 @@ fn who_begins_to_drive_a_canary_that_is_done_is_told_that_its_selector_holds_the
     console.run_for(&mut fake, 5);
     let mut eve = FakeConsole::open(&fake, "eve");
     let said = effects(&mut eve, &fake, &Command::Drive(Takeover::IfFree));
-    assert_eq!(said[0], "No node is in line: none moves while that selector stands.", "{said:?}");
+    assert_eq!(said[0], "No node is in line: none moves while the selector canary=true stands.", "{said:?}");
 }
 
 #[test]
