@@ -131,14 +131,14 @@ mod tests {
                 "undo",
                 "b",
                 &json!({"to": 2}),
-                "roll back: template is that of revision 2; nodes still on it count",
+                "roll back: template is that of revision 2; nodes that still run it count",
             ),
             line("agent", "complete", "b", &json!({"nodes": 4, "revision": 4}), "complete: 4 nodes at revision 4"),
             line("other", "halted", "b", &json!({"revision": 2}), "halted at revision 2"),
         ];
         let renumbered = Renumbered::of(&lines);
         let said: Vec<String> = lines.iter().map(|line| renumbered.message(line)).collect();
-        assert_eq!(said[3], "roll back: template is that of revision 2 (now 4); nodes still on it count");
+        assert_eq!(said[3], "roll back: template is that of revision 2 (now 4); nodes that still run it count");
         assert_eq!(said[4], "complete: 4 nodes at revision 4");
         assert_eq!(
             (&*said[1], &*said[5]),
@@ -147,6 +147,6 @@ mod tests {
         );
         // Before a line tells which number it got, nothing is known of that.
         let said = Renumbered::of(&lines[..4]).message(&lines[3]);
-        assert_eq!(said, "roll back: template is that of revision 2; nodes still on it count");
+        assert_eq!(said, "roll back: template is that of revision 2; nodes that still run it count");
     }
 }

@@ -433,7 +433,7 @@ mod tests {
                 "undo",
                 r#"{"to":2}"#,
                 false,
-                "roll back: template is that of revision 2; nodes still on it count",
+                "roll back: template is that of revision 2; nodes that still run it count",
             ),
             line(13, "complete", r#"{"nodes":4,"back":true,"revision":4}"#, false, "rolled back"),
         ];
@@ -447,7 +447,7 @@ mod tests {
             kept.text()
         };
         insta::assert_snapshot!(printed(OutputFormat::Text), @r"
-        2026-11-21 14:12:05Z  ada@b  edge/agent  roll back: template is that of revision 2 (now 4); nodes still on it count
+        2026-11-21 14:12:05Z  ada@b  edge/agent  roll back: template is that of revision 2 (now 4); nodes that still run it count
         2026-11-21 14:13:05Z  ada@b  edge/agent  rolled back
         ");
         assert!(printed(OutputFormat::Json).contains("that of revision 2;"));

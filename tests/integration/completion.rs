@@ -90,7 +90,10 @@ fn a_rollout_begins_with_the_defaults_of_the_file_and_keeps_them() {
     let write = |text: &str| std::fs::write(directory.join("config.toml"), text).unwrap();
     write("[defaults]\nmax-unavailable = 3\nsoak = \"20s\"\n");
     let adopted = practice.ok(&["adopt", "ds/agent", "--soak", "5s"]);
-    assert!(adopted.contains("begins with the defaults that are set for you: max-unavailable=3 soak=20s"), "{adopted}");
+    assert!(
+        adopted.contains("begins with these defaults in place of rolldeck's own: max-unavailable=3 soak=20s"),
+        "{adopted}"
+    );
     assert_eq!(budget(), "3 5\n");
     write("[defaults]\nmax-unavailable = 1\n");
     practice.ok(&["pause", "ds/agent"]);

@@ -33,8 +33,8 @@ impl Engine {
         let counts = |setting: Setting| !goes_back || setting.counts_on_the_way_back();
         let (with, without) = (defaults.typed(counts), defaults.typed(|setting| !counts(setting)));
         let what = if goes_back { "roll back" } else { "rollout" };
-        let begins =
-            (!with.is_empty()).then(|| format!("The {what} begins with the defaults that are set for you: {with}."));
+        let begins = (!with.is_empty())
+            .then(|| format!("The {what} begins with these defaults in place of rolldeck's own: {with}."));
         let is = if without.contains(' ') { "are" } else { "is" };
         let later = (!without.is_empty()).then(|| {
             format!(

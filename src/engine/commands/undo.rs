@@ -66,7 +66,9 @@ impl Engine {
         let (hash, number) = (chosen.hash.clone(), chosen.number);
         let (change, says) = match self.is_made_later(chosen) {
             true => (Change::LaterRevision(hash), format!("{WENT_TO}{number}{BEFORE_THE_FIRST_STEP}")),
-            false => (Change::Revision(hash), format!("{ROLLED_BACK}{number}; nodes still on it count as updated")),
+            false => {
+                (Change::Revision(hash), format!("{ROLLED_BACK}{number}; nodes that still run it count as updated"))
+            }
         };
         Ok(self.resolve_change(change, says, now))
     }

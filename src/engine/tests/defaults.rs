@@ -30,8 +30,7 @@ fn a_rollout_begins_with_the_operators_defaults_and_a_flag_goes_before_them() {
         let mut console = FakeConsole::open(&fake, "ops");
         assert_eq!(console.snapshot(&fake).site_label.key(), "rack", "also before anything is recorded");
         let preview = console.engine.preview(&command, fake.now).unwrap();
-        let words =
-            "The rollout begins with the defaults that are set for you: max-unavailable=3 site-label=rack soak=2m.";
+        let words = "The rollout begins with these defaults in place of rolldeck's own: max-unavailable=3 site-label=rack soak=2m.";
         assert!(preview.effects.iter().any(|effect| effect == words), "{:?}", preview.effects);
         console.ask(&mut fake, command).unwrap();
         assert_eq!(in_force(&mut console, &fake), wanted.map(str::to_owned));

@@ -114,7 +114,7 @@ fn a_roll_back_does_not_promise_the_gates_of_the_operators_defaults() {
     assert_eq!(
         about,
         [
-            "The roll back begins with the defaults that are set for you: max-unavailable=3.",
+            "The roll back begins with these defaults in place of rolldeck's own: max-unavailable=3.",
             "A roll back has no steps, and no gate halts it: soak=2m steps=50%,100% are recorded for a rollout that follows.",
         ]
     );

@@ -340,7 +340,7 @@ fn the_footer_gives_a_key_one_meaning() {
 fn numbered_anew() -> Snapshot {
     let changed = RolloutEventKind::TemplateChanged { from: Some(14), to: Some(13), images: Vec::new() };
     let undone = RolloutEventKind::Command(Command::Undo { to: None });
-    let said = "roll back: template is that of revision 13; nodes still on it count as updated";
+    let said = "roll back: template is that of revision 13; nodes that still run it count as updated";
     let timeline = [
         rollout_event(90, Some("ops@bastion-2"), undone, EventOutcome::Done, said),
         rollout_event(80, None, changed, EventOutcome::Done, ""),

@@ -160,7 +160,7 @@ mod tests {
             then: TemplateResponse::Paused,
         };
         let set = Command::SetImage([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
-        let undone = format!("{ROLLED_BACK}5; nodes still on it count as updated");
+        let undone = format!("{ROLLED_BACK}5; nodes that still run it count as updated");
         vec![
             (event(changed(7, 8), None), change(7, 8)),
             (event(changed(8, 7), None), change(8, 7)),
