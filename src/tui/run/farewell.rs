@@ -23,13 +23,8 @@ pub(in crate::tui) fn farewell(model: &Model) -> Vec<String> {
         model.have_been_driven.iter().filter(|target| !is_told(target)).map(|target| of_earlier(model, target)),
     );
     match (model.practice, lines.is_empty()) {
-        (true, _) => {
-            let what = if lines.is_empty() { ", from where nothing was driven," } else { "" };
-            lines.push(format!(
-                "{}: the practice cluster ended with this console{what} and nothing on it goes on",
-                model.context
-            ));
-        }
+        // In so few words that it does not break on 80 cells.
+        (true, _) => lines.push(format!("{}: the practice cluster ended with this console", model.context)),
         (false, true) => {
             lines.push(format!("{}: nothing was driven from here, and what others drive goes on", model.context));
         }

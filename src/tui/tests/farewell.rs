@@ -1,8 +1,8 @@
 //! What the console tells the shell when it ends.
 
 use super::console::TestConsole;
-use super::fixtures::{fleet, halted, idle, observed, running};
-use crate::engine::model::record::Direction;
+use super::fixtures::{fleet, halted, idle, noon, observed, paused, running};
+use crate::engine::model::record::{Direction, Paused};
 use crate::engine::report::snapshot::{Phase, Snapshot};
 use crate::tui::model::Page;
 use crate::tui::run::farewell::farewell;
@@ -47,14 +47,14 @@ fn at_the_end_of_a_practice_cluster_it_is_said_that_it_ended() {
         console.model.practice = true;
         farewell(&console.model)
     };
-    let ended = "prod-eu: the practice cluster ended with this console and nothing on it goes on";
+    let ended = "prod-eu: the practice cluster ended with this console";
     let driven = end(TestConsole::on(running(), 80, 24));
     assert!(
         driven[0].ends_with("31 of 120 nodes updated, 1 image not found (ipc-017)") && driven[1..] == [ended],
         "{driven:?}"
     );
     let none = end(TestConsole::on_fleet(80, 24));
-    assert_eq!(none, [ended.replace("console and", "console, from where nothing was driven, and")]);
+    assert_eq!(none, [ended]);
 }
 
 /// Nothing halts where nobody drives: whoever quits in the middle of a crash loop is told of it. A halt says it itself.
@@ -105,6 +105,25 @@ fn who_quits_a_halted_rollout_reads_what_comes_first() {
     let back = Snapshot { direction: Direction::Back, ..halted() };
     let said = asked(TestConsole::on(back, 80, 24), Some("--context prod-eu"));
     assert!(said.contains("rolldeck resume") && !said.contains("rolldeck undo"), "{said}");
+}
+
+/// No driver moves anything under a pause. After one of rolldeck's own a resume is not the only way.
+#[test]
+fn who_quits_a_paused_rollout_reads_who_paused_it_and_what_comes_first() {
+    let said = asked(TestConsole::on(paused(), 80, 24), Some("--context prod-eu"));
+    let place = "--context prod-eu -n edge ds/ipc-agent";
+    assert!(
+        said.contains("It is paused by ops@bastion-2: \"link to munich is down\". What is in flight finishes"),
+        "{said}"
+    );
+    assert!(said.contains(&format!("whoever drives, before `rolldeck resume {place}`.")), "{said}");
+    assert!(!said.contains("rolldeck drive") && !said.contains("until a console drives"), "{said}");
+    let why = "somebody else changed the template";
+    let by_itself = Phase::Paused(Paused::new("rolldeck".into(), noon(), Some(why.into())));
+    let said = asked(TestConsole::on(Snapshot { phase: by_itself, ..running() }, 80, 24), Some("--context prod-eu"));
+    assert!(said.contains(&format!("It is paused by rolldeck itself: {why}. What is in flight finishes")), "{said}");
+    assert!(said.contains(&format!("decides how it goes on: `rolldeck status {place}` has the ways.")), "{said}");
+    assert!(!said.contains("rolldeck resume"), "{said}");
 }
 
 #[test]

@@ -11,6 +11,7 @@
 
 use super::DialogBody;
 use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::words::reason_of_pause;
 use crate::tui::copy::rolldeck;
 use crate::tui::daemonset_ref::DaemonSetRef;
 use crate::tui::dialog::Form;
@@ -37,8 +38,13 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Form, driven: &[DaemonSetRe
         }
     }
     let is_halted = |target: &&DaemonSetRef| snapshot(target).is_some_and(|shown| shown.phase == Phase::Halted);
+    let paused = |target: &&DaemonSetRef| match &snapshot(target)?.phase {
+        Phase::Paused(paused) => Some(paused),
+        _ => None,
+    };
     let stays = |target: &&DaemonSetRef| snapshot(target).is_some_and(Snapshot::only_stays_adopted);
-    let mut goes_on = driven.iter().filter(|target| !is_halted(target) && !stays(target)).peekable();
+    let mut goes_on =
+        driven.iter().filter(|target| !is_halted(target) && !stays(target) && paused(target).is_none()).peekable();
     if !only_prewarms && goes_on.peek().is_some() {
         body.say("When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.", ThemeRole::Text);
     }
@@ -55,6 +61,21 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Form, driven: &[DaemonSetRe
             or_undo.unwrap_or_default()
         );
         body.say(&halted, ThemeRole::Text);
+    }
+    for (target, paused) in driven.iter().filter_map(|target| Some((target, paused(&target)?))) {
+        // After a pause of its own rolldeck leaves it to an operator how the rollout goes on: to resume is only one of the ways.
+        let (by, before) = match paused.is_by_rolldeck() {
+            true => {
+                let status = rolldeck(ctx.model, "status", target);
+                ("rolldeck itself", format!("before somebody decides how it goes on: `{status}` has the ways"))
+            }
+            false => (&*paused.by, format!("before `{}`", rolldeck(ctx.model, "resume", target))),
+        };
+        let it = format!("{} is paused by {by}{}", whose(target), reason_of_pause(paused));
+        body.say(
+            &format!("{it}. What is in flight finishes, and no further node is updated, whoever drives, {before}."),
+            ThemeRole::Text,
+        );
     }
     for target in driven.iter().filter(stays) {
         let release = rolldeck(ctx.model, "release", target);
