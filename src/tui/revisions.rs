@@ -15,7 +15,7 @@ use crate::engine::model::Str;
 use crate::engine::model::image::version_of;
 use crate::engine::model::labels::Labels;
 use crate::engine::report::snapshot::{RevisionView, Snapshot};
-use crate::tui::words::{other_fields, repository_change};
+use crate::tui::words::{fit, fit_middle, is_wider, other_fields, repository_change, width};
 
 /// The revisions of one rollout, while they are shown.
 #[derive(Debug, Default)]
@@ -38,6 +38,17 @@ pub(crate) struct RevisionScreen {
     /// How many fields other than images differ from the revision before, by the hashes of both.
     other_fields: BTreeMap<(Str, Str), usize>,
     summary: Summary,
+}
+
+/// How the images of a revision are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ImageWords {
+    /// With their containers and repositories.
+    InFull,
+    /// Their versions, with the containers where there are several, and with the repositories where those changed.
+    Named,
+    /// Their versions alone.
+    Versions,
 }
 
 /// The difference of the selected revision and the one that it is compared with.
@@ -291,7 +302,7 @@ impl RevisionScreen {
     }
 
     /// The images of the revision with this index; those that differ from the revision before it come first.
-    fn images(&self, at: usize, in_full: bool) -> String {
+    fn images(&self, at: usize, words: ImageWords) -> String {
         let revision = &self.revisions[at];
         let before = self.before(revision);
         let is_new = |image: &&(Str, Str)| before.is_some_and(|before| !before.images.contains(image));
@@ -302,10 +313,11 @@ impl RevisionScreen {
             let words = was.and_then(|(_, was)| repository_change(was, image));
             words.map(|words| format!(" ({words})")).unwrap_or_default()
         };
-        let image = |(container, image): &(Str, Str)| match (in_full, revision.images.len()) {
-            (true, _) => format!("{container}={image}"),
-            (false, 1) => format!("{}{}", version_of(image), elsewhere(container, image)),
-            (false, _) => format!("{container} {}{}", version_of(image), elsewhere(container, image)),
+        let image = |(container, image): &(Str, Str)| match (words, revision.images.len()) {
+            (ImageWords::InFull, _) => format!("{container}={image}"),
+            (ImageWords::Versions, _) => version_of(image).to_owned(),
+            (ImageWords::Named, 1) => format!("{}{}", version_of(image), elsewhere(container, image)),
+            (ImageWords::Named, _) => format!("{container} {}{}", version_of(image), elsewhere(container, image)),
         };
         new.into_iter().chain(old).map(image).collect::<Vec<_>>().join(", ")
     }
@@ -324,10 +336,27 @@ impl RevisionScreen {
                 let revision = &self.revisions[*at];
                 let both = self.before(revision).map(|before| (before.hash.clone(), revision.hash.clone()));
                 let others = both.and_then(|both| self.other_fields.get(&both)).copied().unwrap_or_default();
-                format!("{}{}", self.images(*at, false), other_fields(others))
+                format!("{}{}", self.images(*at, ImageWords::Named), other_fields(others))
             }
             Some(at) => format!("{}: not in history", self.revisions[*at].hash),
             None => String::new(),
+        }
+    }
+
+    /// The same in at most `cells`. Where not even the first container with its version has room, the versions stand alone, and the end of a version that
+    /// is cut stays: builds of one version differ there.
+    pub(crate) fn versions_within(&self, row: usize, cells: usize) -> String {
+        let all = self.versions(row);
+        let images = self.rows.get(row).map(|at| self.images(*at, ImageWords::Versions)).unwrap_or_default();
+        let is_one = !images.contains(", ");
+        // A sign that says that more is cut has room, too.
+        let first = if is_one { &images } else { all.split(", ").next().unwrap_or_default() };
+        match () {
+            () if images.is_empty() || !is_wider(&all, cells) || width(first) + 2 <= cells => {
+                fit(&all, cells).into_owned()
+            }
+            () if is_one => fit_middle(&images, cells).into_owned(),
+            () => fit(&images, cells).into_owned(),
         }
     }
 
@@ -367,7 +396,7 @@ impl FilterRow for RevisionRow<'_> {
         match field {
             0 => revision.number.map(|number| number.to_string()).unwrap_or_default(),
             1 => revision.hash.to_string(),
-            2 => self.screen.images(self.at, true),
+            2 => self.screen.images(self.at, ImageWords::InFull),
             3 => revision.change_cause.as_deref().unwrap_or_default().to_owned(),
             _ => revision.pods.to_string(),
         }

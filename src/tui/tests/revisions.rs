@@ -446,3 +446,21 @@ fn a_list_that_is_cut_says_so_on_the_smallest_screen() {
     let last = screen.lines().filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit())).count();
     assert!(screen.contains(&format!("of {all}")) || screen.contains(" more"), "{last} rows\n{screen}");
 }
+
+/// The end of a version tells builds apart, and where several containers have images, their names have no room.
+#[test]
+fn the_smallest_screen_shows_the_versions_of_images_and_not_their_names() {
+    let list = |images: &[(&str, &str)]| {
+        let mut revisions = fixtures::running().revisions.to_vec();
+        let named = images.iter().map(|(name, image)| ((*name).into(), (*image).into()));
+        revisions[0].images = named.collect();
+        let screen =
+            TestConsole::on(Snapshot { revisions: revisions.into(), ..fixtures::running() }, 40, 12).typed("v");
+        let row = |line: &&str| line.starts_with(">   15");
+        screen.screen().lines().find(row).unwrap_or_default().to_owned()
+    };
+    let several = list(&[("agent", "r.example/agent:v1.9.0"), ("shipper", "r.example/shipper:v1")]);
+    assert!(several.contains("v1.9.0") && !several.contains("agent"), "{several}");
+    let long = list(&[("agent", "r.example/agent:v1.9.0-rc.20261130-7f3")]);
+    assert!(long.ends_with("-7f3"), "{long}");
+}

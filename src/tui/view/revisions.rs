@@ -131,7 +131,7 @@ fn draw_list(ctx: &RenderContext<'_>, shown: &ShownSnapshot, screen: &RevisionSc
         let Some(revision) = screen.row(row) else { continue };
         let number = revision.number.map_or_else(|| "?".to_owned(), |number| number.to_string());
         let age = revision.created_at.map_or_else(|| "?".to_owned(), |at| ctx.age(shown, at));
-        let versions = screen.versions(row);
+        let versions = screen.versions_within(row, images);
         let cause = revision.change_cause.as_deref().unwrap_or_default();
         let text = line([&number, &revision.pods.to_string(), &age, &screen.marks(revision), &versions, cause]);
         put(buffer, area.x + 1, y, &text, cells - 1, ctx.style(role_of(screen, revision)));
