@@ -233,7 +233,7 @@ const fn column(name: NodeColumnName) -> NodeColumn {
         NodeColumnName::Why => NodeColumn {
             name: name.name(),
             headers: &["WHY"],
-            help: "what is wrong with its pod, or what its update waits for",
+            help: "what is wrong with its pod, and the cluster's message as far as it fits; or what its update waits for",
             kind: ColumnKind::Text,
             width: Width::Leftover { least: 6, kept: 36, most: WHY },
             order: None,

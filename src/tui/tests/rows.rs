@@ -6,12 +6,13 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
 use super::console::TestConsole;
-use super::fixtures::{self, ago, held, node, running};
+use super::fixtures::{self, ago, failed, held, node, noon, running};
 use crate::driver::Fleet;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::event::WatchHealth;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, CrashLoopView, NodeState};
+use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Snapshot};
 use crate::tui::message::Msg;
 use crate::tui::theme::{Depth, Theme, ThemeRole, Themes};
@@ -211,4 +212,30 @@ fn trouble_that_has_not_failed_yet_has_one_age_everywhere() {
     assert!(screen.contains("(ipc-018, 1m)") && row.contains(" 1m ") && !screen.contains(" 7s"), "{screen}");
     let page = TestConsole::on(snapshot, 80, 24).typed("<enter>").screen();
     assert!(page.contains("crash loop, 1m") && !page.contains("7s"), "{page}");
+}
+
+/// What the reason is called stays first: filters, groups and scripts go by it.
+#[test]
+fn the_message_of_the_cluster_stands_behind_the_reason_as_far_as_it_fits() {
+    let said = |node: &NodeView| Why { node, at: noon() }.with_message();
+    let bad = failed("n1", CauseKind::CrashLoop, "agent: cannot open /dev/plc0\nat main.c:7", 60);
+    assert_eq!(said(&bad), "crash loop: agent: cannot open /dev/plc0");
+    let cordoned = NodeView { hold: Some(Hold::Cordoned), ..bad.clone() };
+    assert_eq!(said(&cordoned), "crash loop; cordoned; agent: cannot open /dev/plc0");
+    let unexplained =
+        NodeView { cause: Some(Box::new(Cause { message: None, ..*bad.cause.clone().unwrap() })), ..bad.clone() };
+    assert_eq!(said(&unexplained), "crash loop");
+    let starts = failed("n1", CauseKind::NotReady, "Readiness probe failed: 503", 60);
+    assert_eq!(
+        said(&starts),
+        Why { node: &starts, at: noon() }.to_string(),
+        "a pod that starts says no more than before"
+    );
+    let uncreated = failed("n1", CauseKind::QuotaExceeded, "Error creating: pods \"agent-8x2vq\" is forbidden", 60);
+    assert_eq!(said(&uncreated), "quota exceeded", "no name of a pod that is another one each time");
+    for (cells, shown) in [(200, "crash loop: agent: cannot open /dev/plc0"), (60, "crash loop: agent: ")] {
+        let screen = TestConsole::on(Snapshot { nodes: [bad.clone()].into(), ..running() }, cells, 40).screen();
+        let row = screen.lines().find(|line| line.starts_with(">✗ n1")).unwrap_or_default();
+        assert!(row.contains(shown) && row.contains('…') == (cells == 60), "{row}");
+    }
 }

@@ -310,6 +310,6 @@ fn text(ctx: &RenderContext<'_>, shown: &ShownSnapshot, node: &NodeView, cell: N
             format!("{} {}", ctx.glyph(glyph), PullEstimate { elapsed, usual }.short())
         }
         NodeCell::Age(since) => ctx.age(shown, since),
-        NodeCell::Why => Why { node, at: why::instant(ctx, shown, node) }.to_string(),
+        NodeCell::Why => Why { node, at: why::instant(ctx, shown, node) }.with_message(),
     }
 }

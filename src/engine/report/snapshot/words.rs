@@ -386,6 +386,24 @@ pub struct Why<'a> {
     pub at: Timestamp,
 }
 
+impl Why<'_> {
+    /// The same and the first line of the cluster's message, for a place that cuts off what does not fit. A pod that starts in the ordinary course shows
+    /// no message, as that changes and tells of no trouble; and what the controller says begins with the name of a pod, which is another one each time.
+    pub fn with_message(&self) -> String {
+        let why = self.to_string();
+        let changes = |kind: CauseKind| kind.is_ordinary_at_start() || kind.is_told_by_controller();
+        let cause = self.node.cause.as_ref().filter(|cause| !changes(cause.kind));
+        let message = cause.and_then(|cause| cause.message.as_ref()?.lines().next()).unwrap_or_default();
+        let kind = cause.map(|cause| cause.kind.to_string()).unwrap_or_default();
+        // Of some causes the wait of the pod is said instead, which has the message where it matters.
+        match message.is_empty() || !why.contains(&kind) || why.contains(message) {
+            true => why,
+            false if why.ends_with(&kind) => format!("{why}: {message}"),
+            false => format!("{why}; {message}"),
+        }
+    }
+}
+
 impl fmt::Display for Why<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { node, at } = self;
