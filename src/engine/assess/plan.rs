@@ -321,9 +321,10 @@ impl Plan {
         } else {
             Unready::OneMayGo
         };
-        // Between two crashes a row has no cause, or that its pod is not ready.
+        // Between two crashes a row has no cause, or that its pod is not ready. Where its node is not Ready either, the crashes say more.
+        let says_little = |kind: CauseKind| kind.is_ordinary_at_start() || kind == CauseKind::NodeDown;
         let troubled = |row: &Row| {
-            let cause = row.cause.as_ref().map(|cause| cause.kind).filter(|kind| !kind.is_ordinary_at_start());
+            let cause = row.cause.as_ref().map(|cause| cause.kind).filter(|kind| !says_little(*kind));
             let restarts = row.crash_loop.map(|crash_loop| crash_loop.cause);
             ((nodes.name)(row), cause.or(restarts).or_else(|| row.cause.as_ref().map(|cause| cause.kind)))
         };

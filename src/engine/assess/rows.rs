@@ -347,10 +347,12 @@ impl<'a> Assessor<'a> {
                 (false, false) => Blame::PreExisting,
             });
         let blame = blame.or_else(|| (left && !available).then_some(Blame::Rollout));
-        let restarted = if at_target && !down { self.restarted(pods.live, put_there, clock) } else { None };
+        // Of a node that is not Ready, and whose kubelet says so itself, the statuses of the pods are as they are now.
+        let is_silent = fact.is_some_and(|fact| fact.ready == ConditionStatus::Unknown);
+        let told = pods.live.filter(|_| at_target && !is_silent);
+        let restarted = self.restarted(told, put_there, clock);
         let state = watched_state(state, restarted);
-        let looping = pods.live.filter(|_| at_target && !down);
-        let crash_loop = looping.and_then(|pod| self.crash_loop(pod, serves, restarted, clock));
+        let crash_loop = told.and_then(|pod| self.crash_loop(pod, serves, restarted, clock));
         let back = self.question.inputs.direction == Direction::Back;
         let may_prove = back && in_fleet && at_target && available && restarted.is_none();
         let proves = pods.live.is_some_and(|pod| may_prove && self.proves_on_the_way_back(pod, put_there, clock));

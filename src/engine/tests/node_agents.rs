@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::Str;
+use crate::engine::model::cause::CauseKind;
 use crate::engine::model::command::{Command, Takeover};
+use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::suspect::SuspectView;
@@ -170,4 +172,30 @@ fn the_next_driver_does_not_compare_them_either() {
         assert_eq!(snapshot.halt, None);
     }
     assert_eq!(rollout.fake.at("hash2"), 20);
+}
+
+/// Found by the attack, seed 15722: that its node is not Ready does not hide that the new pod crashes, since its kubelet goes on reporting.
+#[test]
+fn a_pod_that_crashes_holds_the_others_while_its_node_is_not_ready_too() {
+    let mut fake = FakeCluster::rolling(20, 6);
+    fake.defaults = Tuning::default();
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.partition(&mut fake, 19);
+    console.run_for(&mut fake, 60);
+    fake.kubelet_tells("n1", Some(SAYS));
+    for _ in 0..2 {
+        fake.crash("n1");
+        console.run_for(&mut fake, 2);
+        fake.restart("n1");
+        console.run_for(&mut fake, 2);
+    }
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.deleted.len(), 1, "no pod that serves is replaced beside one that restarted twice");
+    let snapshot = console.snapshot(&fake);
+    let hold = snapshot.nodes.iter().find(|node| &*node.name == "n2").unwrap().hold.clone();
+    assert_eq!(hold, Some(Hold::Unproven { node: "n1".into(), cause: Some(CauseKind::CrashLoop) }));
+    let (_, why) = console.state(&fake, "n1");
+    assert!(why.ends_with("; exit 1, 2 restarts in 1m"), "{why}");
 }

@@ -371,6 +371,18 @@ impl NodeView {
             (state, _) => state.to_string(),
         }
     }
+
+    /// `exit 1, 2 restarts in 3m`, where its pod is watched for that.
+    fn restarts_in_words(&self, at: Timestamp) -> Option<String> {
+        let restarted = self.restarted?;
+        // A narrow column cuts the end off, so the exit code, by which operators search, comes first.
+        let end = restarted.end.filter(|end| *end != RunEnd::Evicted);
+        let end = end.map(|end| format!("{end}, ")).unwrap_or_default();
+        // Evicted pods were older than this one.
+        let made = self.pod_created_at.filter(|_| restarted.evictions == 0);
+        let age = made.map(|made| format!(" in {}", ShortDuration(at.since(made)))).unwrap_or_default();
+        Some(format!("{end}{}{age}", restarted.kind().counted(restarted.times.into())))
+    }
 }
 
 /// Of a node that went down after its update, counts as failed and is back: it does so for as long as falls are remembered
@@ -418,7 +430,8 @@ impl fmt::Display for Why<'_> {
                 since(f)?;
                 let in_update = matches!(node.suspect, Some(SuspectView::InUpdate { .. }));
                 f.write_str(if in_update { ", while it is updated" } else { ", after its update" })?;
-                node.suspect.map_or(Ok(()), |suspect| write!(f, "; {}", suspect.words(*at)))
+                node.suspect.map_or(Ok(()), |suspect| write!(f, "; {}", suspect.words(*at)))?;
+                node.restarts_in_words(*at).map_or(Ok(()), |restarts| write!(f, "; {restarts}"))
             }
             (NodeState::NodeDown, blame) => {
                 f.write_str("NotReady")?;
@@ -459,14 +472,8 @@ impl fmt::Display for Why<'_> {
                 let mut say = |f: &mut fmt::Formatter<'_>, words: &dyn fmt::Display| {
                     write!(f, "{}{words}", std::mem::replace(&mut said, "; "))
                 };
-                if let Some(restarted) = node.restarted {
-                    // A narrow column cuts the end off, so the exit code, by which operators search, comes first.
-                    let end = restarted.end.filter(|end| *end != RunEnd::Evicted);
-                    let end = end.map(|end| format!("{end}, ")).unwrap_or_default();
-                    say(f, &format_args!("{end}{}", restarted.kind().counted(restarted.times.into())))?;
-                    // Evicted pods were older than this one.
-                    let made = node.pod_created_at.filter(|_| restarted.evictions == 0);
-                    made.map_or(Ok(()), |made| write!(f, " in {}", ShortDuration(at.since(made))))?;
+                if let Some(restarts) = node.restarts_in_words(*at) {
+                    say(f, &restarts)?;
                 }
                 if let Some(suspect) = node.suspect {
                     say(f, &format_args!("went down after its update; {}", suspect.words(*at)))?;
