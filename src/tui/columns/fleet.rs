@@ -16,8 +16,6 @@ pub(crate) type FleetColumn = Column<FleetRow, Fleet, FleetCell>;
 
 /// The width of the bar in cells, with its brackets and the blank after it.
 pub(crate) const BAR: usize = 13;
-/// The cells that the state keeps before the bar and the strategy are shown: what fails and who paused come behind the first word.
-const STATE: usize = 38;
 /// The number of digits of a digest that tell images apart.
 const DIGEST_DIGITS: usize = 8;
 
@@ -137,7 +135,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         kind: ColumnKind::Number,
         width: Width::Optional(&[
             Share { priority: 0, cells: |fleet, _| progress_width(fleet), keep: 12 },
-            Share { priority: 7, cells: |_, _| BAR, keep: STATE },
+            Share { priority: 7, cells: |_, _| BAR, keep: 18 },
         ]),
         order: Some(|a, b| done(a).cmp(&done(b))),
         words: None,
@@ -171,7 +169,7 @@ pub(crate) static FLEET_COLUMNS: &[FleetColumn] = &[
         help: "its update strategy",
         kind: ColumnKind::Text,
         width: Width::Optional(&[
-            Share { priority: 8, cells: |_, _| 15, keep: STATE },
+            Share { priority: 8, cells: |_, _| 15, keep: 18 },
             Share { priority: 11, cells: |_, _| 5, keep: 38 },
         ]),
         order: None,

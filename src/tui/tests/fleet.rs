@@ -73,16 +73,6 @@ fn the_worst_comes_first_and_other_orders_are_chosen_as_on_the_nodes() {
     assert_eq!(names(&console)[0], "ipc-agent");
 }
 
-/// The bar shows what the numbers say: it comes once there is room for the state.
-#[test]
-fn the_state_has_room_before_the_bar() {
-    let cut = |cells: u16| {
-        let screen = listing(cells, 24).screen();
-        (!screen.contains("paused by ops, 1 unavailable"), screen.contains("[■"))
-    };
-    assert_eq!((cut(80), cut(120), cut(140)), ((true, false), (false, false), (false, true)));
-}
-
 #[test]
 fn the_selection_stays_on_its_daemonset_whatever_moves() {
     let mut console = listing(80, 24).typed("jj");
@@ -158,7 +148,7 @@ fn what_its_controller_rolls_and_what_has_no_record_is_called_as_on_the_page() {
 /// says so of pods that may not be.
 #[test]
 fn pods_of_the_new_revision_are_not_called_updated_in_any_width() {
-    for (width, height, heading) in [(40, 12, " NEW "), (80, 24, " NEW "), (140, 40, " UP-TO-DATE ")] {
+    for (width, height, heading) in [(40, 12, " NEW "), (80, 24, " NEW "), (120, 40, " UP-TO-DATE ")] {
         let mut fleet = fleet();
         let screen = |fleet: &Fleet| {
             let mut console = TestConsole::on_fleet(width, height);
@@ -281,7 +271,7 @@ fn a_fleet_whose_pods_all_fail_is_the_worst_of_the_list() {
     (row.state, row.from) = (FleetState::Degraded(120), None);
     (row.counters.updated, row.counters.available) = (120, 0);
     let listed = |failing: &Fleet| {
-        let mut console = TestConsole::on_fleet(140, 40);
+        let mut console = TestConsole::on_fleet(120, 40);
         console.tell(Msg::Fleet(failing.clone().into()));
         console.screen().lines().nth(3).unwrap_or_default().to_owned()
     };

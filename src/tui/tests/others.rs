@@ -64,7 +64,7 @@ fn the_bar_of_the_list_is_full_of_what_is_well() {
     let mut fleet = fleet();
     fleet.rows[2].counters.updated = 1;
     let bar = |fleet: &crate::driver::Fleet| {
-        let mut console = TestConsole::on_fleet(140, 40);
+        let mut console = TestConsole::on_fleet(120, 40);
         console.tell(Msg::Fleet(fleet.clone().into()));
         let screen = console.screen();
         let line = screen.lines().find(|line| line.contains("ipc-agent")).unwrap_or_default();
