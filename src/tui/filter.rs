@@ -4,7 +4,7 @@
 //!  failed ipc-01            both words, each in any column that shows text
 //!  "image not found"        with its blanks
 //!  !pulling                 not this
-//!  state=failed  why!=pull  the column contains this, or does not; `==`: it is exactly this
+//!  state=failed  why!=pull  the column contains this, or does not; `==`: it is exactly this; `*`: any characters
 //!  rst>0  age<5m            numbers and ages are compared
 //!  rev=old                  not at the target; `rev=new`: at it
 //!  zone=munich              a label of the node, by its key or what follows the `/` of its key

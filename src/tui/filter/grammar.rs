@@ -130,7 +130,12 @@ impl<'a> FilterCursor<'a> {
                 let negated = negated != (operator == FilterOperator::Not);
                 Ok(asks.map(|asks| FilterTerm { negated, asks }))
             }
-            None => Ok(anywhere(literal(&self.value(false).text)?)),
+            None => {
+                let value = self.value(false);
+                // In a text, such as a log, a star is a star.
+                let stars = has_names && value.has_stars();
+                Ok(anywhere(if stars { regular(&with_stars(&value.text))? } else { literal(&value.text)? }))
+            }
         }
     }
 
@@ -169,6 +174,13 @@ impl<'a> FilterCursor<'a> {
 struct FilterValue {
     text: String,
     form: ValueForm,
+}
+
+impl FilterValue {
+    /// Whether it is a word in which `*` stands for any characters. In quotes it is a star.
+    fn has_stars(&self) -> bool {
+        self.form == ValueForm::Word && self.text.contains('*')
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -248,12 +260,16 @@ fn field_test(
         }
         (Some(FieldKind::Text), _) if compares => Err("it is a text: = != == ~ ask about it".to_owned()),
         (None, Some(order)) if compares => Ok(Some(FieldTest::Counts(order, number(text)?))),
+        _ if operator == FilterOperator::Is && value.has_stars() => {
+            Ok(regular(&format!("^{}$", with_stars(text)))?.map(FieldTest::Matches))
+        }
         _ if operator == FilterOperator::Is => Ok(Some(FieldTest::Is(text.to_lowercase()))),
         // An empty value in quotes tests whether the field is empty.
         _ if text.is_empty() => Ok(Some(FieldTest::Is(String::new()))),
         _ if operator == FilterOperator::Matches || value.form == ValueForm::Regex => {
             Ok(regular(text)?.map(FieldTest::Matches))
         }
+        _ if value.has_stars() => Ok(regular(&with_stars(text))?.map(FieldTest::Matches)),
         _ => Ok(literal(text)?.map(FieldTest::Matches)),
     }
 }
@@ -298,6 +314,11 @@ fn unknown(name: &str, schema: &FilterSchema<'_>) -> String {
 /// A text taken literally, in upper or lower case; `None` if it is empty.
 fn literal(text: &str) -> Result<Option<Regex>, String> {
     regular(&regex::escape(text))
+}
+
+/// The regular expression of a word in which `*` stands for any characters.
+fn with_stars(word: &str) -> String {
+    word.split('*').map(regex::escape).collect::<Vec<_>>().join(".*")
 }
 
 /// A regular expression that ignores case; `^` and `$` are the ends of a column. `None` if it is empty.

@@ -113,6 +113,15 @@ fn what_passes() {
         ("name~^ipc-0", true),
         ("name=/17$/", true),
         ("name!=/17$/", false),
+        ("name=ipc-*7", true),
+        ("name=ipc-*8", false),
+        ("name==ipc-*", true),
+        ("name==pc-*", false),
+        ("name!=*-017", false),
+        ("name=\"ipc-*7\"", false),
+        ("zone=w*-1", true),
+        ("ipc*17", true),
+        ("ipc*18", false),
         // Begun and not finished: it asks for nothing yet.
         ("state=", true),
         ("rst>", true),
@@ -168,6 +177,7 @@ fn what_is_wrong_is_said_with_what_to_type() {
 fn without_columns_an_equals_sign_is_text() {
     let line = TextLine("        - name=LOG_LEVEL: debug".to_owned());
     let passes = |text: &str| Filter::parse(text, &FilterSchema::default()).unwrap().passes(&line);
+    assert!(passes("LEVEL:") && !passes("LOG*debug"), "a star of a text is a star");
     assert!(passes("name=LOG") && !passes("nam=LOG") && passes("/level: .*bug$/"));
     assert!(Filter::parse("-l a=b", &FilterSchema::default()).unwrap_err().contains("no labels here"));
 }

@@ -319,7 +319,7 @@ const FILTERS: [(&str, &str); 8] = [
     ("failed \"not found\"", "all of them, each in any column that shows text; quotes keep blanks"),
     ("!pulling !state=failed", "! negates whatever follows it"),
     ("state=failed why!=pull", "the column contains this, or does not"),
-    ("name==ipc-017", "it is exactly this"),
+    ("name==ipc-*7", "it is exactly this; * stands for any characters"),
     ("rst>0 for<5m", "numbers, and times with a unit (s m h d): = != > >= < <="),
     ("zone=munich", "a label of the node, by its key or by what follows the / of its key"),
     ("/ipc-0[12]/ why~oom|exit", "regular expressions, of any column or of one"),
