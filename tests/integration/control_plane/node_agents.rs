@@ -30,7 +30,7 @@ fn rolls_out(name: &str, tolerates: Tolerates) {
     println!("{}: {}", node["name"], node["why"]);
     let why = node["why"].as_str().unwrap();
     assert!(why.contains("while it is updated; counts as failed in"), "{why}");
-    let message = node["cause"]["message"].as_str().unwrap_or_default();
+    let message = node["message"].as_str().unwrap_or_default();
     assert!(message.ends_with("Network plugin returns error: cni plugin not initialized"), "{node:#}");
     driver.end();
     println!("{}", driver.seen());
