@@ -101,7 +101,7 @@ fn who_quits_a_halted_rollout_reads_what_comes_first() {
     let place = "--context prod-eu -n edge ds/ipc-agent";
     let first = format!("before `rolldeck resume {place}` or `rolldeck undo {place}`.");
     assert!(said.contains("It is halted: what is in flight finishes") && said.contains(&first), "{said}");
-    assert!(!said.contains("rolldeck drive") && !said.contains("until a console drives"), "{said}");
+    assert!(!said.contains("rolldeck drive") && !said.contains("until somebody drives"), "{said}");
     let back = Snapshot { direction: Direction::Back, ..halted() };
     let said = asked(TestConsole::on(back, 80, 24), Some("--context prod-eu"));
     assert!(said.contains("rolldeck resume") && !said.contains("rolldeck undo"), "{said}");
@@ -117,7 +117,11 @@ fn who_quits_a_paused_rollout_reads_who_paused_it_and_what_comes_first() {
         "{said}"
     );
     assert!(said.contains(&format!("whoever drives, before `rolldeck resume {place}`.")), "{said}");
-    assert!(!said.contains("rolldeck drive") && !said.contains("until a console drives"), "{said}");
+    assert!(
+        said.contains(&format!("Once it is resumed, `rolldeck drive {place}` goes on without a console.")),
+        "{said}"
+    );
+    assert!(!said.contains("until somebody drives"), "{said}");
     let why = "somebody else changed the template";
     let by_itself = Phase::Paused(Paused::new("rolldeck".into(), noon(), Some(why.into())));
     let said = asked(TestConsole::on(Snapshot { phase: by_itself, ..running() }, 80, 24), Some("--context prod-eu"));
@@ -136,7 +140,7 @@ fn who_quits_where_nothing_is_to_be_rolled_out_reads_that_it_stays_adopted() {
     assert!(left.ends_with(&format!("; it stays adopted: {stays}")), "{left}");
     let said = asked(console, Some("--context prod-eu"));
     assert!(said.contains(&format!("It stays adopted, and nothing is to be rolled out: {stays}.")), "{said}");
-    assert!(!said.contains("rolldeck drive") && !said.contains("until a console drives"), "{said}");
+    assert!(!said.contains("rolldeck drive") && !said.contains("until somebody drives"), "{said}");
     let never = Snapshot { adopted: false, ..idle };
     let left = farewell(&TestConsole::on(never, 80, 24).model).remove(0);
     assert!(!left.contains("stays adopted"), "{left}");

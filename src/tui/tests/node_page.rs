@@ -17,6 +17,7 @@ use crate::engine::model::inspection::{
 };
 use crate::engine::model::occupancy::{HeldResource, NodeOccupancy, ResourceHolder};
 use crate::engine::model::printable::tests::HOSTILE;
+use crate::engine::model::suspect::SuspectView;
 use crate::engine::report::snapshot::{NodeView, PlanView, Snapshot};
 use crate::tui::columns::nodes::{NODE_COLUMNS, NodeTable};
 use crate::tui::message::{ConsoleEffect, Msg};
@@ -419,4 +420,15 @@ fn every_value_of_a_node_is_on_its_page_or_in_a_column() {
         }
     }
     assert_eq!(untold, NOT_SHOWN.map(|(field, _)| field).into());
+}
+
+#[test]
+fn a_node_that_is_not_ready_while_it_is_updated_is_not_said_to_have_gone_down_after_it() {
+    let mut snapshot = running();
+    let mut nodes: Vec<NodeView> = snapshot.nodes.iter().map(|node| NodeView::clone(node)).collect();
+    nodes.iter_mut().find(|node| &*node.name == "ipc-031").unwrap().suspect =
+        Some(SuspectView::InUpdate { until: noon() });
+    snapshot.nodes = nodes.into();
+    let screen = TestConsole::on(snapshot, 80, 24).typed("/ipc-031<enter><enter>").screen();
+    assert!(screen.contains("went down while it is updated: charged to the budget"), "{screen}");
 }

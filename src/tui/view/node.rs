@@ -28,6 +28,7 @@ use crate::engine::model::node::{Blame, DownBy, NodeState, RestartKind, Restarts
 use crate::engine::model::node_details::NodeDetail;
 use crate::engine::model::prewarm::PrewarmState;
 use crate::engine::model::pull::{ImagePull, PullState};
+use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::prewarm_words::PrewarmWords;
 use crate::engine::report::snapshot::words::COUNTS_ALTHOUGH_BACK;
@@ -160,6 +161,9 @@ pub(super) fn about(
         let words = match blame {
             Blame::Rollout if put_before && node.down_by.is_none() => {
                 "by the rollout, when it led to another revision: charged to the budget"
+            }
+            Blame::Suspect if matches!(node.suspect, Some(SuspectView::InUpdate { .. })) => {
+                "went down while it is updated: charged to the budget"
             }
             _ => in_words(blame, node.down_by, node.committed, by),
         };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! You drive edge/ipc-agent on prod-eu.
-//! When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.
+//! When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until somebody drives again.
 //! Pre-warming: no further node gets a pod; what is being pulled goes on, and whoever drives next carries on.
 //! `rolldeck drive --context prod-eu -n edge ds/ipc-agent` goes on without a console.
 //! ```
@@ -46,7 +46,7 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Form, driven: &[DaemonSetRe
     let mut goes_on =
         driven.iter().filter(|target| !is_halted(target) && !stays(target) && paused(target).is_none()).peekable();
     if !only_prewarms && goes_on.peek().is_some() {
-        body.say("When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until a console drives again.", ThemeRole::Text);
+        body.say("When nobody drives, nothing more is updated: what is in flight finishes, the rest waits until somebody drives again.", ThemeRole::Text);
     }
     let whose = |target: &DaemonSetRef| match driven.len() {
         1 => "It".to_owned(),
@@ -76,6 +76,10 @@ pub(super) fn fill(body: &mut DialogBody<'_>, form: &Form, driven: &[DaemonSetRe
             &format!("{it}. What is in flight finishes, and no further node is updated, whoever drives, {before}."),
             ThemeRole::Text,
         );
+        if !paused.is_by_rolldeck() {
+            let drive = rolldeck(ctx.model, "drive", target);
+            body.say(&format!("Once it is resumed, `{drive}` goes on without a console."), ThemeRole::Text);
+        }
     }
     for target in driven.iter().filter(stays) {
         let release = rolldeck(ctx.model, "release", target);
