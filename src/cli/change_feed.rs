@@ -34,7 +34,7 @@ use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmView;
 use crate::engine::model::record::Direction;
 use crate::engine::model::time::Timestamp;
-use crate::engine::report::snapshot::words::Why;
+use crate::engine::report::snapshot::words::{Why, held_until_up_for};
 use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
 
 /// More nodes than this with the same change at once make one sentence.
@@ -524,6 +524,8 @@ impl Telling<'_> {
             (state, why, None) => format!("{}: {state}: {why}", node.name),
             (state, why, Some(message)) => format!("{}: {state}: {why} ({message})", node.name),
         };
+        let watched = self.snapshot.restarts_watched_for();
+        let text = if node.holds_the_others() { format!("{text}; {}", held_until_up_for(watched)) } else { text };
         self.say(ChangeTopic::Node { was, now: Box::new(node.clone()) }, text);
     }
 }
@@ -544,7 +546,8 @@ fn summary(node: &NodeView) -> impl PartialEq + use<> {
         | NodeState::Ineligible => false,
     };
     let cause = node.cause.as_ref().map(|cause| cause.kind);
-    (node.state.without_retries(), cause.filter(|kind| node.lost_readiness || !(begins && kind.is_ordinary_at_start())))
+    let cause = cause.filter(|kind| node.lost_readiness || !(begins && kind.is_ordinary_at_start()));
+    (node.state.without_retries(), cause, node.holds_the_others())
 }
 
 /// The driver, without the time at which it was seen.

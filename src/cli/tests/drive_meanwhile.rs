@@ -1,14 +1,14 @@
-//! What others change of a rollout while `drive` waits or drives.
+//! What changes of a rollout while `drive` waits or drives: what others ask for, and what holds it.
 
 use super::script;
 use super::script::{Script, at};
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::driver::DriverView;
-use crate::engine::model::node::NodeState;
+use crate::engine::model::node::{NodeState, RestartsView, RunEnd};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Paused;
-use crate::engine::report::snapshot::{Phase, Snapshot};
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 
 /// Flags that were given before somebody changed the rollout would undo that unseen: while the drive waits for the lease of a driver that has died, others
 /// ask for something else.
@@ -66,4 +66,29 @@ async fn a_drive_whose_image_was_replaced_by_somebody_does_not_end_as_done() {
         let told = format!("agent={ours} was asked for, and somebody has set another image since");
         assert_eq!(output.error.contains(&told), code == 4, "{}", output.error);
     }
+}
+
+/// A pod that restarted twice is watched for ten minutes, in which nothing else happens.
+#[tokio::test]
+async fn a_drive_says_for_how_long_a_pod_that_restarts_holds_the_others() {
+    let restarted = |times| {
+        let mut moved = script::node_moves("ipc-020", NodeState::Soaking);
+        let node = |node: &NodeView| match &*node.name {
+            "ipc-020" => NodeView {
+                at_target: true,
+                hold: None,
+                restarted: Some(RestartsView { times, evictions: times, end: Some(RunEnd::Evicted) }),
+                ..node.clone()
+            },
+            _ => node.clone(),
+        };
+        moved.nodes = moved.nodes.iter().map(node).collect();
+        moved
+    };
+    let idle = Snapshot { phase: Phase::Idle, ..restarted(2) };
+    let script = Script::of(script::held_by_nobody()).then(script::driving()).then(restarted(1)).then(restarted(2));
+    let output = script.then(idle).run("drive ds/agent").await;
+    let told: Vec<&str> = output.text.lines().filter(|line| line.contains("evict")).collect();
+    let holds = "; no serving pod is replaced before it has been up for 10m";
+    assert!(told.len() == 2 && !told[0].contains(holds) && told[1].ends_with(holds), "{}", output.text);
 }

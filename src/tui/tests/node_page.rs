@@ -425,7 +425,7 @@ fn every_value_of_a_node_is_on_its_page_or_in_a_column() {
 #[test]
 fn a_node_that_is_not_ready_while_it_is_updated_is_not_said_to_have_gone_down_after_it() {
     let mut snapshot = running();
-    let mut nodes: Vec<NodeView> = snapshot.nodes.iter().map(|node| NodeView::clone(node)).collect();
+    let mut nodes: Vec<NodeView> = snapshot.nodes.iter().map(NodeView::clone).collect();
     nodes.iter_mut().find(|node| &*node.name == "ipc-031").unwrap().suspect =
         Some(SuspectView::InUpdate { until: noon() });
     snapshot.nodes = nodes.into();

@@ -31,7 +31,7 @@ use crate::engine::model::pull::{ImagePull, PullState};
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::ShortDuration;
 use crate::engine::report::prewarm_words::PrewarmWords;
-use crate::engine::report::snapshot::words::COUNTS_ALTHOUGH_BACK;
+use crate::engine::report::snapshot::words::{COUNTS_ALTHOUGH_BACK, held_until_up_for};
 use crate::engine::report::snapshot::{NodeView, PodRevision, Snapshot};
 use crate::tui::columns::nodes::image_sign;
 use crate::tui::columns::nodes::prewarm_sign;
@@ -320,11 +320,7 @@ fn restarts_in_words(node: &NodeView, watched: Duration) -> (String, ThemeRole) 
         return (words, ThemeRole::Text);
     };
     let end = end.map(|end| format!(", {end}")).unwrap_or_default();
-    let speaks = node.restarted.is_some_and(RestartsView::speaks_against_revision);
-    let then = match speaks && node.state != NodeState::Failed {
-        true => format!("; no serving pod is replaced before it has been up for {}", ShortDuration(watched)),
-        false => String::new(),
-    };
+    let then = if node.holds_the_others() { format!("; {}", held_until_up_for(watched)) } else { String::new() };
     let words = if evictions > 0 {
         // They were of the pods before this one, whose restarts no kubelet counts any more.
         format!("{all}, after {} of earlier pods{then}", RestartKind::Evictions.counted(evictions.into()))

@@ -1,6 +1,7 @@
 //! The words for each value of a snapshot. Sentences made of several are in [`crate::engine::report::words`].
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
@@ -13,7 +14,7 @@ use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::effect::WRITE_TIMEOUT;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::{Hold, ImageWait};
-use crate::engine::model::node::{Blame, ImageState, NodeState, RunEnd};
+use crate::engine::model::node::{Blame, ImageState, NodeState, RestartsView, RunEnd};
 use crate::engine::model::person_of;
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::record::By;
@@ -372,6 +373,11 @@ impl NodeView {
         }
     }
 
+    /// Whether its pod restarted, or its pods were evicted, so often that no pod that serves is replaced anywhere ([`held_until_up_for`]).
+    pub fn holds_the_others(&self) -> bool {
+        self.restarted.is_some_and(RestartsView::speaks_against_revision) && self.state != NodeState::Failed
+    }
+
     /// `exit 1, 2 restarts in 3m`, where its pod is watched for that.
     fn restarts_in_words(&self, at: Timestamp) -> Option<String> {
         let restarted = self.restarted?;
@@ -383,6 +389,11 @@ impl NodeView {
         let age = made.map(|made| format!(" in {}", ShortDuration(at.since(made)))).unwrap_or_default();
         Some(format!("{end}{}{age}", restarted.kind().counted(restarted.times.into())))
     }
+}
+
+/// What follows for the other nodes where one [holds them](NodeView::holds_the_others). `watched`: for how long a pod is watched that restarted.
+pub fn held_until_up_for(watched: Duration) -> String {
+    format!("no serving pod is replaced before it has been up for {}", ShortDuration(watched))
 }
 
 /// Of a node that went down after its update, counts as failed and is back: it does so for as long as falls are remembered
