@@ -31,7 +31,7 @@ use crate::engine::assess::inputs::Inputs;
 use crate::engine::model::Str;
 use crate::engine::model::cause::Cause;
 use crate::engine::model::event::{WatchHealth, Watched};
-use crate::engine::model::facts::ConditionStatus;
+use crate::engine::model::facts::{ConditionStatus, NodeFact};
 use crate::engine::model::node::{Blame, CrashLoopView, ImageState, NodeIx, NodeState, RestartsView};
 use crate::engine::model::pull::ImagePull;
 use crate::engine::model::record::Direction;
@@ -348,8 +348,7 @@ impl<'a> Assessor<'a> {
             });
         let blame = blame.or_else(|| (left && !available).then_some(Blame::Rollout));
         // Of a node that is not Ready, and whose kubelet says so itself, the statuses of the pods are as they are now.
-        let is_silent = fact.is_some_and(|fact| fact.ready == ConditionStatus::Unknown);
-        let told = pods.live.filter(|_| at_target && !is_silent);
+        let told = pods.live.filter(|_| at_target && !fact.is_some_and(NodeFact::is_silent));
         let restarted = self.restarted(told, put_there, clock);
         let state = watched_state(state, restarted);
         let crash_loop = told.and_then(|pod| self.crash_loop(pod, serves, restarted, clock));

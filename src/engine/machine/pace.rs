@@ -148,7 +148,7 @@ impl Engine {
         let mut was = std::mem::take(&mut self.pacing.nodes);
         was.resize(self.view.nodes().len(), NodeWas::default());
         let mut flapped = Vec::new();
-        for row in self.assessment.rows().filter(|row| row.in_fleet) {
+        for row in self.assessment.rows().filter(|row| row.in_fleet && !self.is_told_not_ready(row)) {
             let is = self.node_is(row);
             let known = std::mem::replace(&mut was[row.node], is);
             let what = match (&known.ready, &was[row.node]) {
@@ -168,6 +168,12 @@ impl Engine {
         let reported = reported.collect();
         self.pacing.nodes = was;
         reported
+    }
+
+    /// Whether the kubelet of a node says itself that the node is not Ready. It is heard, so that says nothing of the link; the node is looked at again once it is Ready
+    /// or silent.
+    fn is_told_not_ready(&self, row: &Row) -> bool {
+        row.is_down && self.view.entry(row.node).fact.as_ref().is_some_and(|fact| !fact.is_silent())
     }
 
     fn node_is(&self, row: &Row) -> NodeWas {

@@ -88,6 +88,14 @@ pub struct NodeFact {
     pub details: NodeDetails,
 }
 
+impl NodeFact {
+    /// Whether nothing is heard of its kubelet, so that the statuses of its pods are old: machine, kubelet or network may be down. A kubelet that says itself that
+    /// the node is not Ready (`False`) goes on reporting.
+    pub fn is_silent(&self) -> bool {
+        self.ready == ConditionStatus::Unknown
+    }
+}
+
 /// An image that a node lists in `status.images`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(test, derive(Serialize))]

@@ -69,6 +69,13 @@ fn a_round_ends(fake: &mut FakeCluster, console: &mut FakeConsole, site: &str) {
     console.run_for(fake, 2);
 }
 
+/// A node of the first site to which nothing is pulled.
+fn does_not_pull(fake: &FakeCluster) -> Str {
+    let pulls = fake.warm_nodes();
+    let idle = fake.nodes.keys().find(|name| !pulls.iter().any(|warm| **warm == ***name)).cloned();
+    idle.filter(|name| fake.nodes[name].labels.get(ZONE).is_some_and(|site| &**site == "hall-a")).unwrap()
+}
+
 /// Limit and why, of a site.
 fn said(console: &mut FakeConsole, fake: &FakeCluster, site: &str) -> (u32, String) {
     let pace = console.snapshot(fake).pace;
@@ -100,14 +107,33 @@ fn a_node_that_goes_down_while_others_pull_halves_it() {
     let mut console = warming(&mut fake);
     (0..2).for_each(|_| a_round_ends(&mut fake, &mut console, "hall-a"));
     assert_eq!(pulling(&fake, "hall-a").len(), 3);
-    let idle = fake.nodes.keys().find(|name| !fake.warm_nodes().iter().any(|warm| **warm == ***name)).cloned();
-    let idle = idle.filter(|name| fake.nodes[name].labels.get(ZONE).is_some_and(|site| &**site == "hall-a")).unwrap();
+    let idle = does_not_pull(&fake);
     fake.set_node_ready(&idle, false);
     console.run_for(&mut fake, 2);
     assert_eq!(said(&mut console, &fake, "hall-a"), (1, format!("halved: {idle} is not Ready")));
     assert_eq!(said(&mut console, &fake, "hall-b").0, 1, "the other site is left alone");
     a_round_ends(&mut fake, &mut console, "hall-a");
     assert_eq!(pulling(&fake, "hall-a").len(), 1);
+}
+
+/// As of an agent that restarts the container runtime while other nodes of its site pull: its kubelet is heard, so the link bears what it bears.
+#[test]
+fn a_node_whose_kubelet_says_that_it_is_not_ready_halves_nothing() {
+    let mut fake = two_sites();
+    let mut console = warming(&mut fake);
+    (0..2).for_each(|_| a_round_ends(&mut fake, &mut console, "hall-a"));
+    let idle = does_not_pull(&fake);
+    let before = said(&mut console, &fake, "hall-a");
+    fake.kubelet_tells(&idle, Some("container runtime is down"));
+    console.run_for(&mut fake, 2);
+    fake.kubelet_tells(&idle, None);
+    console.run_for(&mut fake, 2);
+    assert_eq!((said(&mut console, &fake, "hall-a"), before.0), (before, 3));
+    fake.kubelet_tells(&idle, Some("container runtime is down"));
+    console.run_for(&mut fake, 2);
+    fake.set_node_ready(&idle, false);
+    console.run_for(&mut fake, 2);
+    assert_eq!(said(&mut console, &fake, "hall-a"), (1, format!("halved: {idle} is not Ready")), "it fell silent");
 }
 
 #[test]

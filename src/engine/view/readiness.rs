@@ -36,7 +36,7 @@ const FALLS: usize = 6;
 impl Readiness {
     pub(super) fn node_is(&mut self, fact: &NodeFact, observed: ObservedAt, now: Timestamp) {
         let down = fact.ready != ConditionStatus::True;
-        let silent = fact.ready == ConditionStatus::Unknown;
+        let silent = fact.is_silent();
         match self.down.replace(down) {
             Some(was) if was == down => self.is_silent(silent),
             Some(true) => self.falls.get_or_insert_default().back_at = Some(now),
