@@ -43,6 +43,11 @@ impl SuspectView {
         }
     }
 
+    /// Whether its kubelet says that it is not Ready in the course of its update.
+    pub fn is_in_update(self) -> bool {
+        matches!(self, Self::InUpdate { .. })
+    }
+
     /// Its failure in words, if it counts as failed. The comparison of updated nodes with others of their site is added only where the verdict rests on
     /// it: a node that is judged by itself does not count as updated while it is down.
     pub(crate) fn failure_in_words(self, compared: Option<&Comparison>) -> Option<String> {

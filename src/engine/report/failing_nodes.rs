@@ -83,6 +83,7 @@ impl Engine {
             keeps_restarting: keeps_restarting(row.state, row.at_target, row.restarts),
             lost_readiness: lost_readiness(row.state, pod),
             committed: row.committed,
+            in_update: self.suspects.judgement().verdicts.get(&row.node).is_some_and(|verdict| verdict.is_in_update()),
         };
         TroubleKind::with(&symptoms).is_some_and(|trouble| trouble.is_failure(counts_as_failed))
     }

@@ -9,6 +9,7 @@ use crate::engine::model::node::{Blame, NodeState, RestartKind, RestartsView, Ru
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Direction;
 use crate::engine::model::settings::OnFailure;
+use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
 use crate::engine::view::restarts::watched_for;
 
@@ -79,6 +80,8 @@ pub enum TroubleKind {
     Failed(Option<CauseKind>),
     /// Went down after the update.
     Suspect,
+    /// Its kubelet says that it is not Ready in the course of its update.
+    InUpdate,
     /// Its node is down, and its pod was deleted: by its controller outside of every budget, or by the update that was under way.
     DownReplaced,
     /// Its node went down when it was about to be updated: it is charged to the budget, and its old pod is untouched.
@@ -106,6 +109,8 @@ pub(super) struct Symptoms {
     pub(super) lost_readiness: bool,
     /// Its update has begun.
     pub(super) committed: bool,
+    /// It is not Ready in the course of its update, and its kubelet says so itself.
+    pub(super) in_update: bool,
 }
 
 impl Symptoms {
@@ -120,6 +125,7 @@ impl Symptoms {
             crash_loop: node.crash_loop.map(|crash_loop| crash_loop.cause),
             lost_readiness: node.lost_readiness,
             committed: node.committed,
+            in_update: node.suspect.is_some_and(SuspectView::is_in_update),
         }
     }
 
@@ -137,6 +143,7 @@ impl fmt::Display for TroubleKind {
             Self::Failed(Some(cause)) | Self::Struggling(cause) => cause.fmt(f),
             Self::Failed(None) => f.write_str("failed"),
             Self::Suspect => f.write_str("went down since update"),
+            Self::InUpdate => f.write_str("not Ready in its update"),
             Self::DownReplaced => f.write_str("down, pod deleted"),
             Self::DownNext => f.write_str("down before its update"),
             Self::Restarted => f.write_str("restarted since update"),
@@ -154,6 +161,7 @@ impl TroubleKind {
     pub(super) fn with(symptoms: &Symptoms) -> Option<Self> {
         match (symptoms.state, symptoms.blame, symptoms.cause) {
             (NodeState::Failed, _, cause) => Some(Self::Failed(cause)),
+            (_, Some(Blame::Suspect), _) if symptoms.in_update => Some(Self::InUpdate),
             (_, Some(Blame::Suspect), _) => Some(Self::Suspect),
             _ if symptoms.counts_as_failed => Some(Self::Suspect),
             // Between two crashes its container runs: the kind of its trouble stays what it is in back-off.
@@ -187,7 +195,7 @@ impl TroubleKind {
         match self {
             Self::Failed(_) | Self::Struggling(_) | Self::Restarted => true,
             Self::Suspect => counts_as_failed,
-            Self::DownReplaced | Self::DownNext => false,
+            Self::InUpdate | Self::DownReplaced | Self::DownNext => false,
         }
     }
 
@@ -198,7 +206,8 @@ impl TroubleKind {
             // Each crash begins a new trouble of the pod, and not of the node.
             (Self::Struggling(cause), Some(crash_loop)) if cause == crash_loop.cause => Some(crash_loop.since),
             (Self::Struggling(_), _) => node.cause_since.or(node.since),
-            (Self::Failed(_) | Self::Suspect | Self::DownReplaced | Self::DownNext | Self::Restarted, _) => node.since,
+            (Self::Failed(_) | Self::Suspect | Self::InUpdate, _) => node.since,
+            (Self::DownReplaced | Self::DownNext | Self::Restarted, _) => node.since,
         }
     }
 
@@ -207,7 +216,7 @@ impl TroubleKind {
         match self {
             Self::Failed(_) => 0,
             Self::Suspect => 1,
-            Self::DownReplaced | Self::DownNext => 2,
+            Self::InUpdate | Self::DownReplaced | Self::DownNext => 2,
             Self::Restarted => 3,
             Self::Struggling(_) => 4,
         }

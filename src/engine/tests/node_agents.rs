@@ -11,6 +11,7 @@ use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
+use crate::engine::report::trouble::TroubleKind;
 
 const SAYS: &str = "container runtime network not ready: cni plugin not initialized";
 
@@ -109,6 +110,7 @@ fn what_its_kubelet_says_is_shown_while_the_node_is_updated() {
     let (age, rest) = why.split_once(", ").unwrap();
     assert!(age.starts_with("NotReady for 1"), "{age}");
     assert_eq!(rest, "while it is updated; counts as failed in 4m");
+    assert_eq!(TroubleKind::of(nodes[0]).map(|kind| kind.to_string()), Some("not Ready in its update".to_owned()));
     let cause = nodes[0].cause.as_ref().unwrap();
     assert_eq!(cause.message.as_deref(), Some(SAYS));
 }

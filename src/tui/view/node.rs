@@ -162,7 +162,7 @@ pub(super) fn about(
             Blame::Rollout if put_before && node.down_by.is_none() => {
                 "by the rollout, when it led to another revision: charged to the budget"
             }
-            Blame::Suspect if matches!(node.suspect, Some(SuspectView::InUpdate { .. })) => {
+            Blame::Suspect if node.suspect.is_some_and(SuspectView::is_in_update) => {
                 "went down while it is updated: charged to the budget"
             }
             _ => in_words(blame, node.down_by, node.committed, by),

@@ -439,7 +439,7 @@ impl fmt::Display for Why<'_> {
             (NodeState::NodeDown, Some(Blame::Suspect)) => {
                 f.write_str("NotReady")?;
                 since(f)?;
-                let in_update = matches!(node.suspect, Some(SuspectView::InUpdate { .. }));
+                let in_update = node.suspect.is_some_and(SuspectView::is_in_update);
                 f.write_str(if in_update { ", while it is updated" } else { ", after its update" })?;
                 node.suspect.map_or(Ok(()), |suspect| write!(f, "; {}", suspect.words(*at)))?;
                 node.restarts_in_words(*at).map_or(Ok(()), |restarts| write!(f, "; {restarts}"))

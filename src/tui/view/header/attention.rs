@@ -430,6 +430,7 @@ pub(super) fn trouble(
                 TroubleKind::Suspect | TroubleKind::DownReplaced | TroubleKind::DownNext => {
                     (Glyph::Suspect, ThemeRole::Bad)
                 }
+                TroubleKind::InUpdate => (Glyph::Suspect, ThemeRole::Warn),
                 TroubleKind::Restarted | TroubleKind::Struggling(_) => (Glyph::Struggling, ThemeRole::Warn),
             };
             vec![ctx.span(format!("{} {}", ctx.glyph(glyph), group(ctx, page, shown, trouble)), role)]
