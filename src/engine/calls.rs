@@ -389,6 +389,7 @@ fn progress_changes_at(progress: &Progress) -> impl Iterator<Item = Timestamp> {
         acknowledged_failures: _,
         suspects: _,
         others_down: _,
+        evicted: _,
         marks: _,
         driver: _,
         driver_stopped: _,

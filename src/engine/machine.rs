@@ -3,6 +3,7 @@
 
 mod blocker;
 pub(crate) mod change;
+mod evictions;
 mod halted_revisions;
 pub(super) mod halting;
 mod health;

@@ -37,6 +37,7 @@ impl Engine {
             halt: _,
             suspects: _,
             others_down: _,
+            evicted: _,
             // Set by the first rollout under this record.
             started_at: _,
             target: _,

@@ -126,6 +126,8 @@ impl Inputs {
             suspects,
             // Judged once all rows are assessed.
             others_down: _,
+            // The view is told of it, and the rows read the view.
+            evicted: _,
             marks,
             // The rollout's target is the parameter.
             target: _,

@@ -48,6 +48,7 @@ impl Engine {
             acknowledged_failures: _,
             suspects: _,
             others_down: _,
+            evicted: _,
             marks: _,
             // These are about the DaemonSet, its controller and the driver.
             adopted: _,

@@ -8,6 +8,7 @@
 
 mod begun_anew;
 mod change;
+mod evicted;
 mod gate_marks;
 mod halt;
 mod paused;
@@ -30,6 +31,7 @@ use super::settings::{Budgets, Gates, OnDrift};
 
 pub use self::begun_anew::BegunAnew;
 pub use self::change::Change;
+pub use self::evicted::{EVICTED_LIMIT, EvictedBefore};
 pub use self::gate_marks::GateMarks;
 pub use self::halt::Halt;
 pub(crate) use self::paused::NOT_ADMITTED;
@@ -422,6 +424,10 @@ pub struct Progress {
     /// went down lately, oldest first. At most [`SITES_LIMIT`] sites, each with at most one entry per two minutes of the last ten.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub others_down: BTreeMap<Str, Vec<Fell>>,
+    /// By node: the evictions of its pods before the present one, as long as that one is watched for them. At most [`EVICTED_LIMIT`], those of which the
+    /// most pods were evicted.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub evicted: BTreeMap<Str, EvictedBefore>,
     /// Instants and counts that gates keep from one driver to the next.
     #[serde(skip_serializing_if = "GateMarks::is_empty")]
     pub marks: GateMarks,

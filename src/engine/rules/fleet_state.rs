@@ -128,6 +128,7 @@ fn state_if(daemonset: &Brief, record: Option<&Record>, driven: bool) -> FleetSt
         acknowledged_failures,
         suspects: _,
         others_down: _,
+        evicted: _,
         marks: _,
         driver: _,
         driver_stopped: _,

@@ -217,3 +217,84 @@ fn a_node_that_stays_short_of_disk_space_fails_at_the_deadline() {
     assert_eq!((snapshot.phase, cause.kind), (Phase::Halted, CauseKind::Deadline));
     assert_eq!(&*cause.message.unwrap(), format!("evicted by kubelet: {DISK}"));
 }
+
+/// What is said of n1, and what is found out about it and about the rollout.
+fn judged(console: &mut FakeConsole, fake: &FakeCluster) -> (String, Vec<String>, Vec<String>) {
+    let snapshot = console.snapshot(fake);
+    let (state, words) = console.state(fake, "n1");
+    let found = Diagnosis::of(&snapshot).findings.iter().map(|finding| format!("{finding:?}")).collect();
+    let step = Command::Step(Step::Partition(IntOrPercent::Int(0)));
+    let preview = console.engine.preview(&step, fake.now).unwrap();
+    let says_who_drives = |line: &&String| line.starts_with("ops@");
+    let lines =
+        preview.effects.iter().chain(&preview.warnings).filter(|line| !says_who_drives(line)).cloned().collect();
+    (format!("{state:?}: {words}"), found, lines)
+}
+
+/// The pods that were evicted are gone: who begins to look later knows of them by the record alone.
+#[test]
+fn who_begins_to_look_after_evictions_judges_as_the_driver_does() {
+    let (mut fake, mut console) = one_updated(20);
+    for times in 1..=2 {
+        evict_n1(&mut fake, &mut console);
+        console.run_for(&mut fake, 20);
+        let mut other = FakeConsole::open(&fake, "eve");
+        // Until it has seen the pod ready for the soak time, as the driver has.
+        other.run_for(&mut fake, 20);
+        console.run_for(&mut fake, 1);
+        other.run_for(&mut fake, 1);
+        let (driver, newcomer) = (judged(&mut console, &fake), judged(&mut other, &fake));
+        assert!(driver.0.contains(&format!("{times} eviction")), "{driver:?}");
+        assert_eq!(newcomer, driver, "after {times}");
+    }
+    console.run_for(&mut fake, 660);
+    assert_eq!(console.state(&fake, "n1").0, NodeState::Updated);
+    let record = fake.lease.as_ref().unwrap().record.clone().unwrap().unwrap();
+    assert!(record.progress.evicted.is_empty(), "nothing of it is recorded once it does not count");
+}
+
+#[test]
+fn the_next_driver_counts_on_from_the_evictions_that_the_last_one_saw() {
+    let (mut fake, mut console) = one_updated(20);
+    for _ in 0..2 {
+        evict_n1(&mut fake, &mut console);
+        console.run_for(&mut fake, 10);
+    }
+    drop(console);
+    let mut next = FakeConsole::open(&fake, "eve");
+    next.run_for(&mut fake, 60);
+    let deleted = fake.deleted.len();
+    next.partition(&mut fake, 0);
+    next.run_for(&mut fake, 60);
+    assert_eq!(fake.deleted.len(), deleted, "after two within ten minutes no serving pod is replaced");
+    evict_n1(&mut fake, &mut next);
+    let snapshot = next.snapshot(&fake);
+    let cause = n1(&snapshot).cause.clone().unwrap();
+    assert_eq!((snapshot.phase, cause.kind), (Phase::Halted, CauseKind::Evicted));
+    assert_eq!(&*cause.message.unwrap(), format!("3 evictions (max 2); {MEMORY}"));
+    // Who drives after the halt reads the same.
+    drop(next);
+    let mut third = FakeConsole::open(&fake, "ops");
+    third.run_for(&mut fake, 60);
+    let snapshot = third.snapshot(&fake);
+    let cause = n1(&snapshot).cause.clone().unwrap();
+    assert_eq!((snapshot.phase, cause.kind), (Phase::Halted, CauseKind::Evicted));
+    assert_eq!(&*cause.message.unwrap(), format!("3 evictions (max 2); {MEMORY}"));
+}
+
+/// What is recorded is about the pod that is there, and not about one that somebody deleted it for.
+#[test]
+fn a_pod_that_somebody_deletes_takes_the_recorded_evictions_with_it() {
+    let (mut fake, mut console) = one_updated(20);
+    for _ in 0..2 {
+        evict_n1(&mut fake, &mut console);
+        console.run_for(&mut fake, 10);
+    }
+    fake.remove_pod("n1");
+    fake.create_pod("n1");
+    console.run_for(&mut fake, 30);
+    assert_eq!(n1(&console.snapshot(&fake)).evictions(), 0);
+    let mut other = FakeConsole::open(&fake, "eve");
+    other.run_for(&mut fake, 5);
+    assert_eq!(n1(&other.snapshot(&fake)).evictions(), 0);
+}

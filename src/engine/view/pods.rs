@@ -215,6 +215,12 @@ impl View {
         self.pods.get(ix)?.as_ref()
     }
 
+    /// The pod with this uid.
+    pub(super) fn pod_mut(&mut self, uid: &str) -> Option<&mut PodEntry> {
+        let ix = self.pod_ix(uid)?;
+        self.pods.get_mut(ix)?.as_mut()
+    }
+
     /// Marks the node of the pod with this uid for another assessment.
     pub(crate) fn touch_pod(&mut self, uid: &str) {
         let node = self.pod_ix(uid).and_then(|ix| self.pod(ix)?.node);

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::fixture::{DS, GOOD, RolloutFixture, SOON, scenario};
-use crate::support::program::node_of;
+use crate::support::program::{node_of, text};
 
 /// A rollout with one updated node of twenty, and a driver that has let all others go. Each pod serves for 20 s before it counts.
 fn under_way(name: &str) -> Option<(RolloutFixture, String)> {
@@ -84,4 +84,40 @@ fn a_node_whose_disk_is_full_for_a_while_does_not_halt_the_rollout() {
     driver.end();
     println!("{}", driver.seen());
     assert!(!driver.seen().contains("halted"), "{}", driver.seen());
+}
+
+/// The pods that were evicted are gone when a one-shot command looks, and when the next driver begins.
+#[test]
+fn who_looks_after_evictions_judges_the_node_as_the_driver_does() {
+    let Some((fixture, updated)) = under_way("evicted-before") else { return };
+    let operator = fixture.operator();
+    let mut driver = operator.drive(DS, &[]);
+    driver.until("you drive it now");
+    let evict = |times: u64| {
+        fixture.hollow.fault(FleetFault::EvictAll(updated.as_str().into()));
+        operator.until_status(DS, "a status tells of the eviction, and its next pod is ready", SOON, |status| {
+            let node = node_of(status, &updated);
+            println!("{times}: {}, {}, {}", node["state"], node["why"], node["restarted"]);
+            node["restarted"]["evictions"] == times && node["serves"] == true
+        })
+    };
+    evict(1);
+    let status = evict(2);
+    let node = node_of(&status, &updated);
+    assert_eq!((&node["state"], &node["restarts"]), (&json!("soaking"), &json!(0)), "{node:#}");
+    let held: Vec<String> = operator.status(DS).at_target();
+    let told = text(&operator.run(&["diagnose", DS]));
+    println!("{told}");
+    assert!(told.contains("evicted"), "{told}");
+
+    driver.signal(Signal::KILL);
+    let mut next = operator.drive(DS, &[]);
+    next.until("you drive it now");
+    std::thread::sleep(Duration::from_secs(20));
+    assert_eq!(operator.status(DS).at_target(), held, "after two within ten minutes no serving pod is replaced");
+    fixture.hollow.fault(FleetFault::EvictAll(updated.as_str().into()));
+    next.until("evicted by kubelet on 1 node");
+    next.end();
+    println!("{}", next.seen());
+    assert!(next.seen().contains("3 evictions"), "{}", next.seen());
 }

@@ -5,8 +5,8 @@
 //! unknown    what a newer rolldeck wrote     kept whole, or the record is not read at all
 //! progress   in progress                     whole: a node whose name does not fit is not updated
 //!            down before, acknowledged,      as far as they fit, in this order
-//!            suspects, where it halted, who else
-//!            went down, refused
+//!            suspects, where it halted, evicted,
+//!            who else went down, refused
 //! words      reasons                         clipped
 //! ```
 //!
@@ -45,14 +45,16 @@ pub(crate) fn bytes_of_name(name: &str) -> usize {
 
 /// A reason as it is recorded: whole, or its beginning.
 pub(crate) fn clipped(reason: &str) -> Str {
-    if reason.len() <= REASON_LIMIT {
-        return reason.into();
+    clipped_to(reason, REASON_LIMIT)
+}
+
+/// A text of at most so many bytes: whole, or its beginning.
+pub(crate) fn clipped_to(text: &str, limit: usize) -> Str {
+    if text.len() <= limit {
+        return text.into();
     }
-    let mut end = REASON_LIMIT - '…'.len_utf8();
-    while !reason.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}…", &reason[..end]).into()
+    let end = text.floor_char_boundary(limit - '…'.len_utf8());
+    format!("{}…", &text[..end]).into()
 }
 
 impl Record {
@@ -85,6 +87,7 @@ impl Progress {
             idle_since: self.idle_since,
             suspects: self.suspects.clone(),
             others_down: self.others_down.clone(),
+            evicted: self.evicted.clone(),
             marks: self.marks,
             driver: self.driver.clone(),
             driver_stopped: self.driver_stopped.clone(),
@@ -106,6 +109,7 @@ impl Progress {
             halt,
             suspects,
             others_down,
+            evicted,
             // Instants, marks and reasons that are clipped: all of them together are shorter than 8 reasons.
             started_at: _,
             target: _,
@@ -125,12 +129,12 @@ impl Progress {
         } = self;
         let named = halt.as_ref().map_or(0, |halt| halt.named().len());
         let others_down: usize = others_down.values().map(|fell| 1 + fell.len()).sum();
-        // A refusal counts as four entries, because it has words.
+        // A refusal counts as four entries, because it has words, and so do evictions.
         let entries = in_progress.len()
             + down_before.len()
             + acknowledged_failures.len()
             + named
-            + 4 * refused.len()
+            + 4 * (refused.len() + evicted.len())
             + suspects.len()
             + others_down;
         entries * LONGEST_ENTRY + 8 * REASON_LIMIT < room
@@ -151,6 +155,7 @@ impl Progress {
             // Lists that may be shortened.
             refused,
             others_down,
+            evicted,
             halt,
             acknowledged_failures,
             suspects,
@@ -179,11 +184,17 @@ impl Progress {
         {
             over = over.saturating_sub(bytes_of(&refused));
         }
-        // Counts for comparisons are dropped before names of nodes: without the counts, a suspect still fails by staying down.
+        // Counts are dropped before names of nodes: without those for comparisons, a suspect still fails by staying down, and without those of evictions, a driver that
+        // begins to look counts the next ones.
         while over > 0
             && let Some(site) = others_down.pop_last()
         {
             over = over.saturating_sub(bytes_of(&site));
+        }
+        while over > 0
+            && let Some(evicted) = evicted.pop_last()
+        {
+            over = over.saturating_sub(bytes_of(&evicted));
         }
         if let Some(halt) = halt {
             while over > 0
@@ -214,8 +225,8 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        DriverStopped, Fell, GateMarks, Halt, HaltingGate, RefusedDeletion, RefusedWrite, SITES_LIMIT, SUSPECTS_LIMIT,
-        StrategyDrifts, WentDown,
+        DriverStopped, EVICTED_LIMIT, EvictedBefore, Fell, GateMarks, Halt, HaltingGate, RefusedDeletion, RefusedWrite,
+        SITES_LIMIT, SUSPECTS_LIMIT, StrategyDrifts, WentDown,
     };
     use super::*;
 
@@ -260,6 +271,13 @@ mod tests {
                 })
                 .collect(),
             others_down: names("o", SITES_LIMIT, len.min(63)).map(|site| (site, fell())).collect(),
+            evicted: names("v", EVICTED_LIMIT, len)
+                .map(|name| {
+                    let said = Str::from("\"quoted\" ".repeat(500));
+                    let pod = "00000000-0000-0000-0000-000000000000".into();
+                    (name, EvictedBefore::new(pod, 9_999, (NOW, NOW), Some(&said)))
+                })
+                .collect(),
             marks: GateMarks::longest(NOW),
             driver: Some("p".repeat(192).into()),
             driver_stopped: Some(DriverStopped {
@@ -304,6 +322,7 @@ mod tests {
         let mut progress = full(3, 12);
         progress.acknowledged_failures = names("e", 5, 12).collect();
         progress.refused = progress.refused.into_iter().take(5).collect();
+        progress.evicted = progress.evicted.into_iter().take(1).collect();
         let before = progress.clone();
         progress.fit(RECORD_LIMIT * 3 / 4, NOW);
         assert!(progress == before, "{} bytes of {}", bytes_of(&progress), bytes_of(&before));

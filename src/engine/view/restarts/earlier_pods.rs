@@ -3,10 +3,17 @@
 //! A pod that was ready and is evicted counts as a restart of the next one, if the last eviction or restart before it was less than [`WATCHED`] ago: a
 //! revision that takes more memory or disk space than its nodes have is evicted again and again, and its pods are ready in between. Where none of them
 //! was ready, the progress deadline runs from the first one.
+//!
+//! Who begins to look later sees the present pod only. The record says how many evictions count ([`EvictedBefore`]), so that a second console, a one-shot command
+//! and the next driver judge that pod as the driver does.
+
+use std::collections::BTreeMap;
 
 use super::{Ended, Restarts, WATCHED};
 use crate::engine::model::Str;
+use crate::engine::model::record::EvictedBefore;
 use crate::engine::model::time::Timestamp;
+use crate::engine::view::View;
 use crate::engine::view::observed_at::ObservedAt;
 
 /// What is known of the pods before the present one.
@@ -35,6 +42,12 @@ impl Restarts {
     /// What the kubelet said of the last of these evictions.
     pub(crate) fn evicted_because(&self) -> Option<&Str> {
         self.ended.as_ref()?.earlier.said.as_ref()
+    }
+
+    /// When the first and the last of these evictions were seen, or the last restart after them.
+    pub(crate) fn evicted_between(&self) -> Option<(Timestamp, Timestamp)> {
+        let ended = self.ended.as_ref().filter(|ended| ended.earlier.evictions > 0)?;
+        Some((ended.began?.0.seen_at(), ended.last?.0.seen_at()))
     }
 
     /// When its kubelet was first given a pod of this revision, if it ended that one, and each one since, before it was ready.
@@ -70,6 +83,20 @@ impl Restarts {
         Self { was_ready: false, since_ready: ended.earlier.evictions, ended: ended.boxed() }
     }
 
+    /// Takes in what the record says of the pods before this one, where less of them was seen here. Returns whether that was so. `since` and `last_at`: when the
+    /// first and the last of the evictions were, by our clock.
+    fn is_told(&mut self, told: &EvictedBefore, (since, last_at): (Timestamp, Timestamp)) -> bool {
+        let Some(unseen) = told.times.checked_sub(self.evictions()).filter(|unseen| *unseen > 0) else { return false };
+        let mut ended = self.ended();
+        self.since_ready += unseen;
+        let (first, last) = ((ObservedAt::Happen(since), None), (ObservedAt::Happen(last_at), None));
+        ended.last = ended.last.filter(|(seen, _)| seen.seen_at() > last_at).or(Some(last));
+        (ended.began, ended.first_end) = (Some(first), Some(first));
+        (ended.earlier.evictions, ended.earlier.said) = (told.times, told.said.clone());
+        self.ended = ended.boxed();
+        true
+    }
+
     /// Adds what the pods before it left, to a pod that is new.
     pub(in crate::engine::view) fn begin_after(&mut self, earlier: &Self) {
         let (known, mut ended) = (earlier.ended(), self.ended());
@@ -78,5 +105,18 @@ impl Restarts {
         (ended.began, ended.first_end) = (known.began.or(ended.began), known.first_end.or(ended.first_end));
         ended.earlier = known.earlier;
         self.ended = ended.boxed();
+    }
+}
+
+impl View {
+    /// Takes in what the record says, by node, of evictions before the pods that are there now.
+    pub(crate) fn is_told_of_evictions(&mut self, told: &BTreeMap<Str, EvictedBefore>) {
+        for told in told.values() {
+            let span = (self.our_time(told.since), self.our_time(told.last_at));
+            let Some(pod) = self.pod_mut(&told.pod) else { continue };
+            if pod.restarts.is_told(told, span) {
+                self.touch_pod(&told.pod);
+            }
+        }
     }
 }

@@ -253,9 +253,13 @@ impl Observer {
                 node.ready && self.may_run_on(name, context.at) && !self.wrong_clocks.contains(name)
             });
             let Restarted { times, last, total, evictions, .. } = pod.restarted;
-            // Whoever began to look later does not know of evictions: the pods are gone.
+            // Whoever began to look later knows of evictions what the record says: the pods are gone.
             let looks_since = self.looks_since(context.at);
-            let saw = evictions.is_none_or(|(_, first)| looks_since + self.slack + ROUNDED < first);
+            let saw = evictions.is_none_or(|(_, first)| looks_since + self.slack + ROUNDED < first)
+                || context.records.iter().all(|record| {
+                    let mut told = record.progress.evicted.values();
+                    told.any(|told| told.pod == pod.fact.uid && told.times >= 2)
+                });
             let total = total + evictions.map_or(0, |(times, _)| times);
             // More restarts, or a pod that is not available at its deadline, are a failure, which `check_failing` judges.
             let late = !pod.fact.ready && pod.fact.created_at + deadline <= context.at + self.slack + ROUNDED;
