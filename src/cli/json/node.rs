@@ -101,7 +101,7 @@ impl<'a> NodeJson<'a> {
             pod_created_at: node.pod_created_at,
             restarts: node.restarts,
             restarts_with_node: node.restarts_with_node,
-            restarted: node.restarted,
+            restarted: node.restarted.as_deref().copied(),
             lost_readiness: node.lost_readiness,
             accepted: node.accepted,
             suspect: node.suspect.map(|suspect| SuspectJson::new(suspect, at)),

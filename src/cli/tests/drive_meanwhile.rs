@@ -8,6 +8,7 @@ use crate::engine::model::driver::DriverView;
 use crate::engine::model::node::{NodeState, RestartsView, RunEnd};
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Paused;
+use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 
 /// Flags that were given before somebody changed the rollout would undo that unseen: while the drive waits for the lease of a driver that has died, others
@@ -77,7 +78,12 @@ async fn a_drive_says_for_how_long_a_pod_that_restarts_holds_the_others() {
             "ipc-020" => NodeView {
                 at_target: true,
                 hold: None,
-                restarted: Some(RestartsView { times, evictions: times, end: Some(RunEnd::Evicted) }),
+                restarted: Some(Box::new(RestartsView {
+                    times,
+                    evictions: times,
+                    end: Some(RunEnd::Evicted),
+                    until: Timestamp::default(),
+                })),
                 ..node.clone()
             },
             _ => node.clone(),

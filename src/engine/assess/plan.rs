@@ -502,7 +502,7 @@ impl Capacity {
 /// threshold instead, except where pods are refused: that would happen to the next node, too.
 fn is_in_trouble(row: &Row) -> bool {
     let speaks = || !row.available && row.cause.as_ref().is_some_and(|cause| cause.kind.speaks_against_revision());
-    let restarts = || row.restarted.is_some_and(RestartsView::speaks_against_revision);
+    let restarts = || row.restarted.as_deref().copied().is_some_and(RestartsView::speaks_against_revision);
     let starts_badly = || row.at_target && row.state != NodeState::Failed && (speaks() || restarts());
     row.in_fleet && (row.unreplaced || starts_badly())
 }

@@ -113,7 +113,7 @@ pub(crate) struct Row {
     pub(crate) fell_at: Option<Timestamp>,
     pub(crate) back_at: Option<Timestamp>,
     /// Its pod restarted lately, after it had been ready.
-    pub(crate) restarted: Option<RestartsView>,
+    pub(crate) restarted: Option<Box<RestartsView>>,
     /// Its pod at the target crashes again and again.
     pub(crate) crash_loop: Option<CrashLoopView>,
     pub(crate) image: ImageState,
@@ -417,7 +417,7 @@ impl<'a> Assessor<'a> {
             is_down: down,
             fell_at: entry.fell_at(self.question.now, self.server_now),
             back_at: entry.back_at(),
-            restarted,
+            restarted: restarted.map(Box::new),
             crash_loop,
             image,
             images,

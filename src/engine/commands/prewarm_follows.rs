@@ -32,13 +32,21 @@ impl Engine {
     }
 
     /// What becomes of pre-warming when the rollout goes back: that of the template's images goes on with those of the revision that it goes back to, and that
-    /// of images which were named goes on with these. None of it is cancelled before the DaemonSet is handed back.
+    /// of images which were named goes on with these. None of it is cancelled before the DaemonSet is handed back, which is at once where no pod is to be
+    /// replaced.
     pub(super) fn prewarming_on_the_way_back(&self, intent: &Intent) -> Option<String> {
         let request = self.prewarming_that_goes_on()?;
         let whose = match request.by.is_rolldeck() {
             true => "of the rollout itself".to_owned(),
             false => format!("that {} asked for", person_of(&request.by.by)),
         };
+        let back = self.going_back(intent);
+        let is_there = back.rows().filter(|row| row.in_fleet).all(|row| row.at_target && row.available);
+        if is_there && intent.finish == Finish::Release {
+            return Some(format!(
+                "Pre-warming {whose} ends with it: no pod is to be replaced, so that the DaemonSet is handed back at once."
+            ));
+        }
         if request.source != PrewarmSource::Template {
             let images = self.template_to_prewarm(&request.source).map(|template| template.images()).ok()?;
             return Some(format!("Pre-warming {whose} goes on with {}, {}.", listed(&images), until(intent)));

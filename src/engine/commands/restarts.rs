@@ -13,8 +13,11 @@ impl Engine {
         // A node that has failed counts toward the threshold instead. Once an operator has accepted its failure, it holds nothing up.
         let holds = |row: &Row| row.state != NodeState::Failed;
         let intent = self.intent();
-        let mut watched: Vec<(bool, RestartsView, Str)> =
-            self.assessment.rows().filter_map(|row| Some((holds(row), row.restarted?, self.name(row)))).collect();
+        let mut watched: Vec<(bool, RestartsView, Str)> = self
+            .assessment
+            .rows()
+            .filter_map(|row| Some((holds(row), *row.restarted.as_deref()?, self.name(row))))
+            .collect();
         let is_accepted = |holds: bool, name: &Str| !holds && self.is_accepted(name, &intent);
         // A failure that nobody has accepted is named before one that an operator has.
         watched.sort_by(|(a_holds, a, a_name), (b_holds, b, b_name)| {

@@ -94,7 +94,7 @@ impl Engine {
 
     /// Whether a pod at the target restarted, or its pods were evicted, so often that no serving pod is replaced.
     fn restarts_speak(&self, assessment: &Assessment) -> bool {
-        let speaks = |row: &Row| row.restarted.is_some_and(RestartsView::speaks_against_revision);
+        let speaks = |row: &Row| row.restarted.as_deref().copied().is_some_and(RestartsView::speaks_against_revision);
         assessment.rows().any(|row| row.in_fleet && row.state != NodeState::Failed && speaks(row))
     }
 

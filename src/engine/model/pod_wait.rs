@@ -122,13 +122,18 @@ pub enum PodWait {
         /// How long it has to be ready in all.
         secs: u32,
     },
+    /// Its pod is available. It restarted after it had been ready, or its kubelet evicted the pods before it, and it is watched for that.
+    Watched {
+        /// When that is over, if the pod stays up.
+        until: Timestamp,
+    },
 }
 
 impl PodWait {
     /// The instant from which, or until which, the words count: a screen compares it with the time to know when the words change.
     pub fn instant(&self) -> Option<Timestamp> {
         match self {
-            Self::Grace { ends_at: at, .. } | Self::Soak { ends_at: at, .. } => Some(*at),
+            Self::Grace { ends_at: at, .. } | Self::Soak { ends_at: at, .. } | Self::Watched { until: at } => Some(*at),
             Self::DeletionShown { since }
             | Self::DeletionLost { since }
             | Self::Kubelet { since }
@@ -242,6 +247,7 @@ impl fmt::Display for PodWaitAsOf<'_> {
             }
             PodWait::OldPod => f.write_str("its old pod is still there"),
             PodWait::PodReady => f.write_str("its containers are ready, the pod is not"),
+            PodWait::Watched { until } => write!(f, "watched for {} more", ShortDuration(until.since(self.at))),
             PodWait::Soak { ends_at, since_known: false, .. } => {
                 write!(f, "ready since an unknown time: available in {} at most", ShortDuration(ends_at.since(self.at)))
             }

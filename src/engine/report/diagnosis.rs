@@ -462,7 +462,7 @@ fn of_node(node: &NodeView, snapshot: &Snapshot) -> Option<Finding> {
         | NodeState::Unknown
         | NodeState::Ineligible => {}
     }
-    if let Some(restarted) = node.restarted {
+    if let Some(restarted) = node.restarted.as_deref().copied() {
         let kind = restarted.kind();
         let end = restarted.end.filter(|_| kind != RestartKind::Evictions);
         let end = end.map(|end| format!(", last: {end}")).unwrap_or_default();

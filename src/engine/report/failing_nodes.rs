@@ -78,7 +78,7 @@ impl Engine {
             blame: row.blame,
             cause: row.cause.as_ref().map(|cause| cause.kind),
             counts_as_failed,
-            restarted: row.restarted.map(RestartsView::kind),
+            restarted: row.restarted.as_deref().copied().map(RestartsView::kind),
             crash_loop: row.crash_loop.map(|crash_loop| crash_loop.cause),
             keeps_restarting: keeps_restarting(row.state, row.at_target, row.restarts),
             lost_readiness: lost_readiness(row.state, pod),

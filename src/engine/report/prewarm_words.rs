@@ -148,7 +148,9 @@ impl fmt::Display for PrewarmView {
             return write!(f, "pre-warming complete, {cleaned_up}: {}", all_have_the_images(nodes));
         }
         let name = match (&self.request.cancelled, &self.request.paused) {
-            (Some(cancelled), _) => &*format!("pre-warming cancelled{}, {cleaned_up}", who_cancelled(cancelled)),
+            (Some(cancelled), _) => {
+                &*format!("pre-warming cancelled{}, {cleaned_up}", self.request.cancelled_why(cancelled))
+            }
             (None, Some(_)) => "pre-warming paused",
             // The request stays for nodes that may join.
             (None, None) if self.error.is_none() && self.has_all() => "pre-warmed",
@@ -181,15 +183,19 @@ fn all_have_the_images(nodes: u32) -> String {
     if nodes == 1 { "its node has the images".to_owned() } else { format!("all {nodes} nodes have the images") }
 }
 
-/// ` by ben@bastion`; with a release ` by rolldeck itself`.
-fn who_cancelled(cancelled: &By) -> String {
-    if cancelled.is_rolldeck() { " by rolldeck itself".to_owned() } else { format!(" by {}", person_of(&cancelled.by)) }
-}
-
 impl Prewarm {
+    /// Who cancelled it, or why: ` by ben@bastion`, ` as its rollout is over`. What rolldeck began by itself it also cancels where the settings no longer ask for it.
+    fn cancelled_why(&self, cancelled: &By) -> String {
+        match (cancelled.is_rolldeck(), self.by.is_rolldeck()) {
+            (false, _) => format!(" by {}", person_of(&cancelled.by)),
+            (true, false) => " as its rollout is over".to_owned(),
+            (true, true) => " by rolldeck itself".to_owned(),
+        }
+    }
+
     /// Why it ends or has ended, as far as it says so: `all 20 nodes have the images`, `cancelled by ben@bastion`.
     pub fn why_it_ends(&self) -> Option<String> {
-        let cancelled = || self.cancelled.as_ref().map(|by| format!("cancelled{}", who_cancelled(by)));
+        let cancelled = || self.cancelled.as_ref().map(|by| format!("cancelled{}", self.cancelled_why(by)));
         self.complete.map(all_have_the_images).or_else(cancelled)
     }
 }

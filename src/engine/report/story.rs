@@ -463,7 +463,7 @@ fn why(node: &NodeView) -> Option<Str> {
 fn changes(was: &LastNode, is: &LastNode, node: &NodeView) -> Vec<NodeChange> {
     let restarted = is.restarts > was.restarts && was.pod == is.pod;
     let restarted = restarted.then(|| {
-        let end = node.restarted.and_then(|restarted| restarted.end);
+        let end = node.restarted.as_ref().and_then(|restarted| restarted.end);
         NodeChange::Restarted { times: is.restarts, end }
     });
     let evicted = is.evictions > was.evictions && was.cause != Some(CauseKind::Evicted);

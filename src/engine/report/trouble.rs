@@ -35,7 +35,7 @@ impl Snapshot {
         let most = self.settings.gates.max_restarts;
         // One restart of a node says nothing, and may be followed by another for years.
         let came_with_its_node = node.counted_restarts() == 1
-            && node.restarted.is_some_and(|restarted| restarted.end == Some(RunEnd::WithItsNode));
+            && node.restarted.as_ref().is_some_and(|restarted| restarted.end == Some(RunEnd::WithItsNode));
         let may_fail = node.at_target && self.has_plan() && !node.counts_as_failed() && !came_with_its_node;
         (may_fail && (1..=most).contains(&node.counted_restarts())).then(|| most + 1)
     }
@@ -120,7 +120,7 @@ impl Symptoms {
             blame: node.blame,
             cause: node.cause.as_ref().map(|cause| cause.kind),
             counts_as_failed: node.counts_as_failed(),
-            restarted: node.restarted.map(RestartsView::kind),
+            restarted: node.restarted.as_deref().copied().map(RestartsView::kind),
             keeps_restarting: node.keeps_restarting(),
             crash_loop: node.crash_loop.map(|crash_loop| crash_loop.cause),
             lost_readiness: node.lost_readiness,

@@ -63,8 +63,10 @@ impl Engine {
                 }
                 // A surging controller takes the old pod away once this one is available.
                 None if row.old || row.other_goes => Some(PodWait::OldPod),
-                // The pod is watched because it restarted, which its row shows anyway.
-                None => None,
+                None => {
+                    let unseen = self.assessment.unseen_for(self.now);
+                    row.restarted.as_ref().map(|restarted| PodWait::Watched { until: restarted.until + unseen })
+                }
             },
             (NodeState::Outdated, Some(pod)) => self.pull_of_other(row, &pod.fact),
             _ => None,

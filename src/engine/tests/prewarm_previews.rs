@@ -525,22 +525,39 @@ fn a_new_template_says_which_nodes_pull_it_by_pre_warming_that_goes_on() {
 #[test]
 fn a_roll_back_says_what_becomes_of_pre_warming() {
     let undo = Command::Undo { to: None };
-    let begun = |source: PrewarmSource| {
+    let begun = |source: PrewarmSource, updated: u32| {
         let (mut fake, mut console) = six();
         console.set_image(&mut fake, "agent:v2");
+        console.partition(&mut fake, 6 - updated);
+        console.run_for(&mut fake, 30);
+        assert_eq!(fake.at("hash2"), updated as usize);
         let mut ben = FakeConsole::open_as(&fake, "ben", Role::OneShot);
         ben.ask(&mut fake, super::prewarm::start(source, PrewarmNodes::All, 2)).unwrap();
         console.run_for(&mut fake, 5);
         (fake, console)
     };
-    let (mut fake, mut console) = begun(PrewarmSource::Template);
+    for source in [PrewarmSource::Template, super::prewarm::image("v2")] {
+        let (mut fake, mut console) = begun(source, 0);
+        let says = "Pre-warming that ben@bastion asked for ends with it: no pod is to be replaced, so that the DaemonSet is handed back at once.";
+        assert_eq!(lines_with(&mut console, &fake, &undo, "Pre-warming"), [says]);
+        console.ask(&mut fake, undo.clone()).unwrap();
+        console.run_for(&mut fake, 30);
+        assert_eq!((fake.warm_nodes().len(), console.snapshot(&fake).prewarm.is_none()), (0, true));
+    }
+    let (fake, mut console) = begun(PrewarmSource::Template, 1);
+    let says = "Pre-warming that ben@bastion asked for goes on with the images of that revision, until it is cancelled, or this roll back is complete and the DaemonSet \
+                is handed back: 1 node pulls agent:v1.";
+    assert_eq!(lines_with(&mut console, &fake, &undo, "Pre-warming"), [says]);
+
+    let (mut fake, mut console) = begun(PrewarmSource::Template, 0);
+    console.keep(&mut fake);
     let says = "Pre-warming that ben@bastion asked for has nothing left to bring: its nodes have agent:v1 already.";
     assert_eq!(lines_with(&mut console, &fake, &undo, "Pre-warming"), [says]);
     console.ask(&mut fake, undo.clone()).unwrap();
     console.run_for(&mut fake, 5);
     assert!(fake.warm_nodes().is_empty(), "nothing is brought where each node runs it: {:?}", fake.warm_nodes());
 
-    let (mut fake, mut console) = begun(super::prewarm::image("v2"));
+    let (mut fake, mut console) = begun(super::prewarm::image("v2"), 1);
     let says = "Pre-warming that ben@bastion asked for goes on with agent:v2, until it is cancelled, or this roll back is complete and the DaemonSet is handed back.";
     assert_eq!(lines_with(&mut console, &fake, &undo, "Pre-warming"), [says]);
     console.keep(&mut fake);

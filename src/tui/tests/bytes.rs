@@ -7,6 +7,7 @@ use super::fixtures::{failed, held, idle, running, target, updated};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::hold::Hold;
 use crate::engine::model::node::{NodeState, RestartsView, RunEnd};
+use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Counts, NodeView, Snapshot};
 use crate::tui::message::Msg;
 use crate::tui::terminal::Screen;
@@ -95,7 +96,12 @@ fn a_line_more_above_the_map_does_not_write_the_map_again() {
         let mut watched = nodes.clone();
         let it = &mut watched[number];
         *it = NodeView {
-            restarted: Some(RestartsView { times: 1, evictions: 0, end: Some(RunEnd::Exit(1)) }),
+            restarted: Some(Box::new(RestartsView {
+                times: 1,
+                evictions: 0,
+                end: Some(RunEnd::Exit(1)),
+                until: Timestamp::default(),
+            })),
             restarts: 1,
             site: it.site.clone(),
             ..target(&it.name, NodeState::Soaking, 0)

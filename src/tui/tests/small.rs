@@ -9,6 +9,7 @@ use crate::engine::model::node::{Blame, DownBy, NodeState, RestartsView, RunEnd}
 use crate::engine::model::record::{Direction, Paused};
 use crate::engine::model::settings::Setting;
 use crate::engine::model::step_ahead::NoStep;
+use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::{Counts, NodeView, Phase, PodRevision, Snapshot};
 use crate::tui::message::{ConsoleEffect, Msg};
 use crate::tui::model::Overlay;
@@ -71,7 +72,12 @@ fn what_the_chosen_limit_comes_to_is_not_cut_where_cells_are_few() {
 #[test]
 fn the_exit_code_of_a_container_that_restarts_is_not_cut() {
     let exit = Some(137);
-    let restarted = Some(RestartsView { times: 3, evictions: 0, end: exit.map(RunEnd::Exit) });
+    let restarted = Some(Box::new(RestartsView {
+        times: 3,
+        evictions: 0,
+        end: exit.map(RunEnd::Exit),
+        until: Timestamp::default(),
+    }));
     let node = NodeView { restarted, pod_created_at: Some(ago(60)), ..target("ipc-018", NodeState::Soaking, 20) };
     let snapshot = Snapshot { nodes: [node].into(), ..running() };
     for (width, height, said) in
@@ -127,7 +133,12 @@ fn one_node_is_updated_and_two_are() {
 
 #[test]
 fn the_age_beside_nodes_that_restart_says_of_what_it_is() {
-    let restarted = Some(RestartsView { times: 2, evictions: 0, end: Some(RunEnd::Exit(1)) });
+    let restarted = Some(Box::new(RestartsView {
+        times: 2,
+        evictions: 0,
+        end: Some(RunEnd::Exit(1)),
+        until: Timestamp::default(),
+    }));
     let node = NodeView { restarted, cause: None, ..target("ipc-018", NodeState::Soaking, 20) };
     let screen = TestConsole::on(Snapshot { nodes: [node].into(), ..running() }, 80, 24).screen();
     assert!(screen.contains("1 restarted since update (ipc-018, soaking for 20s)"), "{screen}");

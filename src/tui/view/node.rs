@@ -314,7 +314,7 @@ fn being_pulled(snapshot: &Snapshot, at_target: bool) -> String {
 fn restarts_in_words(node: &NodeView, watched: Duration) -> (String, ThemeRole) {
     let (all, counted) = (node.restarts, node.counted_restarts());
     let counts = if counted == 1 { "counts" } else { "count" };
-    let Some(RestartsView { times, evictions, end }) = node.restarted else {
+    let Some(RestartsView { times, evictions, end, until: _ }) = node.restarted.as_deref().copied() else {
         // The others came with its node.
         let words = if all == counted { all.to_string() } else { format!("{all}, of which {counted} {counts}") };
         return (words, ThemeRole::Text);

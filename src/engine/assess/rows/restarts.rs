@@ -51,7 +51,11 @@ impl Assessor<'_> {
             exit => exit.map(RunEnd::Exit),
         };
         let few = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
-        (elapsed < needed).then_some(RestartsView { times: few(times), evictions: few(evictions), end })
+        let seen_at = self.question.pods_seen_until.map_or(self.question.now, |until| until.min(self.question.now));
+        (elapsed < needed).then(|| {
+            let until = seen_at + (needed - elapsed);
+            RestartsView { times: few(times), evictions: few(evictions), end, until }
+        })
     }
 
     /// The crash loop of a pod at the target on a node that is up. A pod that restarted is taken to be in one until it is available; after several

@@ -21,7 +21,7 @@ pub(super) fn in_crash_loop(node: &NodeView, snapshot: &Snapshot) -> Option<Find
         _ => None,
     };
     let cause = Cause { kind, container, message: None };
-    let end = node.restarted.and_then(|restarted| restarted.end);
+    let end = node.restarted.as_ref().and_then(|restarted| restarted.end);
     let end = end.map(|end| format!(", last: {end}")).unwrap_or_default();
     let times = node.restart_kind().counted(node.counted_restarts());
     // Until then nothing halts.

@@ -72,7 +72,7 @@ pub struct NodeView {
     /// How many of them do not count: its node was restarted, which says nothing of the revision.
     pub restarts_with_node: u32,
     /// The restarts because of which its pod at the target revision is watched.
-    pub restarted: Option<RestartsView>,
+    pub restarted: Option<Box<RestartsView>>,
     /// Its pod at the target crashes again and again.
     pub crash_loop: Option<CrashLoopView>,
     /// Its pod at the target was ready, and is not any more: it starts again, or its probes fail.
@@ -156,7 +156,7 @@ impl Engine {
             pod_created_at: pod.map(|pod| self.view.our_time(pod.created_at)),
             restarts,
             restarts_with_node: restarts.saturating_sub(row.restarts),
-            restarted: row.restarted,
+            restarted: row.restarted.clone(),
             crash_loop: row.crash_loop,
             lost_readiness,
             suspect,
@@ -207,7 +207,7 @@ impl NodeView {
 
     /// How many pods of its revision its kubelet evicted before this one, as far as that is watched.
     pub fn evictions(&self) -> u32 {
-        self.restarted.map_or(0, |restarted| restarted.evictions.into())
+        self.restarted.as_ref().map_or(0, |restarted| restarted.evictions.into())
     }
 
     /// What those are.
@@ -341,11 +341,12 @@ mod fixtures {
                 pod_created_at: Some(before_noon(5)),
                 restarts: number,
                 restarts_with_node: (number / 2).max(1),
-                restarted: Some(RestartsView {
+                restarted: Some(Box::new(RestartsView {
                     times: number.try_into().unwrap(),
                     evictions: 0,
                     end: Some(RunEnd::Exit(7)),
-                }),
+                    until: Timestamp::default(),
+                })),
                 crash_loop: Some(CrashLoopView { cause: CauseKind::CrashLoop, since: before_noon(6) }),
                 lost_readiness: true,
                 suspect: Some(SuspectView::Again),

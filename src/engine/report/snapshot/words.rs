@@ -375,12 +375,13 @@ impl NodeView {
 
     /// Whether its pod restarted, or its pods were evicted, so often that no pod that serves is replaced anywhere ([`held_until_up_for`]).
     pub fn holds_the_others(&self) -> bool {
-        self.restarted.is_some_and(RestartsView::speaks_against_revision) && self.state != NodeState::Failed
+        self.restarted.as_deref().copied().is_some_and(RestartsView::speaks_against_revision)
+            && self.state != NodeState::Failed
     }
 
     /// `exit 1, 2 restarts in 3m`, where its pod is watched for that.
     fn restarts_in_words(&self, at: Timestamp) -> Option<String> {
-        let restarted = self.restarted?;
+        let restarted = *self.restarted.as_deref()?;
         // A narrow column cuts the end off, so the exit code, by which operators search, comes first.
         let end = restarted.end.filter(|end| *end != RunEnd::Evicted);
         let end = end.map(|end| format!("{end}, ")).unwrap_or_default();
