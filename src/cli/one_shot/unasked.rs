@@ -41,7 +41,9 @@ pub(super) fn accepted_preview(command: &Command, snapshot: &Snapshot, preview: 
     // Whoever wants to go back does not want what a pause holds to go on.
     let goes_back = matches!(command.inner(), Command::Undo { .. });
     Err(match lifts {
-        Some(_) if !goes_back => error.command_helps("resume", "lifts the pause: the rollout goes on as it is"),
+        Some(_) if goes_back => error,
+        Some(_) if snapshot.started_at.is_none() => error.command_helps("resume", "lifts the pause"),
+        Some(_) => error.command_helps("resume", "lifts the pause: the rollout goes on as it is"),
         _ => error,
     })
 }

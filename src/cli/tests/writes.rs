@@ -178,6 +178,12 @@ async fn a_pause_by_a_person_is_not_lifted_unasked() {
         assert_eq!(output.error.contains("rolldeck resume"), forward, "{line}: {}", output.error);
         assert!(script.refused().iter().any(|(_, refused)| refused == why), "{line}: it is recorded");
     }
+    // Where nothing is rolled out, nothing goes on.
+    let adopted =
+        Snapshot { phase: Phase::Paused(paused()), driver: DriverView::Nobody, started_at: None, ..rollout() };
+    let at_rest = Script::of(adopted).previews(Danger::Serious).lifts(paused());
+    let said = at_rest.run("set-image ds/agent agent=r.example/agent:v3").await.error;
+    assert!(said.trim_end().ends_with("lifts the pause"), "{said}");
     let early = script().previews(Danger::ExceedsBudget).run("release ds/agent --early").await;
     let why = "this lifts the pause by bob@bastion 3m ago (the link is down) and can take down more nodes than the budget allows, and nobody can be asked \
                (no terminal); nothing was changed";

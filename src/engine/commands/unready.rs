@@ -36,9 +36,9 @@ impl Engine {
         }
         let at_once = self.down_already(assessment, nodes, strict);
         let named = first_names(at_once.iter().map(|name| &***name));
-        let (it_is, they) = if at_once.len() == 1 { ("it is", "It goes") } else { ("they are", "They go") };
+        let (it_is, it_waits) = if at_once.len() == 1 { ("it is", "it waits") } else { ("they are", "they wait") };
         if !at_once.is_empty() && at_once.len() == nodes.len() {
-            return format!("and {it_is} down already ({named}). {they} at once");
+            return format!("and {it_is} down already ({named}), so that {it_waits} for no other node");
         }
         let (wait, others) = match at_once.len() {
             0 if nodes.len() == 1 => ("and waits".to_owned(), "It moves"),

@@ -66,11 +66,11 @@ fn nodes_that_are_down_already_do_not_wait_for_the_budget() {
     console.run_for(&mut fake, 60);
     assert_eq!((fake.down(), console.snapshot(&fake).phase), (2, Phase::Halted));
     let undo = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap().effects;
-    let back = "2 nodes are not at that revision, and they are down already (n1, n2). They go at once. Their pods are replaced";
+    let back = "2 nodes are not at that revision, and they are down already (n1, n2), so that they wait for no other node. Their pods are replaced";
     assert!(undo[0].starts_with(back), "a roll back says it in the words of a resume: {undo:?}");
     console.set_image(&mut fake, "agent:v2");
     let both = effects(&mut console, &fake, Step::Partition(IntOrPercent::Int(8)));
-    assert!(says(&both, "and they are down already (n1, n2). They go at once."), "{both:?}");
+    assert!(says(&both, "and they are down already (n1, n2), so that they wait for no other node."), "{both:?}");
     let more = effects(&mut console, &fake, Step::Partition(IntOrPercent::Int(5)));
     let others = "and n1, n2 go at once, the others wait: 2 nodes are down already (n1, n2), and 2 may be. These move";
     assert!(says(&more, others), "{more:?}");

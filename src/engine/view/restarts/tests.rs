@@ -75,7 +75,10 @@ fn a_crash_loop_does_not_count_as_updated_between_its_crashes() {
     let snapshot = console.snapshot(&fake);
     assert_eq!(&*snapshot.nodes[0].name, "n1", "it stays on top");
     assert_eq!(snapshot.counts.available, 20, "it serves now, and costs the budget nothing");
-    assert_eq!(console.state(&fake, "n1"), (NodeState::Soaking, "exit 1, 2 restarts in 2m; watched for 9m more".into()));
+    assert_eq!(
+        console.state(&fake, "n1"),
+        (NodeState::Soaking, "exit 1, 2 restarts in 2m; watched for 9m more".into())
+    );
     let step = console.engine.preview(&Command::Step(Step::Next), fake.now).unwrap();
     assert!(step.effects.iter().any(|line| line.contains("n1 restarted 2× since its update")), "{:?}", step.effects);
     // It speaks against the next step.
