@@ -166,7 +166,7 @@ fn spelled(remedy: Remedy) -> (&'static str, Option<String>) {
         Remedy::RaiseBudget { to } => return ("raiseBudget", Some(format!("tune --max-unavailable {to}"))),
         Remedy::LimitPulls { to } => return ("limitPulls", Some(format!("tune --max-pulling {to}"))),
         Remedy::PrewarmTarget { all: true } => ("prewarm", "prewarm"),
-        Remedy::PrewarmTarget { all: false } => ("prewarm", "prewarm --next-step"),
+        Remedy::PrewarmTarget { all: false } => ("prewarm", "prewarm --this-step"),
         Remedy::RetryPrewarm => ("prewarmRetry", "prewarm --retry"),
         Remedy::ResumePrewarm => ("prewarmResume", "prewarm --resume"),
         Remedy::CancelPrewarm => ("prewarmCancel", "prewarm --cancel"),
@@ -400,7 +400,8 @@ pub(crate) fn prewarm_command(asked: &Prewarm, revisions: &[RevisionView]) -> Op
     match &asked.nodes {
         PrewarmNodes::All => {}
         PrewarmNodes::Selector(selector) => words.push(shell_flag("-l", &selector.to_string())?),
-        PrewarmNodes::NextStep | PrewarmNodes::StepAhead => words.push("--next-step".to_owned()),
+        PrewarmNodes::LetGo => words.push("--this-step".to_owned()),
+        PrewarmNodes::StepAhead => words.push("--next-step".to_owned()),
         PrewarmNodes::Node(name) => words.push(shell_flag("--node", name)?),
     }
     let PrewarmLimits { max_pulling, max_pulling_per_site, site_label, pace } = &asked.limits;

@@ -32,8 +32,10 @@ pub(crate) struct PrewarmArgs {
     /// Only on this node
     #[arg(long, value_name = "NAME", group = "where")]
     pub(crate) node: Option<String>,
-    /// Only on the nodes that partition and selector let be updated now: those of the step that is reached, not of the one after it. A later step
-    /// adds its nodes
+    /// Only on the nodes that partition and selector let be updated: those of the step that is reached. A later step adds its nodes
+    #[arg(long, group = "where")]
+    pub(crate) this_step: bool,
+    /// Only on these and on the nodes that the next step of the plan lets be updated besides. Each step adds the nodes of the one after it
     #[arg(long, group = "where")]
     pub(crate) next_step: bool,
     /// So many nodes pull at once, updates included [default: the rollout's own limit]
@@ -120,10 +122,11 @@ impl PrewarmArgs {
 
     /// On which nodes.
     pub(crate) fn nodes(&self) -> PrewarmNodes {
-        match (&self.selector, &self.node, self.next_step) {
-            (Some(selector), ..) if !selector.is_empty() => PrewarmNodes::Selector(selector.clone()),
-            (_, Some(node), _) => PrewarmNodes::Node(node.as_str().into()),
-            (.., true) => PrewarmNodes::NextStep,
+        match (&self.selector, &self.node) {
+            (Some(selector), _) if !selector.is_empty() => PrewarmNodes::Selector(selector.clone()),
+            (_, Some(node)) => PrewarmNodes::Node(node.as_str().into()),
+            _ if self.this_step => PrewarmNodes::LetGo,
+            _ if self.next_step => PrewarmNodes::StepAhead,
             _ => PrewarmNodes::All,
         }
     }

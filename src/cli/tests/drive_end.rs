@@ -295,7 +295,7 @@ async fn a_drive_until_held_ends_where_what_is_pre_warmed_does_not_bring_the_ima
     assert_eq!(output.error.trim_end(), format!("Error: driving ends, as no node can be updated: it {waits}"));
     let next: Vec<&str> = output.text.lines().filter_map(|line| line.split_once("next: ")).map(|it| it.1).collect();
     let [prewarm, cancel] = next.as_slice() else { panic!("{next:?}") };
-    assert!(prewarm.starts_with("rolldeck prewarm --next-step --context prod-eu -n edge ds/agent   ("), "{prewarm}");
+    assert!(prewarm.starts_with("rolldeck prewarm --this-step --context prod-eu -n edge ds/agent   ("), "{prewarm}");
     assert!(prewarm.ends_with("; asks first, without a terminal it needs --yes)"), "{prewarm}");
     assert!(cancel.starts_with("rolldeck prewarm --cancel --context prod-eu -n edge ds/agent   ("), "{cancel}");
 }

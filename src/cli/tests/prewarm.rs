@@ -436,10 +436,14 @@ fn the_command_that_asks_for_the_same_again_is_spelled_for_a_shell() {
     assert_eq!(selected, "prewarm --revision 14 -l 'zone in (a,b)' --max-pulling-per-site 10%");
     let all = spelled(&|prewarm| {
         prewarm.source = PrewarmSource::Images([("*".to_owned(), "agent:v2".parse().unwrap())].into());
-        prewarm.nodes = PrewarmNodes::NextStep;
+        prewarm.nodes = PrewarmNodes::LetGo;
         prewarm.limits = PrewarmLimits::default();
     });
-    assert_eq!(all, "prewarm --image '*'=agent:v2 --next-step");
+    assert_eq!(all, "prewarm --image '*'=agent:v2 --this-step");
+    assert_eq!(
+        spelled(&|prewarm| prewarm.nodes = PrewarmNodes::StepAhead),
+        "prewarm --image agent=registry.example/agent:v2 --next-step --max-pulling 2"
+    );
 }
 
 #[tokio::test]

@@ -424,7 +424,7 @@ fn nodes_by_settings(intent: &Intent) -> Option<PrewarmNodes> {
     match (intent.prewarm, intent.gates.require_image) {
         (PrewarmAhead::All, _) => Some(PrewarmNodes::All),
         (PrewarmAhead::Step, _) => Some(PrewarmNodes::StepAhead),
-        (PrewarmAhead::Off, true) => Some(PrewarmNodes::NextStep),
+        (PrewarmAhead::Off, true) => Some(PrewarmNodes::LetGo),
         (PrewarmAhead::Off, false) => None,
     }
 }

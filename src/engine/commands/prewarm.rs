@@ -213,13 +213,13 @@ impl Engine {
     fn check_prewarm_nodes(&self, nodes: &PrewarmNodes) -> Result<(), Refusal> {
         let fleet = || self.assessment.rows().filter(|row| row.in_fleet).map(|row| self.view.entry(row.node));
         match nodes {
-            PrewarmNodes::NextStep | PrewarmNodes::StepAhead
+            PrewarmNodes::LetGo | PrewarmNodes::StepAhead
                 if !self.is_recorded() && !self.has_rollout(&self.intent()) =>
             {
                 let nothing = self.nothing_recorded();
                 Err(Refusal::NotNow(format!("{nothing}, so there is no step whose nodes could be meant")))
             }
-            PrewarmNodes::All | PrewarmNodes::NextStep | PrewarmNodes::StepAhead => Ok(()),
+            PrewarmNodes::All | PrewarmNodes::LetGo | PrewarmNodes::StepAhead => Ok(()),
             PrewarmNodes::Node(name) if fleet().any(|entry| entry.name == *name) => Ok(()),
             PrewarmNodes::Node(name) => Err(Refusal::NotThere(format!("no node {name} that runs this DaemonSet"))),
             PrewarmNodes::Selector(selector) => {
@@ -286,7 +286,7 @@ impl Engine {
                 let where_ = match nodes {
                     PrewarmNodes::All => "on every node of the fleet that has not got them".to_owned(),
                     PrewarmNodes::Selector(selector) => format!("on nodes with {selector}"),
-                    PrewarmNodes::NextStep => "on the nodes that the partition lets go".to_owned(),
+                    PrewarmNodes::LetGo => "on the nodes that the partition lets go".to_owned(),
                     PrewarmNodes::StepAhead => "on the nodes that the partition and the next step let go".to_owned(),
                     PrewarmNodes::Node(name) => format!("on {name}"),
                 };

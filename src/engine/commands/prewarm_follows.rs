@@ -15,7 +15,9 @@ impl Engine {
     /// on: also where all nodes had the former ones.
     pub(super) fn prewarming_follows(&self, intent: &Intent) -> Option<String> {
         let request = self.prewarming_that_goes_on()?;
-        if request.source != PrewarmSource::Template || request.nodes == PrewarmNodes::StepAhead {
+        // What follows the steps begins with the new ones.
+        let follows_steps = matches!(request.nodes, PrewarmNodes::LetGo | PrewarmNodes::StepAhead);
+        if request.source != PrewarmSource::Template || follows_steps {
             return None;
         }
         let (pulls, listed) = self.pulls_for_the_change(request, intent.change.as_ref()?)?;

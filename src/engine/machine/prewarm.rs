@@ -347,7 +347,7 @@ impl Engine {
                     PrewarmNodes::Selector(selector) => {
                         entry.fact.as_ref().is_some_and(|fact| selector.matches(&fact.labels))
                     }
-                    PrewarmNodes::NextStep => let_go(),
+                    PrewarmNodes::LetGo => let_go(),
                     PrewarmNodes::StepAhead => let_go() || ahead.contains(&row.node),
                 }
         })

@@ -159,7 +159,7 @@ impl fmt::Display for PrewarmCommand {
                 match nodes {
                     PrewarmNodes::All => Ok(()),
                     PrewarmNodes::Selector(selector) => write!(f, " on nodes with {selector}"),
-                    PrewarmNodes::NextStep => f.write_str(" on the nodes that may be updated now"),
+                    PrewarmNodes::LetGo => f.write_str(" on the nodes that may be updated now"),
                     PrewarmNodes::StepAhead => {
                         f.write_str(" on the nodes that may be updated now and those of the next step")
                     }

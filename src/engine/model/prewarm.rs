@@ -199,7 +199,7 @@ pub enum PrewarmNodes {
     /// On those whose labels match.
     Selector(Selector),
     /// On those that the rollout's partition and selector let be updated, as both are at each time.
-    NextStep,
+    LetGo,
     /// On those, and on the first nodes in line that the next step of the plan lets be updated besides.
     StepAhead,
     /// On this node.

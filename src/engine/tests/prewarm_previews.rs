@@ -410,7 +410,7 @@ fn without_a_rollout_there_is_no_step_whose_nodes_could_be_meant() {
     let mut fake = FakeCluster::rolling(4, 1);
     let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
     console.run(&mut fake);
-    for nodes in [PrewarmNodes::NextStep, PrewarmNodes::StepAhead] {
+    for nodes in [PrewarmNodes::LetGo, PrewarmNodes::StepAhead] {
         let refused = console.engine.preview(&Command::Prewarm(start_on("v2", nodes)), fake.now).unwrap_err();
         assert!(refused.to_string().contains("there is no step whose nodes could be meant"), "{refused}");
     }

@@ -246,7 +246,7 @@ fn pre_warming_of_others_that_keeps_the_rollouts_own_from_its_nodes_is_named() {
     let said = "What ops@bastion pre-warms now does not bring the images of this rollout: 20 nodes wait for them until";
     assert!(warned.iter().any(|warning| warning.starts_with(said)), "{warned:?}");
     // Each of the two ways that are offered helps.
-    for way in [start(source, PrewarmNodes::NextStep, 3), Command::Prewarm(PrewarmCommand::Cancel)] {
+    for way in [start(source, PrewarmNodes::LetGo, 3), Command::Prewarm(PrewarmCommand::Cancel)] {
         console.engine.command(way, fake.now).unwrap();
         console.run_for(&mut fake, 10);
         assert_eq!(fake.warm_nodes(), ["n1", "n2", "n3"]);

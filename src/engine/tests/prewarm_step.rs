@@ -22,7 +22,7 @@ fn the_nodes_of_the_step_are_those_of_the_selector_also_before_there_is_a_target
     console.partition(&mut fake, 0);
     let source = PrewarmSource::Images(images);
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(20)), ..PrewarmLimits::default() };
-    let nodes = PrewarmNodes::NextStep;
+    let nodes = PrewarmNodes::LetGo;
     let start = PrewarmCommand::Start { source, nodes, limits, method: PrewarmMethod::Pods };
     console.engine.command(Command::Prewarm(start), fake.now).unwrap();
     console.run_for(&mut fake, 3);

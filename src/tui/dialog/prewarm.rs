@@ -34,6 +34,7 @@ pub(crate) enum ImagesChoice {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodesChoice {
     All,
+    ThisStep,
     NextStep,
     Selector,
     /// The node that was selected when the form was opened.
@@ -218,7 +219,8 @@ impl PrewarmForm {
     fn nodes(&self) -> Result<PrewarmNodes, String> {
         match (self.nodes, &self.node) {
             (NodesChoice::All, _) => Ok(PrewarmNodes::All),
-            (NodesChoice::NextStep, _) => Ok(PrewarmNodes::NextStep),
+            (NodesChoice::ThisStep, _) => Ok(PrewarmNodes::LetGo),
+            (NodesChoice::NextStep, _) => Ok(PrewarmNodes::StepAhead),
             (NodesChoice::Node, Some(name)) => Ok(PrewarmNodes::Node(name.clone())),
             (NodesChoice::Node, None) => Err("no node is selected".into()),
             (NodesChoice::Selector, _) => match self.selector.selector()? {
@@ -284,8 +286,8 @@ impl PrewarmForm {
             }
             PrewarmLine::Nodes => {
                 let node = self.node.is_some().then_some(NodesChoice::Node);
-                let all: Vec<_> =
-                    [NodesChoice::All, NodesChoice::NextStep, NodesChoice::Selector].into_iter().chain(node).collect();
+                let all = [NodesChoice::All, NodesChoice::ThisStep, NodesChoice::NextStep, NodesChoice::Selector];
+                let all: Vec<_> = all.into_iter().chain(node).collect();
                 self.nodes = after(&all, self.nodes, back);
             }
             PrewarmLine::Method => {

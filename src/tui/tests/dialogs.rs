@@ -205,7 +205,7 @@ fn a_selector_that_no_node_has_is_not_confirmed_by_enter_alone() {
     for keys in [
         "N<c-u>line=lime3",
         "N<c-u>canary",
-        "W<down><right><right><down>line=lime3",
+        "W<down><right><right><right><down>line=lime3",
         "W<down><down><down><down>rack",
         ":tune site-label=rack<enter>",
     ] {

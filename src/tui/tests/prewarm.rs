@@ -315,7 +315,7 @@ fn dialogs_say_what_would_be_pulled() {
     for (name, keys) in [
         ("dialog_unchanged", "AW<right>"),
         ("dialog_revision", "AW<right><right><down><right>"),
-        ("dialog_selector", "AW<down><right><right><down>li<right>"),
+        ("dialog_selector", "AW<down><right><right><right><down>li<right>"),
         ("dialog_node", "AkW<down><left><down>2<down>25%"),
         ("dialog_wrong", "AW<down><down>many"),
         ("dialog_wrong_label", "AW<down><down><down><down>a=b"),
@@ -364,9 +364,10 @@ fn keys_fill_in_the_form() {
         ("A:prewarm agent:v3<enter>", start(image("agent:v3"), PrewarmNodes::All, none())),
         ("AW<left>", start(PrewarmSource::Revision("6f7c9d5b8".into()), PrewarmNodes::All, none())),
         ("AW<left><down><right>", start(PrewarmSource::Revision("5d8b7c4f9".into()), PrewarmNodes::All, none())),
-        ("AW<down><right>", start(PrewarmSource::Template, PrewarmNodes::NextStep, none())),
+        ("AW<down><right>", start(PrewarmSource::Template, PrewarmNodes::LetGo, none())),
+        ("AW<down><right><right>", start(PrewarmSource::Template, PrewarmNodes::StepAhead, none())),
         (
-            "AW<down><right><right><down>line=line3",
+            "AW<down><right><right><right><down>line=line3",
             start(PrewarmSource::Template, PrewarmNodes::Selector("line=line3".parse().unwrap()), none()),
         ),
         ("AjW<down><left>", start(PrewarmSource::Template, PrewarmNodes::Node("ipc-031".into()), none())),

@@ -170,7 +170,7 @@ fn about(ctx: &RenderContext<'_>, shown: &ShownSnapshot, view: &PrewarmView, cel
     let nodes = match &asked.nodes {
         PrewarmNodes::All => "all nodes".to_owned(),
         PrewarmNodes::Selector(selector) => format!("nodes with {selector}"),
-        PrewarmNodes::NextStep => "the nodes of the step".to_owned(),
+        PrewarmNodes::LetGo => "the nodes of the step".to_owned(),
         PrewarmNodes::StepAhead => "the nodes of the step and the next".to_owned(),
         PrewarmNodes::Node(name) => name.to_string(),
     };

@@ -20,7 +20,7 @@ impl PrewarmJob {
         let has_all = images.iter().all(|image| brought.contains(image));
         let state = state.filter(|_| has_all);
         // Such a request comes to each node that the plan lets go, though it leaves out the node now.
-        let follows_the_plan = has_all && matches!(asked.nodes, PrewarmNodes::NextStep | PrewarmNodes::StepAhead);
+        let follows_the_plan = has_all && matches!(asked.nodes, PrewarmNodes::LetGo | PrewarmNodes::StepAhead);
         match state {
             None if asked.by.is_rolldeck() || follows_the_plan => ImageWait::Coming,
             None => ImageWait::NotRequested { by: asked.by.by.clone(), done: self.has_nothing_left_to_do() },

@@ -72,7 +72,7 @@ impl Generator {
                 },
                 nodes: match self.rng.u32(0..4) {
                     0 => "canary=true".parse().map_or(PrewarmNodes::All, PrewarmNodes::Selector),
-                    1 => PrewarmNodes::NextStep,
+                    1 => PrewarmNodes::LetGo,
                     _ => PrewarmNodes::All,
                 },
                 limits: PrewarmLimits {

@@ -203,7 +203,7 @@ impl Observer {
 
     /// Only nodes of the step are to be pre-warmed, but this node has an old pod that serves and that the selector excludes.
     fn not_of_the_step(&self, asked: &[&Prewarm], node: &Str, at: Timestamp) -> Option<String> {
-        let by_step = |asked: &&Prewarm| matches!(asked.nodes, PrewarmNodes::NextStep | PrewarmNodes::StepAhead);
+        let by_step = |asked: &&Prewarm| matches!(asked.nodes, PrewarmNodes::LetGo | PrewarmNodes::StepAhead);
         let records: Option<Vec<&Record>> = self.records.at(at).map(Option::as_ref).collect();
         let intents: Vec<&Intent> = records?.into_iter().map(|record| &record.intent).collect();
         let seen = self.nodes.get(node)?;
@@ -363,7 +363,7 @@ fn nodes_by_settings(intent: &Intent) -> Option<PrewarmNodes> {
     match intent.prewarm {
         PrewarmAhead::All => Some(PrewarmNodes::All),
         PrewarmAhead::Step => Some(PrewarmNodes::StepAhead),
-        PrewarmAhead::Off => intent.gates.require_image.then_some(PrewarmNodes::NextStep),
+        PrewarmAhead::Off => intent.gates.require_image.then_some(PrewarmNodes::LetGo),
     }
 }
 

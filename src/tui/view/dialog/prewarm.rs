@@ -106,7 +106,8 @@ fn revision(form: &PrewarmForm) -> String {
 fn nodes(form: &PrewarmForm) -> String {
     match (form.nodes, &form.node) {
         (NodesChoice::All, _) => "all nodes".to_owned(),
-        (NodesChoice::NextStep, _) => "those that partition and selector let be updated".to_owned(),
+        (NodesChoice::ThisStep, _) => "those that partition and selector let be updated".to_owned(),
+        (NodesChoice::NextStep, _) => "those, and the nodes of the next step".to_owned(),
         (NodesChoice::Selector, _) => "those with labels".to_owned(),
         (NodesChoice::Node, node) => format!("only {}", node.as_deref().unwrap_or_default()),
     }
