@@ -36,6 +36,7 @@ use crate::engine::model::facts::Severity;
 use crate::engine::model::node::{ImageState, NodeState, RunEnd};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::presence::Presence;
+use crate::engine::model::suspect::SuspectView;
 use crate::engine::model::time::Timestamp;
 
 /// How many moments are kept; the oldest are dropped first.
@@ -97,6 +98,8 @@ pub enum NodeChange {
         recovers: bool,
         /// Whether this pod had been ready before and lost that: a time until it is ready then counts from the loss, and not from its start.
         again: bool,
+        /// Whether the node goes down, or comes back, in the course of its update, and its kubelet says so itself: that is no trouble.
+        in_update: bool,
     },
     /// Its pod, which nobody watched becoming ready, has been ready since this time. The pod may have been ready earlier, with a break.
     ReadySince,
@@ -191,6 +194,8 @@ struct LastNode {
     pod: Option<Str>,
     /// Its pod is deleted, and the node is down.
     stays: bool,
+    /// Its node is not Ready in the course of its update, and its kubelet says so itself.
+    in_update: bool,
     /// Whether trouble was reported since the node was last well.
     troubled: bool,
     /// Its pod is ready.
@@ -204,6 +209,7 @@ struct LastNode {
 impl LastNode {
     fn of(node: &NodeView, now: Timestamp) -> Self {
         let since = node.since.unwrap_or(now).min(now);
+        let in_update = node.suspect.is_some_and(SuspectView::is_in_update);
         Self {
             name: node.name.clone(),
             state: node.state,
@@ -215,7 +221,8 @@ impl LastNode {
             down_since: node.blame.map(|_| since),
             pod: node.pod.clone(),
             stays: node.pod_wait.as_deref() == Some(&PodWait::NodeBack),
-            troubled: is_trouble(node.state),
+            in_update,
+            troubled: is_trouble(node.state) && !in_update,
             ready: node.serves,
             lost_readiness: false,
             no_images: images::failed(node),
@@ -447,6 +454,7 @@ fn joined(node: &NodeView) -> NodeChange {
         why: why(node),
         recovers: false,
         again: false,
+        in_update: false,
     }
 }
 
@@ -503,7 +511,13 @@ fn changed(was: &LastNode, is: &LastNode, node: &NodeView) -> Option<NodeChange>
             NodeState::Updated | NodeState::Soaking => !(is_next && is.state == NodeState::Starting),
             _ => true,
         });
-        return Some(NodeChange::State { from, to: is.state, after, down, why, recovers, again });
+        let in_update = is.in_update || was.in_update && was.state == NodeState::NodeDown;
+        return Some(NodeChange::State { from, to: is.state, after, down, why, recovers, again, in_update });
+    }
+    if was.in_update && !is.in_update && is.state == NodeState::NodeDown {
+        // Its kubelet fell silent, or it has taken too long.
+        let why = why(node).map(|why| format!(": {why}")).unwrap_or_default();
+        return Some(NodeChange::Trouble { why: format!("node is still not Ready{why}").into() });
     }
     new_trouble(was, trouble, node).or_else(|| readiness(was, is))
 }
@@ -528,8 +542,9 @@ fn goes_on_trying(was: NodeState, is: NodeState, lacks_image: bool) -> bool {
 
 /// The trouble, unless it was reported before.
 fn new_trouble(was: &LastNode, trouble: Option<CauseKind>, node: &NodeView) -> Option<NodeChange> {
-    let why = why(node).filter(|_| is_news(was, trouble))?;
     let is_down = node.cause.as_ref().is_some_and(|cause| cause.kind == CauseKind::NodeDown);
+    let in_update = node.suspect.is_some_and(SuspectView::is_in_update);
+    let why = why(node).filter(|_| is_news(was, trouble) && !(is_down && in_update))?;
     let why = match node.state {
         NodeState::PullFailed => format!("{}: {why}", node.state).into(),
         // A reason of its Ready condition says nothing by itself.

@@ -11,6 +11,7 @@ use crate::engine::model::node::{Blame, NodeState};
 use crate::engine::model::settings::Tuning;
 use crate::engine::model::suspect::SuspectView;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
+use crate::engine::report::story::Story;
 use crate::engine::report::trouble::TroubleKind;
 
 const SAYS: &str = "container runtime network not ready: cni plugin not initialized";
@@ -200,4 +201,33 @@ fn a_pod_that_crashes_holds_the_others_while_its_node_is_not_ready_too() {
     assert_eq!(hold, Some(Hold::Unproven { node: "n1".into(), cause: Some(CauseKind::CrashLoop) }));
     let (_, why) = console.state(&fake, "n1");
     assert!(why.ends_with("; exit 1, 2 restarts in 1m"), "{why}");
+}
+
+/// Each updated node does so: an alarm for each would hide the one that matters.
+#[test]
+fn the_timeline_tells_of_such_a_node_without_an_alarm() {
+    let mut rollout = AgentRollout::new(Agent { after: 3, lasts: 20, silent_after: None });
+    let mut story = Story::default();
+    for _ in 0..120 {
+        story.observe(&rollout.run_for(1));
+    }
+    let told: Vec<String> = story.of_node("n1").map(|moment| moment.change.to_string()).collect();
+    let down = format!("node is not Ready in its update: {SAYS}");
+    assert!(told.contains(&down) && told.iter().any(|told| told.starts_with("node is Ready again")), "{told:#?}");
+    let of_note = story.of_node("n1").filter(|moment| moment.change.is_of_note());
+    assert_eq!(of_note.map(|moment| moment.change.to_string()).collect::<Vec<_>>(), [""; 0], "{told:#?}");
+    // One whose kubelet falls silent may be lost, and one that takes too long has failed.
+    for (agent, secs) in [
+        (Agent { after: 3, lasts: 60, silent_after: Some(10) }, 40),
+        (Agent { after: 3, lasts: 10_000, ..Agent::default() }, 320),
+    ] {
+        let mut rollout = AgentRollout::new(agent);
+        let mut story = Story::default();
+        for _ in 0..secs {
+            story.observe(&rollout.run_for(1));
+        }
+        let of_note = story.of_node("n1").filter(|moment| moment.change.is_of_note());
+        let of_note: Vec<String> = of_note.map(|moment| moment.change.to_string()).collect();
+        assert!(of_note.len() == 1 && of_note[0].starts_with("node is still not Ready"), "{of_note:#?}");
+    }
 }

@@ -375,7 +375,16 @@ mod tests {
         assert_eq!(pulling.words(at, None), "pulling for 95s");
         let after = Some(Duration::from_millis(94_700));
         let (from, to) = (Some(NodeState::Pulling), NodeState::Starting);
-        let pulled = NodeChange::State { from, to, after, down: None, why: None, recovers: false, again: false };
+        let pulled = NodeChange::State {
+            from,
+            to,
+            after,
+            down: None,
+            why: None,
+            recovers: false,
+            again: false,
+            in_update: false,
+        };
         assert_eq!(pulled.to_string(), "pulled in 95s");
     }
 

@@ -41,8 +41,16 @@ pub(super) fn reconstruct(
         let known = deleted_at(&node.name).filter(|at| (began..made + SECOND).contains(at));
         let made = known.map_or(made, |at| made.max(at));
         let mut say = |at, change| moments.push(moment(at, &node.name, change));
-        let state =
-            |from, to, why| NodeChange::State { from, to, after: None, down: None, why, recovers: false, again: false };
+        let state = |from, to, why| NodeChange::State {
+            from,
+            to,
+            after: None,
+            down: None,
+            why,
+            recovers: false,
+            again: false,
+            in_update: false,
+        };
         if let Some(at) = known {
             say(at, state(Some(NodeState::Outdated), NodeState::Terminating, None));
         }

@@ -8,6 +8,7 @@ impl NodeChange {
     /// Whether it is bad news.
     pub fn severity(&self) -> Severity {
         let bad = match self {
+            Self::State { to: NodeState::NodeDown, in_update: true, .. } => false,
             Self::State { from, to, why, .. } => why.is_some() || is_trouble(*to) || loses_readiness(*from, *to),
             Self::Trouble { .. } | Self::Restarted { .. } | Self::Evicted { .. } => true,
             Self::Readiness { ready } => !ready,
@@ -20,7 +21,7 @@ impl NodeChange {
     pub fn is_of_note(&self) -> bool {
         let recovers = match self {
             // The return of the node is news, whatever became of its pod.
-            Self::State { from: Some(NodeState::NodeDown), .. } => true,
+            Self::State { from: Some(NodeState::NodeDown), in_update: false, .. } => true,
             Self::State { recovers, .. } => *recovers,
             Self::Readiness { ready } => *ready,
             Self::ReadySince | Self::Trouble { .. } | Self::Restarted { .. } | Self::Evicted { .. } | Self::Gone => {

@@ -84,8 +84,16 @@ mod tests {
     }
 
     fn moment(millis: i64, to: NodeState) -> NodeMoment {
-        let change =
-            NodeChange::State { from: None, to, after: None, down: None, why: None, recovers: false, again: false };
+        let change = NodeChange::State {
+            from: None,
+            to,
+            after: None,
+            down: None,
+            why: None,
+            recovers: false,
+            again: false,
+            in_update: false,
+        };
         NodeMoment { at: Timestamp::from_millis(millis), seen_at: None, node: "n1".into(), change }
     }
 

@@ -10,9 +10,9 @@ use crate::engine::report::snapshot::pull_words::Span;
 
 impl fmt::Display for NodeChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (from, to, after, down, why, recovers, again) = match self {
-            Self::State { from, to, after, down, why, recovers, again } => {
-                (*from, *to, *after, *down, why.as_deref(), *recovers, *again)
+        let (from, to, after, down, why, recovers, again, in_update) = match self {
+            Self::State { from, to, after, down, why, recovers, again, in_update } => {
+                (*from, *to, *after, *down, why.as_deref(), *recovers, *again, *in_update)
             }
             Self::ReadySince => return f.write_str("its pod is ready"),
             Self::Trouble { why } => return f.write_str(why),
@@ -80,6 +80,7 @@ impl fmt::Display for NodeChange {
             (NodeState::Updated, Some(NodeState::NodeDown), _) => f.write_str("its pod is ready"),
             (NodeState::Updated, ..) => f.write_str("updated"),
             (NodeState::Failed, ..) => f.write_str("failed"),
+            (NodeState::NodeDown, ..) if in_update => f.write_str("node is not Ready in its update"),
             (NodeState::NodeDown, ..) => f.write_str("node is not Ready"),
             (NodeState::Outdated, ..) => f.write_str("outdated: its pod is not at the target"),
             (NodeState::Unknown, ..) => f.write_str("pods may not be read any more"),
