@@ -275,9 +275,12 @@ fn pause_is_the_emergency_brake_of_a_native_rollout() {
     let mut fake = FakeCluster::rolling(10, 2);
     fake.set_template(template("agent:v2"));
     fake.reconcile();
+    fake.change_node("n2", |node| node.unschedulable = true);
     let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
     assert_eq!(console.snapshot(&fake).phase, Phase::Native);
-    assert_eq!(console.state(&fake, "n1").1, "its controller decides");
+    for node in ["n1", "n2"] {
+        assert_eq!(console.state(&fake, node).1, "its controller decides", "a cordon does not keep it from that");
+    }
     let said = console.ask(&mut fake, Command::Pause { why: None }).unwrap();
     assert!(said.contains("OnDelete"), "{said}");
     assert_eq!(fake.daemonset.strategy.raw["type"], "OnDelete");

@@ -8,7 +8,7 @@ use super::step_result;
 use crate::cli::args::DriveUntil;
 use crate::cli::error::{CliError, CliErrorKind, Exit, SAYS_WHERE};
 use crate::cli::prewarm::{BROUGHT_LATER, DOWN_FOR, only_down};
-use crate::cli::status::{deleted, some_of};
+use crate::cli::status::{deleted, is_set_back, some_of};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{Prewarm, PrewarmLeftover};
@@ -259,11 +259,6 @@ fn still_prewarms(snapshot: &Snapshot) -> bool {
 /// Whether pre-warming has left pods that nobody needs any more. A released rollout deletes all of them.
 pub(super) fn has_leftovers(snapshot: &Snapshot) -> bool {
     snapshot.prewarm.as_ref().is_some_and(|prewarm| prewarm.request.cancelled.is_some() || prewarm.leftover.pods > 0)
-}
-
-/// Whether somebody changed the update strategy back under the rollout.
-fn is_set_back(snapshot: &Snapshot) -> bool {
-    snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StrategyDrifted { .. }))
 }
 
 /// Why the API server refuses to delete each pod that is left, without which a step does not come to its end.

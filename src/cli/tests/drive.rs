@@ -198,6 +198,12 @@ async fn a_drive_ends_where_rolldeck_itself_paused_and_stays_where_an_operator_d
     "#);
     let why = "Error: driving ends: paused by rolldeck 10m ago: rolling back to revision 14 was refused";
     assert!(output.error.starts_with(why), "{}", output.error);
+    // Such a pause does not hold the DaemonSet's own controller.
+    let mut set_back = paused_by(OURSELVES, "the update strategy was changed back");
+    set_back.alarms = vec![Alarm::StrategyDrifted { by: None, limit: None, enforced: 0, suspend_hint: None }];
+    let output = begun().then(set_back).run("drive ds/agent").await;
+    let why = "Error: driving ends: paused by rolldeck 10m ago: the update strategy was changed back; its controller goes on replacing pods\n";
+    assert!(output.code == 4 && output.error.starts_with(why), "{}", output.error);
     assert!(output.error.contains("\nHint: rolldeck resume "), "{}", output.error);
     let output = begun().then(paused_by("ops@a", "link down")).then(idle).run("drive ds/agent").await;
     assert_eq!(output.code, 0, "{}", output.error);

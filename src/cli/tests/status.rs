@@ -149,7 +149,9 @@ async fn pods_that_others_deleted_together_are_told_together() {
         said: Some({
             let failed = failed.map(Into::into);
             let [node, pod, uid] = [node, "agent-x", "u"].map(Into::into);
-            RolloutEventKind::PodTakenAway { node, pod, uid, failed, disruption: None }.to_string().into()
+            RolloutEventKind::PodTakenAway { node, updated: false, pod, uid, failed, disruption: None }
+                .to_string()
+                .into()
         }),
         visibility: Visibility::Timeline,
         revision: None,

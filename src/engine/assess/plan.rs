@@ -204,6 +204,11 @@ pub(crate) enum RolloutHold {
 }
 
 impl RolloutHold {
+    /// Whether the DaemonSet's own controller replaces the pods.
+    fn is_native(&self) -> bool {
+        matches!(self, Self::Held(Hold::Native))
+    }
+
     /// The hold of a node that has no pod. Most holds do not apply to such a node: the DaemonSet's controller creates its pod all the same.
     fn hold_without_pod(&self) -> Option<Hold> {
         match self {
@@ -299,6 +304,10 @@ impl Plan {
                 not_made = Some(row);
             }
             match hold_of_node(row, intent.direction(), row.selected) {
+                // The DaemonSet's own controller asks neither for the selector nor for a cordon.
+                Some(Hold::Selector | Hold::Cordoned) if obstacles.rollout_hold.is_native() => {
+                    plan.holds[row.node] = Some(Hold::Native);
+                }
                 Some(hold) => plan.holds[row.node] = Some(hold),
                 None if row.replaceable => candidates.push(row),
                 None if row.in_fleet && row.pod.is_none() => {

@@ -51,7 +51,13 @@ impl Engine {
         }
         if request.source != PrewarmSource::Template {
             let images = self.template_to_prewarm(&request.source).map(|template| template.images()).ok()?;
-            return Some(format!("Pre-warming {whose} goes on with {}, {}.", listed(&images), until(intent)));
+            let images = listed(&images);
+            return Some(match self.warming.job.as_ref()?.unobtainable() {
+                Some(why) => {
+                    format!("Pre-warming {whose} brings nothing more: {images} cannot be had ({}).", why.cause)
+                }
+                None => format!("Pre-warming {whose} goes on with {images}, {}.", until(intent)),
+            });
         }
         let (pulls, images) = self.pulls_for_the_change(request, intent.change.as_ref()?)?;
         Some(match pulls {

@@ -68,6 +68,13 @@ pub(crate) struct PrewarmJob {
     slots: Slots,
 }
 
+impl PrewarmJob {
+    /// Set where the registry gives the images to no node, so that none is tried any more.
+    pub(crate) fn unobtainable(&self) -> Option<Unobtainable> {
+        self.unobtainable
+    }
+}
+
 impl Engine {
     /// The request for pre-warming as it will be once all edits are saved.
     pub(crate) fn recorded_prewarm(&self) -> Option<Cow<'_, Prewarm>> {

@@ -1,7 +1,8 @@
-//! Pods at an earlier revision that somebody else takes away in the middle of a rollout: a colleague, an autoscaler, a descheduler; or their
+//! Pods that somebody else takes away in the middle of a rollout: a colleague, an autoscaler, a descheduler; or their
 //! kubelet, which fails them because its node lacks something or is shut down, so that their controller replaces them. Under `OnDelete` the
 //! controller makes the next pod from the template as it is now, so that such a node gets the new revision whatever partition, selector, pause
-//! or halt keep. Nobody can prevent that; whoever drives tells it.
+//! or halt keep. Nobody can prevent that; whoever drives tells it. A pod that is at the target already uses the budget until its next one serves: that is told
+//! as well, unless its kubelet failed it, which its row shows.
 //!
 //! The watch of pods may be ahead of the others: a pod may be seen to go before what explains it, such as another node selector or the deletion of the
 //! DaemonSet. What is told is that the next pod is at the target, so it is told once that pod is seen, and not at all where none is to come:
@@ -38,6 +39,8 @@ struct Gone {
     uid: Str,
     /// Why it had failed, if it had.
     failed: Option<Str>,
+    /// It was at the target already.
+    updated: bool,
     /// Who announced it, if somebody did.
     disruption: Option<PodDisruption>,
 }
@@ -66,8 +69,9 @@ impl Engine {
         if pod.fact.deletion_at.is_some() || !self.was_to_stay(node, failed.is_some()) {
             return;
         }
+        let updated = self.assessment.row(node).is_some_and(|row| row.at_target);
         let (node, pod) = (self.view.entry(node).name.clone(), fact.name.clone());
-        self.taken_away.0.insert(node, Gone { pod, uid: uid.clone(), failed, disruption });
+        self.taken_away.0.insert(node, Gone { pod, uid: uid.clone(), failed, updated, disruption });
     }
 
     /// Tells of the pods that somebody else took away and whose nodes have their next pods. Forgets those of nodes that get none.
@@ -82,8 +86,9 @@ impl Engine {
         kept.retain(|node, gone| self.gets_a_pod(node) && !self.is_back(&gone.uid));
         let (told, kept) = kept.into_iter().partition(|(node, gone)| self.has_another_pod(node, &gone.uid));
         self.taken_away.0 = kept;
-        for (node, Gone { pod, uid, failed, disruption }) in told {
-            self.tell_of_taken_away(RolloutEventKind::PodTakenAway { node, pod, uid, failed, disruption });
+        for (node, Gone { pod, uid, failed, updated, disruption }) in told {
+            let kind = RolloutEventKind::PodTakenAway { node, updated, pod, uid, failed, disruption };
+            self.tell_of_taken_away(kind);
         }
     }
 
@@ -132,14 +137,14 @@ impl Engine {
         node.is_some_and(|node| self.view.pods_on(node).any(|(_, pod)| *pod.fact.uid != *uid))
     }
 
-    /// Whether the old pod of this node is where it should be and is not being replaced. On a node that is down, only a pod that failed counts.
+    /// Whether the pod of this node is where it should be and is not being replaced. On a node that is down, only a pod that failed counts; of pods at the
+    /// target, only one that did not.
     fn was_to_stay(&self, node: NodeIx, failed: bool) -> bool {
         let Some(row) = self.assessment.row(node) else { return false };
         let name = &self.view.entry(node).name;
         row.in_fleet
             && row.should_run
-            && row.old
-            && !row.at_target
+            && if row.at_target { !failed } else { row.old }
             && (!row.is_down || failed)
             && !row.crowded
             && !row.other_goes

@@ -191,10 +191,12 @@ pub enum RolloutEventKind {
     },
     /// Somebody put an older copy of the Lease back while this process held it: what was asked for since is gone. The rollout pauses.
     RecordPutBack,
-    /// Somebody else took away the pod of a node that the rollout had not let go: its next pod is at the target.
+    /// Somebody else took away the pod of a node that the rollout had not let go, or had updated: its next pod is at the target.
     PodTakenAway {
         /// Its node.
         node: Str,
+        /// The pod was at the target already.
+        updated: bool,
         /// Its name.
         pod: Str,
         /// Its uid.

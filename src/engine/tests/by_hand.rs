@@ -10,6 +10,7 @@ use crate::engine::model::facts::PodPhase;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
+use crate::engine::model::settings::{Secs, Tuning};
 use crate::engine::model::template::Template;
 
 /// Four nodes, of which one is updated; somebody drives.
@@ -115,10 +116,8 @@ fn pods_that_others_take_away_are_told_as_such() {
     fake.reconcile();
     ops.run_for(&mut fake, 5);
     fake.change_pod("n4", |pod| pod.deletion_at = Some(pod.created_at));
-    ops.run_for(&mut fake, 2);
-    fake.remove_pod("n4");
-    fake.reconcile();
-    ops.run_for(&mut fake, 20);
+    ops.run_for(&mut fake, 22);
+    assert_eq!(fake.at("hash2"), 3, "its kubelet has ended it, and the next one is there");
     assert_eq!(told(&mut ops, &fake), [(words("n3"), Visibility::Cluster), (words("n4"), Visibility::Cluster)]);
     // Who announced it is named.
     fake.change_pod("n5", |pod| pod.disruption = Some(PodDisruption::Preemption));
@@ -141,13 +140,26 @@ fn pods_that_others_take_away_are_told_as_such() {
     assert_eq!(told(&mut ops, &fake)[3].0, failed);
     fake.set_node_ready("n2", true);
     ops.run_for(&mut fake, 20);
-    // A pod that is at the target already is not the rollout's concern, nor is one that the rollout replaces.
+    // A pod that is at the target already uses the budget until its next one is available.
+    let soak = Tuning { soak_secs: Some(Secs(5)), ..Tuning::default() };
+    ops.ask(&mut fake, Command::Tune(soak)).unwrap();
+    ops.run_for(&mut fake, 5);
     fake.remove_pod("n3");
     fake.reconcile();
+    let mut down_by = Vec::new();
+    for _ in 0..8 {
+        ops.run_for(&mut fake, 1);
+        let budget = ops.snapshot(&fake).budget;
+        down_by.push((budget.charged, budget.by_others));
+    }
+    assert!(down_by.contains(&(1, 1)) && down_by.iter().all(|(down, by_others)| down == by_others), "{down_by:?}");
+    let updated = "the pod of n3 was deleted, evicted or relabelled by somebody else, after its update: its next pod is at the target as well";
+    assert_eq!(told(&mut ops, &fake)[4].0, updated);
+    // One that the rollout replaces is its own.
     ops.partition(&mut fake, 0);
     ops.run_for(&mut fake, 30);
     assert_eq!(fake.at("hash2"), 6);
-    assert_eq!(told(&mut ops, &fake).len(), 4);
+    assert_eq!(told(&mut ops, &fake).len(), 5);
 }
 
 /// What the events say of pods that somebody else took away.

@@ -344,3 +344,22 @@ fn the_failure_of_an_image_that_the_rollout_does_not_need_is_told_as_such() {
     let titles: Vec<String> = Diagnosis::of(&snapshot).findings.into_iter().map(|found| found.title).collect();
     assert!(titles.contains(&format!("{of} fails")), "{titles:#?}");
 }
+
+/// Whoever rolls back is not told that what is tried no more goes on.
+#[test]
+fn a_roll_back_says_of_named_images_that_cannot_be_had_that_nothing_more_is_brought() {
+    let (mut fake, mut console) = warming();
+    console.set_image(&mut fake, "agent:v3");
+    console.partition(&mut fake, 19);
+    console.run_for(&mut fake, 30);
+    for _ in 0..3 {
+        for node in fake.warm_nodes() {
+            fake.warm_fails(&node, MISSING);
+        }
+        console.run_for(&mut fake, 3);
+    }
+    assert!(console.snapshot(&fake).prewarm.unwrap().unobtainable.is_some());
+    let effects = console.engine.preview(&Command::Undo { to: None }, fake.now).unwrap().effects;
+    let says = "Pre-warming that ops@bastion asked for brings nothing more: agent:v2 cannot be had (image not found).";
+    assert!(effects.iter().any(|line| line == says), "{effects:?}");
+}

@@ -247,8 +247,15 @@ async fn managed_fields_name_who_wrote_template_and_strategy() {
 async fn managed_fields_name_the_kubelet_of_a_node_once() {
     let one_node =
         "name = \"one\"\n[[sites]]\nname = \"a\"\nlink = \"1Gbit/s\"\nnodes = [{ prefix = \"node-\", count = 1 }]\n";
-    let mut world = World::new(&Scenario::parse("one.toml", one_node).unwrap(), 1);
-    world.advance_by(std::time::Duration::from_secs(60));
+    // The heartbeats of another seed are at other fractions of a second.
+    for seed in 1..=3 {
+        let mut world = World::new(&Scenario::parse("one.toml", one_node).unwrap(), seed);
+        world.advance_by(std::time::Duration::from_secs(400));
+        names_the_kubelet_once(world).await;
+    }
+}
+
+async fn names_the_kubelet_once(world: World) {
     // The world stands still, so that no heartbeat comes between two writes.
     let api = Api::over(serve(world, ApiOptions { speed: 1e-6, ..ApiOptions::default() }).await.unwrap());
     let (_, nodes) = api.get("/api/v1/nodes").await;

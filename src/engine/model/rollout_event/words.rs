@@ -183,6 +183,13 @@ impl fmt::Display for RolloutEventKind {
                 "the pod of {node} failed ({why}) and its controller replaces it: its next pod is at the target, whatever \
                  the rollout keeps"
             ),
+            Self::PodTakenAway { node, failed: None, disruption: Some(disruption), updated: true, .. } => {
+                write!(f, "the pod of {node} {disruption}, after its update: its next pod is at the target as well")
+            }
+            Self::PodTakenAway { node, failed: None, disruption: None, updated: true, .. } => write!(
+                f,
+                "the pod of {node} was deleted, evicted or relabelled by somebody else, after its update: its next pod is at the target as well"
+            ),
             Self::PodTakenAway { node, failed: None, disruption: Some(disruption), .. } => write!(
                 f,
                 "the pod of {node} {disruption}: its next pod is at the target, whatever the rollout keeps"

@@ -37,7 +37,8 @@ pub(super) fn parse(fields: &mut FieldReader, before: Option<&Node>) -> Answer<N
         Ok(NodeImage { names: image.texts("names")?, bytes })
     });
     let conditions = conditions::parse(&mut status)?;
-    let beat = |all: &[Condition]| Condition::find(all, READY)?.heartbeat_at;
+    // Clients are served whole seconds.
+    let beat = |all: &[Condition]| Condition::find(all, READY)?.heartbeat_at.map(|at| at.millis().div_euclid(1_000));
     // A changed heartbeat was written by a client, not by the world's own kubelet, so the kubelet's report no longer counts;
     // `managedFields` names the client.
     let same = before.filter(|before| beat(&before.conditions) == beat(&conditions));
