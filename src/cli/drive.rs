@@ -138,7 +138,8 @@ impl Task for Drive<'_> {
         while let Some(command) = edits.next() {
             let next = what_follows(edits.as_slice(), &snapshot);
             let target = CommandTarget::new(foreground.place(), &snapshot);
-            let next = next.or_else(|| waits_for_a_step(&command, target).filter(|_| !lets_go));
+            let waits = || waits_for_a_step(&command, edits.as_slice(), &snapshot, target);
+            let next = next.or_else(|| waits().filter(|_| !lets_go));
             foreground.settle_before(&rollout, command, next, lets_go.then_some(BEFORE_THE_FIRST_STEP)).await?;
         }
         drop(rollout);

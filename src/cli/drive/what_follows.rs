@@ -3,6 +3,7 @@
 use crate::cli::foreground::NextCommands;
 use crate::cli::suggested_commands::CommandTarget;
 use crate::engine::model::command::{Command, Step};
+use crate::engine::model::labels::Selector;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::report::snapshot::Snapshot;
 
@@ -15,14 +16,9 @@ pub(super) fn what_follows(next: &[Command], snapshot: &Snapshot) -> Option<Next
         _ => None,
     })?;
     // A selector that is in force outlives another image; one that is lifted is among what follows.
-    let asked = next.iter().find_map(|command| match command.inner() {
-        Command::Select(selector) => Some(selector.as_ref()),
-        _ => None,
-    });
-    let selector = asked.unwrap_or(snapshot.plan.selector.as_ref());
-    let of = match selector {
+    let of = match selector_asked_for(next).unwrap_or(snapshot.plan.selector.as_ref()) {
         Some(selector) => {
-            let selected = u32::try_from(snapshot.matching(selector).count()).unwrap_or(u32::MAX);
+            let selected = nodes_with(selector, snapshot);
             format!("{} of the {selected} nodes with {selector}", updated.min(selected))
         }
         None => format!("{updated} of {fleet} nodes"),
@@ -34,11 +30,33 @@ pub(super) fn what_follows(next: &[Command], snapshot: &Snapshot) -> Option<Next
     })
 }
 
+/// The selector that these edits set, or `None` in it if they lift the one that is in force; `None` if they do neither.
+fn selector_asked_for(next: &[Command]) -> Option<Option<&Selector>> {
+    next.iter().find_map(|command| match command.inner() {
+        Command::Select(selector) => Some(selector.as_ref()),
+        _ => None,
+    })
+}
+
+fn nodes_with(selector: &Selector, snapshot: &Snapshot) -> u32 {
+    u32::try_from(snapshot.matching(selector).count()).unwrap_or(u32::MAX)
+}
+
 /// What follows a new image where nothing that was asked for lets a node go: whoever is asked about it may take `drive` for a whole rollout.
-pub(super) fn waits_for_a_step(first: &Command, target: CommandTarget<'_>) -> Option<NextCommands> {
+pub(super) fn waits_for_a_step(
+    first: &Command,
+    next: &[Command],
+    snapshot: &Snapshot,
+    target: CommandTarget<'_>,
+) -> Option<NextCommands> {
+    let selector = selector_asked_for(next).flatten().map(|selector| {
+        let (selected, fleet) = (nodes_with(selector, snapshot), snapshot.counts.nodes);
+        format!("Only nodes with {selector} may be updated then, {selected} of {fleet}. ")
+    });
     matches!(first.inner(), Command::SetImage(_)).then(|| NextCommands {
         effect: format!(
-            "Then drives, and waits: no node goes before somebody runs {}, or this command with `--to`.",
+            "{}Then drives, and waits: no node goes before somebody runs {}, or this command with `--to`.",
+            selector.unwrap_or_default(),
             target.named("step")
         ),
         calls: Vec::new(),
@@ -96,13 +114,18 @@ mod tests {
         assert!(goes.contains("Then drives until 6 of 6 nodes are updated"), "{goes}");
         let place = place();
         let target = CommandTarget::called(&place, "edge", "agent");
-        let waits = previewed(waits_for_a_step(&image, target).unwrap());
+        let canary = [Command::Select(Some("zone=canary".parse().unwrap()))];
+        let waits = previewed(waits_for_a_step(&image, &canary, &snapshot, target).unwrap());
+        assert!(
+            waits.contains("Only nodes with zone=canary may be updated then, 3 of 6. Then drives, and waits"),
+            "{waits}"
+        );
         assert!(
             waits.contains("No pod is replaced before a step.")
                 && waits.contains("before somebody runs `rolldeck step --context prod-eu -n edge ds/agent`, or"),
             "{waits}"
         );
-        assert!(waits_for_a_step(&Command::Resume, target).is_none());
+        assert!(waits_for_a_step(&Command::Resume, &canary, &snapshot, target).is_none());
     }
 
     /// Whoever is asked about the image is told that nodes go right after it.

@@ -19,7 +19,7 @@ use crate::engine::model::settings::Finish;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::rules::recognise::{TextSource, recognise};
 
-/// `pulling for 12s`, `waits: 2 of 2 nodes pull`, as of an instant.
+/// `pulling for 12s`, `waits: 2 of 2 pull slots taken`, as of an instant.
 #[derive(Clone, Copy, Debug)]
 pub struct PrewarmWords<'a> {
     /// How far the node is.
@@ -97,7 +97,7 @@ impl fmt::Display for PrewarmWait {
         match self {
             Self::Next => f.write_str("next"),
             Self::InLine => f.write_str("its StatefulSet has not come to it"),
-            Self::Limit { used, limit } => write!(f, "{used} of {limit} nodes pull"),
+            Self::Limit { used, limit } => write!(f, "{used} of {limit} pull slots taken"),
             Self::SiteLimit { site, used, limit } if site.is_empty() => {
                 write!(f, "{used} of {limit} nodes without a site pull")
             }

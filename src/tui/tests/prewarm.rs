@@ -539,6 +539,18 @@ fn of_two_limits_of_pulls_both_are_named_with_whose_they_are() {
     assert!(screen.contains("pull slots 4 of 2"), "{screen}");
 }
 
+/// Each row says that the slots are taken; the line above the rows says by what.
+#[test]
+fn what_holds_the_slots_while_nothing_is_pulled_is_said_above_the_nodes() {
+    let mut snapshot = warm();
+    let waits = "waits for updates: they hold 3 pull slots, and there are 3";
+    let shows = |snapshot: &Snapshot| TestConsole::on(snapshot.clone(), 120, 40).typed("W").screen().contains(waits);
+    assert!(!shows(&snapshot), "its own pods pull");
+    snapshot.prewarm.as_mut().unwrap().counts.pulling = 0;
+    (snapshot.budget.pulling, snapshot.budget.pulling_ahead) = (3, 0);
+    assert!(shows(&snapshot));
+}
+
 #[test]
 fn the_screen_is_filtered_like_the_list() {
     let console = |keys: &str| TestConsole::on(warm(), 80, 24).typed(&format!("W{keys}"));

@@ -11,7 +11,7 @@
 //!    NODE     SITE           PRE-WARM
 //!  ✗ ipc-017  munich         failed: image not found
 //!  ↓ ipc-018  munich         pulling for 20s
-//!  · ipc-020                 waiting: 2 of 2 nodes pull
+//!  · ipc-020                 waiting: 2 of 2 pull slots taken
 //! ```
 
 use std::cmp::Reverse;
@@ -88,7 +88,7 @@ impl Areas {
 
 /// The number of visible nodes.
 pub(super) fn node_rows(parts: &ScreenParts, snapshot: Option<&Snapshot>) -> usize {
-    let notes = snapshot.map_or(0, |snapshot| snapshot.pace.len() + usize::from(not_named(snapshot).is_some()));
+    let notes = snapshot.map_or(0, |snapshot| snapshot.pace.len() + warnings(snapshot).count());
     let areas = Areas::of(parts, snapshot.and_then(|snapshot| snapshot.prewarm.as_ref()), notes);
     usize::from(areas.nodes.height.saturating_sub(1))
 }
@@ -247,17 +247,24 @@ fn not_named(snapshot: &Snapshot) -> Option<String> {
     Some(format!("{failed} of the failed nodes {are} not recorded by name: what waits in a site may be among them"))
 }
 
-/// That line, then a line per site whose limit follows the capacity of its link; sites with a halved limit come first.
+/// The warnings above the nodes: why nothing is pulled, unless the header says that, and what the figures of the sites leave open.
+fn warnings(snapshot: &Snapshot) -> impl Iterator<Item = String> {
+    let in_header = snapshot.driver.is_nobody() || snapshot.has_silent_driver();
+    let waits = snapshot.prewarming_waits().filter(|_| !in_header);
+    waits.into_iter().chain(not_named(snapshot))
+}
+
+/// These warnings, then a line per site whose limit follows the capacity of its link; sites with a halved limit come first.
 fn notes(ctx: &RenderContext<'_>, snapshot: &Snapshot, cells: usize) -> Vec<Line<'static>> {
     let line = |site: &PacedSite| {
         let role = if site.why.is_halved() { ThemeRole::Warn } else { ThemeRole::Muted };
         Line::from(ctx.span(fit(&format!("{:MARGIN$}{site}", ""), cells).into_owned(), role))
     };
-    let not_named = not_named(snapshot).map(|words| {
+    let warnings = warnings(snapshot).map(|words| {
         let text = fit(&format!("{:MARGIN$}{words}", ""), cells).into_owned();
         Line::from(ctx.span(text, ThemeRole::Warn))
     });
-    not_named.into_iter().chain(PacedSite::by_news(&snapshot.pace).into_iter().map(line)).collect()
+    warnings.chain(PacedSite::by_news(&snapshot.pace).into_iter().map(line)).collect()
 }
 
 fn is_done(counts: &PrewarmCounts) -> bool {
