@@ -236,7 +236,7 @@ impl Engine {
             let lines = [Some(first), goes_on, reverts, self.step_after_this(step, before.allowed, after)];
             return PreviewWords::of(lines.into_iter().flatten().collect());
         }
-        let pace = self.pace_in_words(after, in_line);
+        let pace = self.pace_once_let_go(after, in_line);
         let frees = u32::try_from(nodes).unwrap_or(u32::MAX).saturating_sub(self.plan.in_line);
         let settled = self.is_ready_to_update(&intent);
         let mut lines = match frees {

@@ -18,6 +18,15 @@ impl Engine {
         self.pace_as_assessed(&self.assessment, limits, nodes, None)
     }
 
+    /// [`Self::pace_in_words`] of nodes that a command lets go. While the rollout is paused they wait for a resume, and it is not known which nodes are down
+    /// by then.
+    pub(super) fn pace_once_let_go(&self, limits: &Limits, nodes: &[Str]) -> String {
+        match self.intent().paused {
+            Some(_) => self.pace_of_updates(limits),
+            None => self.pace_in_words(limits, nodes),
+        }
+    }
+
     /// [`Self::pace_in_words`] with the nodes as `assessment` has them, as they will be once the command is given. `proven_after`: for how long one of those
     /// that are down has to stay up then, because no node shows yet that the revision works.
     pub(super) fn pace_as_assessed(

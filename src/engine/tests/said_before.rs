@@ -130,3 +130,27 @@ fn what_is_asked_for_beside_a_halt_says_that_it_is_halted() {
         assert!(said.iter().any(|line| line.contains(why) && line.contains(then)), "{said:?}");
     }
 }
+
+/// While it is paused, a step says that the nodes wait for a resume, and nothing of what they would wait for without the pause.
+#[test]
+fn a_step_under_a_pause_does_not_say_what_nodes_would_wait_for_without_it() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.broken.push("agent:bad".into());
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:bad");
+    let ten = Tuning { failure_threshold: Some(IntOrPercent::Int(10)), ..Tuning::default() };
+    console.ask(&mut fake, Command::Tune(ten)).unwrap();
+    console.partition(&mut fake, 8);
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.down(), 2);
+    let step = Step::Partition(IntOrPercent::Int(5));
+    let waits = effects(&mut console, &fake, step);
+    assert!(says(&waits, "and wait: ") || says(&waits, "the others wait"), "{waits:?}");
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    let paused = effects(&mut console, &fake, step);
+    assert!(says(&paused, "(5 in total), at most 2 down and 2 pulling at a time."), "{paused:?}");
+    assert!(
+        says(&paused, "It is paused: nothing moves until it is resumed.") && !says(&paused, "once one of"),
+        "{paused:?}"
+    );
+}
