@@ -34,7 +34,7 @@ fn to_drive_is_refused_until_there_is_a_record_and_not_after() {
     let [gone, anew] = recorded_anew();
     let narrow = TestConsole::on(gone.clone(), 80, 24).screen();
     assert!(narrow.contains("nothing is driven: no record is left of the rollout"), "{narrow}");
-    assert!(narrow.contains("are not known"), "what a lost record takes along is told to its end: {narrow}");
+    assert!(narrow.contains("went with it"), "what a lost record takes along is told to its end: {narrow}");
     let limits = TestConsole::on(gone.clone(), 80, 24).typed("A").typed("L").screen();
     assert!(limits.contains("[ Begin a new record ]") && !limits.contains("[ Change ]"), "{limits}");
     let warns = "a new one begins with the defaults: where it had others, set them first (flags of `adopt`).";

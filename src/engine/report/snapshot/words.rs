@@ -334,7 +334,7 @@ impl fmt::Display for Alarm {
                 })
             }
             Self::RecordMissing => f.write_str(
-                "nothing is driven: no record is left of the rollout; its limits, soak time, partition, selector, pause and halt are not known",
+                "nothing is driven: no record is left of the rollout; its limits, soak time, partition, selector, pause and halt went with it",
             ),
             Self::LimitsLost { begun: By { by, at }, before, max_unavailable, soak } => write!(
                 f,
