@@ -47,6 +47,11 @@ fn pods_that_are_evicted_get_the_new_revision_and_the_driver_says_so() {
     driver.until(&format!("the pod of {node} failed (Evicted) and its controller replaces it"));
     made.kubelet.sleep_on(&[]);
     made.until_status("three are updated", |status| status["counts"]["updated"] == json!(3));
+    // A pod that the rollout has updated: its next one is at the target as well, and is charged to others until it is available.
+    let updated = made.operator.status(DS).at_target().remove(0);
+    evict(&made, &updated);
+    driver.until(&format!("the pod of {updated} was evicted through the Eviction API, as autoscalers and deschedulers do, after its update"));
+    made.until_status("three are updated again", |status| status["counts"]["updated"] == json!(3));
     made.operator.ok(&["step", DS, "--to", "100%", "--yes"]);
     assert!(driver.end().success(), "{}", driver.seen());
     assert_eq!(made.kubelet.count(V2), 5);
