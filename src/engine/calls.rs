@@ -57,6 +57,7 @@ impl Engine {
         self.freshness.touch();
         self.hear(&event, now);
         self.note_taken_away(&event);
+        self.note_labels(&event);
         match event {
             Event::Lease(fact) => self.lease_is(*fact, Lock::observe, now),
             Event::LeaseGone(version) => self.lock.observe_gone(version, now),

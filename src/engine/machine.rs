@@ -19,6 +19,7 @@ pub(crate) mod placement;
 pub(super) mod prewarm;
 pub(super) mod release;
 pub(crate) mod rollout_events;
+mod selected;
 mod sending;
 mod strategy_drift;
 pub(super) mod surge;

@@ -41,7 +41,7 @@ impl Engine {
         self.view.prewarms(&warmed.map(|template| template.images()).unwrap_or_default());
         self.view.sum_up_pulls();
         self.view.natural_ranks();
-        self.view.is_told_of_evictions(&self.progress.evicted);
+        self.view.is_told_of_evictions(&self.progress.evicted, now);
         let mut touched = self.view.take_touched();
         self.view.follow_missing(&mut touched, now);
         self.note_who_left();
@@ -83,7 +83,7 @@ impl Engine {
             (under_way, before_begin, touched.all) = (now_under_way, now_before_begin, true);
         }
         self.judge_suspects(&intent, now);
-        self.keep_evictions();
+        self.keep_evictions(&intent);
         let mut limits = Limits::of(&self.view, &intent, &self.assessment);
         limits.room_for_names = self.room_for_names(&intent, limits.max_unavailable);
         self.budget = budget(&self.assessment, &limits, intent.budgets.strict);

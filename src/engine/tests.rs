@@ -58,6 +58,7 @@ mod roll_back_by_itself;
 mod roll_back_previews;
 mod room;
 mod said_before;
+mod selected;
 mod sidecars;
 mod sizes;
 mod step_totals;

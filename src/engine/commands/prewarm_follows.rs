@@ -43,7 +43,8 @@ impl Engine {
             false => format!("that {} asked for", person_of(&request.by.by)),
         };
         let back = self.going_back(intent);
-        let is_there = back.rows().filter(|row| row.in_fleet).all(|row| row.at_target && row.available);
+        let mut rows = back.rows().filter(|row| row.in_fleet).peekable();
+        let is_there = rows.peek().is_some() && rows.all(|row| row.is_settled());
         if is_there && intent.finish == Finish::Release {
             return Some(format!(
                 "Pre-warming {whose} ends with it: no pod is to be replaced, so that the DaemonSet is handed back at once."

@@ -137,14 +137,17 @@ impl Engine {
         node.is_some_and(|node| self.view.pods_on(node).any(|(_, pod)| *pod.fact.uid != *uid))
     }
 
-    /// Whether the pod of this node is where it should be and is not being replaced. On a node that is down, only a pod that failed counts; of pods at the
-    /// target, only one that did not.
+    /// Whether the pod of this node is where it should be and is not being replaced. On a node that is down, only a pod that failed counts; of pods that the rollout
+    /// updated, only one that did not, until the rollout is over. Shortly after this process took the Lease over, the one before it may have deleted such a pod.
     fn was_to_stay(&self, node: NodeIx, failed: bool) -> bool {
         let Some(row) = self.assessment.row(node) else { return false };
         let name = &self.view.entry(node).name;
         row.in_fleet
             && row.should_run
-            && if row.at_target { !failed } else { row.old }
+            && match row.at_target {
+                true => !failed && row.updated && !self.is_over() && !self.lock.may_follow_others(self.now),
+                false => row.old,
+            }
             && (!row.is_down || failed)
             && !row.crowded
             && !row.other_goes

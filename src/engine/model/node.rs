@@ -101,7 +101,7 @@ pub struct RestartsView {
     pub evictions: u16,
     /// How the container that ended last did, where its kubelet told.
     pub end: Option<RunEnd>,
-    /// Until when the pod is watched for them, if it stays up, by our own clock.
+    /// Until when the pod is watched for them, if it stays up and is seen until then, by our own clock.
     pub until: Timestamp,
 }
 

@@ -198,7 +198,8 @@ pub enum PrewarmNodes {
     All,
     /// On those whose labels match.
     Selector(Selector),
-    /// On those that the rollout's partition and selector let be updated, as both are at each time.
+    /// On those that the rollout's partition and selector let be updated, as both are at each time. Its former name is read as well.
+    #[serde(alias = "nextStep")]
     LetGo,
     /// On those, and on the first nodes in line that the next step of the plan lets be updated besides.
     StepAhead,

@@ -34,8 +34,8 @@ pub use self::image_changed::ImageChanged;
 pub use self::renumbered::with_present_numbers;
 pub(crate) use self::renumbered::{NumberedRevision, ROLLED_BACK, WENT_TO, earlier_numbers, template_of, with_earlier};
 use self::taken_away::TAKEN_AWAY;
-pub(crate) use self::taken_away::TOLD_TO_ALL;
 pub use self::taken_away::taken_away_together;
+pub(crate) use self::taken_away::{TOLD_TO_ALL, is_after_update};
 use super::Str;
 use super::command::{Command, CommandId};
 use super::disruption::PodDisruption;
@@ -206,6 +206,15 @@ pub enum RolloutEventKind {
         failed: Option<Str>,
         /// Who announced that it takes the pod away; `None` if nobody did.
         disruption: Option<PodDisruption>,
+    },
+    /// The labels of a node were changed, so that the rollout's selector means the node, or does so no more.
+    Selected {
+        /// The node.
+        node: Str,
+        /// The selector.
+        selector: Str,
+        /// Whether it means the node now.
+        means: bool,
     },
     /// This process saw another one drive, which has not renewed its lease for so long that the lease has run out.
     DriverSilent {
@@ -436,6 +445,7 @@ impl RolloutEvent {
             | RolloutEventKind::LeaseAcquired
             | RolloutEventKind::LeaseTakenOver { .. }
             | RolloutEventKind::LeaseGivenBack { .. }
+            | RolloutEventKind::Selected { .. }
             | RolloutEventKind::DriverBack { .. }
             | RolloutEventKind::DeletePod { .. }
             | RolloutEventKind::CreateWarmPod { .. }
@@ -488,6 +498,7 @@ impl RolloutEvent {
             RolloutEventKind::RecordUnreadable { .. } => RECORD_UNREADABLE,
             RolloutEventKind::RecordPutBack => "RolloutRecordPutBack",
             RolloutEventKind::PodTakenAway { .. } => TAKEN_AWAY,
+            RolloutEventKind::Selected { .. } => "RolloutNodeSelected",
             RolloutEventKind::DriverSilent { .. } => DriverReason::Silent.word(),
             RolloutEventKind::DriverBack { .. } => DriverReason::Back.word(),
             RolloutEventKind::DeletePod { .. } => "RolloutPodDeleted",

@@ -43,6 +43,14 @@ impl SuspectView {
         }
     }
 
+    /// Whether it is judged by itself, and neither as one that is updated nor with others that went down.
+    pub fn speaks_of_the_node_alone(self) -> bool {
+        match self {
+            Self::Waits { .. } | Self::Stays | Self::Again | Self::Compared => true,
+            Self::InUpdate { .. } | Self::Outage | Self::AllOver => false,
+        }
+    }
+
     /// Whether its kubelet says that it is not Ready in the course of its update.
     pub fn is_in_update(self) -> bool {
         matches!(self, Self::InUpdate { .. })

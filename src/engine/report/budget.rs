@@ -11,17 +11,17 @@ use crate::engine::model::node::{Blame, DownBy, NodeState};
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::quantity::Rounding;
 use crate::engine::model::record::Intent;
-use crate::engine::model::rollout_event::RolloutEvent;
+use crate::engine::model::rollout_event::{RolloutEvent, is_after_update};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::saved_strategy::own_max_unavailable;
 use crate::engine::view::restarts::has_ended;
 
 impl Engine {
-    /// Whether an event since the rollout began says that somebody else took away the pod that this node had before.
-    fn was_taken_away(&self, node: &Str) -> bool {
+    /// What the last event since the rollout began says of the pod that this node had before and that somebody else took away, if one does.
+    fn taken_away(&self, node: &Str) -> Option<String> {
         let began = self.progress.started_at.map_or(Timestamp::default(), |began| self.view.our_time(began));
         let told = self.event_log.kept().filter(|event| event.at >= began);
-        told.filter_map(RolloutEvent::taken_away).any(|(name, _)| *name == **node)
+        told.filter_map(RolloutEvent::taken_away).filter(|(name, _)| *name == **node).last().map(|(_, rest)| rest)
     }
 
     /// Who took a node down that is charged to the recorded rollout, where its driver is not known to have done it.
@@ -47,9 +47,10 @@ impl Engine {
         let pod = row.and_then(|row| row.pod).and_then(|pod| self.view.pod(pod));
         // A container that has just crashed counts as restarted only once it is started again.
         let ended = pod.is_some_and(|pod| has_ended(&pod.fact));
-        let never_fell = !(node.lost_readiness || node.restarted.is_some() || node.serves || ended);
-        let by_others =
-            only_rolldeck && node.committed && !is_named() && (never_fell || self.was_taken_away(&node.name));
+        let fell = node.lost_readiness || node.restarted.is_some() || ended;
+        // Where the rollout had updated the node before, the next pod may have served for long by now.
+        let was_taken_away = || self.taken_away(&node.name).is_some_and(|said| !fell || !is_after_update(&said));
+        let by_others = only_rolldeck && node.committed && !is_named() && (!fell && !node.serves || was_taken_away());
         by_others.then_some(DownBy::Others)
     }
 

@@ -155,6 +155,14 @@ fn pods_that_others_take_away_are_told_as_such() {
     assert!(down_by.contains(&(1, 1)) && down_by.iter().all(|(down, by_others)| down == by_others), "{down_by:?}");
     let updated = "the pod of n3 was deleted, evicted or relabelled by somebody else, after its update: its next pod is at the target as well";
     assert_eq!(told(&mut ops, &fake)[4].0, updated);
+    // What becomes of that one later is not the doing of others.
+    ops.run_for(&mut fake, 20);
+    fake.crash("n3");
+    ops.run_for(&mut fake, 1);
+    let budget = ops.snapshot(&fake).budget;
+    assert_eq!((budget.charged, budget.by_others), (1, 0));
+    fake.restart("n3");
+    ops.run_for(&mut fake, 10);
     // One that the rollout replaces is its own.
     ops.partition(&mut fake, 0);
     ops.run_for(&mut fake, 30);

@@ -3,6 +3,7 @@
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
 use crate::engine::model::cause::CauseKind;
 use crate::engine::model::command::{Command, Step};
+use crate::engine::model::event::Watched;
 use crate::engine::model::node::NodeState;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Secs, Tuning};
@@ -297,4 +298,50 @@ fn a_pod_that_somebody_deletes_takes_the_recorded_evictions_with_it() {
     let mut other = FakeConsole::open(&fake, "eve");
     other.run_for(&mut fake, 5);
     assert_eq!(n1(&other.snapshot(&fake)).evictions(), 0);
+}
+
+/// The uids of the pods for which evictions are recorded, and how many.
+fn recorded(fake: &FakeCluster) -> Vec<(String, u32)> {
+    let record = fake.lease.as_ref().unwrap().record.clone().unwrap().unwrap();
+    record.progress.evicted.iter().map(|(node, before)| (node.to_string(), before.times)).collect()
+}
+
+/// Of a silent kubelet, or between two pods, nothing is heard that ends what counts.
+#[test]
+fn what_is_recorded_outlives_a_silent_kubelet_and_the_gap_between_two_pods() {
+    let (mut fake, mut console) = one_updated(20);
+    for _ in 0..2 {
+        evict_n1(&mut fake, &mut console);
+        console.run_for(&mut fake, 10);
+    }
+    let twice = vec![("n1".to_owned(), 2)];
+    assert_eq!(recorded(&fake), twice);
+    fake.set_node_ready("n1", false);
+    console.run_for(&mut fake, 30);
+    assert_eq!(recorded(&fake), twice, "its kubelet is silent");
+    fake.set_node_ready("n1", true);
+    console.run_for(&mut fake, 30);
+    fake.evict("n1", MEMORY);
+    console.run_for(&mut fake, 10);
+    assert!(recorded(&fake).iter().any(|(node, times)| node == "n1" && *times >= 2), "the next pod is not there");
+    fake.replace_failed();
+    console.run_for(&mut fake, 5);
+    assert_eq!(recorded(&fake), [("n1".to_owned(), 3)]);
+}
+
+/// Who drives next may get the Lease before it has seen a pod.
+#[test]
+fn a_driver_that_cannot_see_pods_yet_forgets_no_evictions() {
+    let (mut fake, mut console) = one_updated(20);
+    for _ in 0..2 {
+        evict_n1(&mut fake, &mut console);
+        console.run_for(&mut fake, 10);
+    }
+    drop(console);
+    let mut next = FakeConsole::open_all_but(&fake, "eve", Watched::Pods);
+    next.run_for(&mut fake, 90);
+    assert_eq!(recorded(&fake), [("n1".to_owned(), 2)]);
+    next.load(&fake);
+    next.run_for(&mut fake, 30);
+    assert_eq!(n1(&next.snapshot(&fake)).evictions(), 2);
 }

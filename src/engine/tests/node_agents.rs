@@ -231,3 +231,21 @@ fn the_timeline_tells_of_such_a_node_without_an_alarm() {
         assert!(of_note.len() == 1 && of_note[0].starts_with("node is still not Ready"), "{of_note:#?}");
     }
 }
+
+/// A roll back asks of no node whether the update brought it down.
+#[test]
+fn a_roll_back_makes_no_alarm_of_nodes_that_are_not_ready_in_their_update() {
+    let mut rollout = AgentRollout::new(Agent { after: 1, lasts: 60, silent_after: None });
+    let mut story = Story::default();
+    for _ in 0..15 {
+        story.observe(&rollout.run_for(1));
+    }
+    let is_down = |story: &Story| story.of_node("n1").any(|moment| moment.change.to_string().contains("in its update"));
+    assert!(is_down(&story));
+    rollout.console.ask(&mut rollout.fake, Command::Undo { to: None }).unwrap();
+    for _ in 0..15 {
+        story.observe(&rollout.run_for(1));
+    }
+    let alarms = story.of_node("n1").filter(|moment| moment.change.to_string().contains("still not Ready"));
+    assert_eq!(alarms.count(), 0);
+}

@@ -67,6 +67,7 @@ impl RolloutEvent {
             | RolloutEventKind::RecordUnreadable { .. }
             | RolloutEventKind::RecordPutBack
             | RolloutEventKind::PodTakenAway { .. }
+            | RolloutEventKind::Selected { .. }
             | RolloutEventKind::DriverSilent { .. }
             | RolloutEventKind::DriverBack { .. }
             | RolloutEventKind::DeletePod { .. }

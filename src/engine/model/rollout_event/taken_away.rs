@@ -9,8 +9,15 @@ pub(super) const TAKEN_AWAY: &str = "RolloutPodTakenAway";
 pub(crate) const TOLD_TO_ALL: usize = 10;
 /// The most nodes that are named in one sentence.
 const NAMED: usize = 5;
+/// Said of a pod that was at the target already.
+pub(super) const AFTER_UPDATE: &str = "after its update";
 /// The beginning of the words for one pod.
 const POD_OF: &str = "the pod of ";
+
+/// Whether the words about a pod, as [`RolloutEvent::taken_away`] has them, say that it was at the target already.
+pub(crate) fn is_after_update(rest: &str) -> bool {
+    rest.contains(AFTER_UPDATE)
+}
 
 impl RolloutEvent {
     /// Whether the event says that somebody else took a pod away.
@@ -46,6 +53,7 @@ pub fn taken_away_together(nodes: &[String], rest: &str, reported: bool) -> Stri
         None => rest.replacen("its controller replaces it:", "their controller replaces them:", 1),
     };
     let rest = rest.replacen("its next pod is at the target", "their next pods are at the target", 1);
+    let rest = rest.replacen(AFTER_UPDATE, "after their updates", 1);
     format!("the pods of {at_least}{} nodes ({named}{more}) {rest}", nodes.len())
 }
 
@@ -71,6 +79,12 @@ mod tests {
         assert!(
             many.starts_with("the pods of at least 10 nodes (n1, n2, n3, n4, n5 … and at least 5 more) were"),
             "{many}"
+        );
+        let updated = "was deleted by somebody else, after its update: its next pod is at the target as well";
+        let updated = taken_away_together(&names(2), updated, true);
+        assert_eq!(
+            updated,
+            "the pods of 2 nodes (n1, n2) were deleted by somebody else, after their updates: their next pods are at the target as well"
         );
         let ours = taken_away_together(&names(12), rest, false);
         assert!(ours.starts_with("the pods of 12 nodes (n1, n2, n3, n4, n5 … and 7 more) were"), "{ours}");

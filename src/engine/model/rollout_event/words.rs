@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::phrases::{CHANGED, CHANGED_TO, HALTED_AT, THAT_OF, number_at_the_beginning};
+use super::taken_away::AFTER_UPDATE;
 use super::{
     ALL_ROLLED_BACK, DriftResponse, EventOutcome, ImageChanged, PatchChange, RolloutEvent, RolloutEventKind,
     Succession, TemplateResponse,
@@ -184,11 +185,11 @@ impl fmt::Display for RolloutEventKind {
                  the rollout keeps"
             ),
             Self::PodTakenAway { node, failed: None, disruption: Some(disruption), updated: true, .. } => {
-                write!(f, "the pod of {node} {disruption}, after its update: its next pod is at the target as well")
+                write!(f, "the pod of {node} {disruption}, {AFTER_UPDATE}: its next pod is at the target as well")
             }
             Self::PodTakenAway { node, failed: None, disruption: None, updated: true, .. } => write!(
                 f,
-                "the pod of {node} was deleted, evicted or relabelled by somebody else, after its update: its next pod is at the target as well"
+                "the pod of {node} was deleted, evicted or relabelled by somebody else, {AFTER_UPDATE}: its next pod is at the target as well"
             ),
             Self::PodTakenAway { node, failed: None, disruption: Some(disruption), .. } => write!(
                 f,
@@ -221,6 +222,12 @@ impl fmt::Display for RolloutEventKind {
             Self::RecordPutBack => f.write_str(
                 "somebody put an older copy of the Lease back: what was asked for since, limits and pauses among it, is gone; the rollout is paused",
             ),
+            Self::Selected { node, selector, means: true } => {
+                write!(f, "the labels of {node} were changed: {selector} means it now")
+            }
+            Self::Selected { node, selector, means: false } => {
+                write!(f, "the labels of {node} were changed: {selector} means it no more")
+            }
             Self::DriverSilent { holder } => {
                 write!(f, "nobody drives any more: {holder} has stopped renewing its lease")
             }

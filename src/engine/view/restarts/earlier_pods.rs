@@ -5,7 +5,7 @@
 //! was ready, the progress deadline runs from the first one.
 //!
 //! Who begins to look later sees the present pod only. The record says how many evictions count ([`EvictedBefore`]), so that a second console, a one-shot command
-//! and the next driver judge that pod as the driver does.
+//! and the next driver count them as the driver does. Since when a kubelet admits no pod is not recorded: for who looks later, the deadline runs from the present pod.
 
 use std::collections::BTreeMap;
 
@@ -109,10 +109,12 @@ impl Restarts {
 }
 
 impl View {
-    /// Takes in what the record says, by node, of evictions before the pods that are there now.
-    pub(crate) fn is_told_of_evictions(&mut self, told: &BTreeMap<Str, EvictedBefore>) {
+    /// Takes in what the record says, by node, of evictions before the pods that are there now. Where the API server's clock is not known, they count from `now`
+    /// on.
+    pub(crate) fn is_told_of_evictions(&mut self, told: &BTreeMap<Str, EvictedBefore>, now: Timestamp) {
         for told in told.values() {
-            let span = (self.our_time(told.since), self.our_time(told.last_at));
+            let last_at = self.skew_millis.map_or(now, |_| self.our_time(told.last_at).min(now));
+            let span = (self.our_time(told.since).min(last_at), last_at);
             let Some(pod) = self.pod_mut(&told.pod) else { continue };
             if pod.restarts.is_told(told, span) {
                 self.touch_pod(&told.pod);
