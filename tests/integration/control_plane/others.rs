@@ -1,5 +1,7 @@
 //! In the middle of a rollout, other people and tools change its pods, its template and its rights.
 
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::json;
 
@@ -47,7 +49,9 @@ fn pods_that_are_evicted_get_the_new_revision_and_the_driver_says_so() {
     driver.until(&format!("the pod of {node} failed (Evicted) and its controller replaces it"));
     made.kubelet.sleep_on(&[]);
     made.until_status("three are updated", |status| status["counts"]["updated"] == json!(3));
-    // A pod that the rollout has updated: its next one is at the target as well, and is charged to others until it is available.
+    // A pod that the rollout has updated: its next one is at the target as well, and is charged to others until it is available. Before a lease's length is over,
+    // the process that drove before may have deleted it as far as this driver knows.
+    std::thread::sleep(Duration::from_secs(16));
     let updated = made.operator.status(DS).at_target().remove(0);
     evict(&made, &updated);
     driver.until(&format!("the pod of {updated} was evicted through the Eviction API, as autoscalers and deschedulers do, after its update"));
