@@ -7,7 +7,7 @@ use super::Engine;
 use crate::engine::assess::rows::Row;
 use crate::engine::model::Str;
 use crate::engine::model::event::{WatchHealth, Watched};
-use crate::engine::model::facts::{NodeFact, PodPhase};
+use crate::engine::model::facts::PodPhase;
 use crate::engine::model::record::{EVICTED_LIMIT, EvictedBefore, Intent};
 use crate::engine::view::restarts::watched_for;
 
@@ -33,13 +33,13 @@ impl Engine {
     /// ended and the next one is not there.
     fn may_still_count(&self, node: &str, before: &EvictedBefore, intent: &Intent) -> bool {
         let Some(ix) = self.view.node(node) else { return false };
+        let Some(fact) = self.view.entry(ix).fact.as_ref() else { return false };
         let is_young = self.now.since(self.view.our_time(before.last_at)) < watched_for(intent.soak_secs());
-        let is_silent = || self.view.entry(ix).fact.as_ref().is_some_and(NodeFact::is_silent);
         let has_none = || {
             let mut pods = self.view.pods_on(ix);
             !pods.any(|(_, pod)| pod.fact.deletion_at.is_none() && pod.fact.phase != PodPhase::Failed)
         };
-        is_young && self.view.nodes()[ix].fact.is_some() && (is_silent() || has_none())
+        is_young && (fact.is_silent() || has_none())
     }
 
     fn evicted_before(&self, row: &Row) -> Option<(Str, EvictedBefore)> {

@@ -6,8 +6,8 @@ use crate::engine::model::record::Direction;
 use crate::engine::model::rollout_event::{RolloutEventKind, Visibility};
 
 impl Engine {
-    /// Whoever drives tells of each node that the selector begins or ceases to mean by a change of its labels, where the DaemonSet runs on it. On the way back the selector is not asked. Must be
-    /// called before the view takes in the event.
+    /// Whoever drives tells of each node of the fleet that the selector begins or ceases to mean because its labels were changed. On the way back the selector is
+    /// not asked. Must be called before the view takes in the event.
     pub(crate) fn note_labels(&mut self, event: &Event) {
         let Event::Node(fact) = event else { return };
         let Some(record) = self.lock.record().filter(|_| self.lock.may_act(self.now)) else { return };

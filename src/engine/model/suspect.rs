@@ -43,8 +43,8 @@ impl SuspectView {
         }
     }
 
-    /// Whether it is judged by itself, and neither as one that is updated nor with others that went down.
-    pub fn speaks_of_the_node_alone(self) -> bool {
+    /// Whether it is down for more than its update: its kubelet has fallen silent, or it counts as failed. Not so while others are down with it.
+    pub fn goes_beyond_its_update(self) -> bool {
         match self {
             Self::Waits { .. } | Self::Stays | Self::Again | Self::Compared => true,
             Self::InUpdate { .. } | Self::Outage | Self::AllOver => false,

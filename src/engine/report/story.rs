@@ -307,10 +307,10 @@ impl Story {
             next.down_since = next.down_since.map(|_| was.down_since.unwrap_or(next.since));
             let lost = was.lost_readiness || loses_readiness(Some(was.state), next.state);
             next.lost_readiness = lost && was.pod == next.pod && !next.ready;
-            // As long as nobody judges that its kubelet is silent, or that it takes too long, it goes on to be so.
-            let is_judged = node.suspect.is_some_and(SuspectView::speaks_of_the_node_alone);
+            // A roll back, or an outage beside it, ends the judgement and not the update.
+            let goes_beyond = node.suspect.is_some_and(SuspectView::goes_beyond_its_update);
             let stays = was.pod == next.pod && next.state == NodeState::NodeDown;
-            next.in_update |= was.in_update && stays && !is_judged;
+            next.in_update |= was.in_update && stays && !goes_beyond;
             let changes = changes(was, &next, node);
             let says_why = |change: &NodeChange| {
                 matches!(change, NodeChange::State { why: Some(_), .. } | NodeChange::Trouble { .. })

@@ -60,11 +60,19 @@ impl<'a> Assessor<'a> {
         if self.question.pods_seen_until.is_none() {
             self.wake_after(needed, elapsed);
         }
-        let seen_at = self.question.pods_seen_until.map_or(self.question.now, |until| until.min(self.question.now));
         let since_known = !is_guessed(observed, at_target, clock);
-        self.available_at =
-            (elapsed < needed).then(|| Soaks { secs: soak, ends_at: seen_at + (needed - elapsed), since_known });
+        self.available_at = (elapsed < needed).then(|| Soaks {
+            secs: soak,
+            ends_at: self.pods_seen_at() + (needed - elapsed),
+            since_known,
+        });
         elapsed >= needed
+    }
+
+    /// As of when pods are seen: now, or until when they were.
+    pub(super) fn pods_seen_at(&self) -> Timestamp {
+        let now = self.question.now;
+        self.question.pods_seen_until.map_or(now, |until| until.min(now))
     }
 
     /// How many seconds a restarting pod has to be ready if the rollout put it on its node, it has never been well there, and the target is

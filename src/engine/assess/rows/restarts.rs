@@ -51,9 +51,8 @@ impl Assessor<'_> {
             exit => exit.map(RunEnd::Exit),
         };
         let few = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
-        let seen_at = self.question.pods_seen_until.map_or(self.question.now, |until| until.min(self.question.now));
         (elapsed < needed).then(|| {
-            let until = seen_at + (needed - elapsed);
+            let until = self.pods_seen_at() + (needed - elapsed);
             RestartsView { times: few(times), evictions: few(evictions), end, until }
         })
     }
