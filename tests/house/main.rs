@@ -38,6 +38,7 @@ mod circles;
 mod complete;
 mod documents;
 mod licences;
+mod mutations;
 mod names;
 mod source;
 mod terminal;
