@@ -50,7 +50,7 @@ use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::report::remedies::Remedy;
 use crate::engine::report::snapshot::pull_words::PullRate;
 use crate::engine::report::snapshot::words::Why;
-use crate::engine::report::snapshot::{Alarm, NodeView, Phase, Snapshot};
+use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::report::trouble::starts_in_time;
 
 /// The default time limit of a look.
@@ -239,22 +239,14 @@ pub(crate) fn what_comes_next(place: &CommandPlace, snapshot: &Snapshot) -> Vec<
     }
 }
 
-/// Whether somebody changed the update strategy back under the rollout.
-pub(crate) fn is_set_back(snapshot: &Snapshot) -> bool {
-    snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StrategyDrifted { .. }))
-}
-
 /// The present phase in words. For a halt it includes the revision: `halted at revision 6: image not found on 1 node`.
 pub(crate) fn how_it_stands(snapshot: &Snapshot) -> String {
     let Some(target) = snapshot.to.as_ref().filter(|_| snapshot.phase == Phase::Halted) else {
-        // A pause holds rolldeck, and not the DaemonSet's own controller.
-        let goes_on = matches!(snapshot.phase, Phase::Paused(_)) && is_set_back(snapshot);
-        let goes_on = if goes_on { "; its controller goes on replacing pods" } else { "" };
-        return format!("{}{goes_on}", snapshot.doing());
+        return snapshot.doing().to_string();
     };
     let why = snapshot.halt.as_ref().map(|halt| format!(": {}", halt.why)).unwrap_or_default();
     let paused = snapshot.pause_in_words().map(|paused| format!("; {paused}")).unwrap_or_default();
-    format!("halted at {}{why}{paused}", target.called())
+    format!("halted at {}{why}{paused}{}", target.called(), snapshot.beside_its_stop())
 }
 
 fn summary(place: &CommandPlace, snapshot: &Snapshot) -> Vec<String> {

@@ -8,7 +8,7 @@ use super::step_result;
 use crate::cli::args::DriveUntil;
 use crate::cli::error::{CliError, CliErrorKind, Exit, SAYS_WHERE};
 use crate::cli::prewarm::{BROUGHT_LATER, DOWN_FOR, only_down};
-use crate::cli::status::{deleted, is_set_back, some_of};
+use crate::cli::status::{deleted, some_of};
 use crate::engine::model::driver::DriverView;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::{Prewarm, PrewarmLeftover};
@@ -227,7 +227,7 @@ impl DriveEnd {
             Phase::Idle => Some(Exit::Done),
             Phase::Complete if snapshot.settings.policies.finish == Finish::Keep => Some(Exit::Done),
             // Somebody changed the strategy back: the driver stays, to report it or to set it again.
-            Phase::Native if is_set_back(snapshot) => None,
+            Phase::Native if snapshot.is_set_back() => None,
             Phase::Native if snapshot.counts.updated == snapshot.counts.nodes => Some(Exit::Done),
             // Somebody released the rollout before its end, so the DaemonSet's controller continues it.
             Phase::Native => Some(Exit::Incomplete),

@@ -66,7 +66,9 @@ impl Snapshot {
                     .filter(|away| !is_offered(away));
                 let go_on = if self.started_at.is_some() { Remedy::Resume } else { Remedy::LiftPause };
                 let remedies = undo.into_iter().chain([go_on]).collect();
-                Some(Guidance { waits: self.doing().to_string(), remedies })
+                // An alarm says what its controller does meanwhile.
+                let paused = self.pause_in_words().unwrap_or_default();
+                Some(Guidance { waits: format!("{}{paused}", self.way()), remedies })
             }
             Phase::Releasing(by) if !by.is_rolldeck() => {
                 let waits = match &self.blocked {

@@ -19,7 +19,7 @@ pub use self::change::{ChangeWords, Numbers, VersionWords};
 pub use self::doing::{Doing, DrivingWords, WaitingWords};
 pub use self::freshness::FreshnessWords;
 pub use self::gating::{Gating, HaltsWhen};
-use super::snapshot::{Phase, Snapshot};
+use super::snapshot::{Alarm, Phase, Snapshot};
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::record::{Direction, Paused};
@@ -204,6 +204,23 @@ impl Snapshot {
             Phase::Paused(paused) => Some(words(paused)),
             _ => self.paused.as_ref().map(words),
         }
+    }
+
+    /// Whether somebody changed the update strategy back under the rollout.
+    pub fn is_set_back(&self) -> bool {
+        self.alarms.iter().any(|alarm| matches!(alarm, Alarm::StrategyDrifted { .. }))
+    }
+
+    /// Whether the DaemonSet's own controller goes on replacing pods although the rollout is paused or has halted: somebody changed the update strategy
+    /// back, and not every pod is at the target, or the template is another one by now.
+    pub fn goes_on_by_its_controller(&self) -> bool {
+        let is_left = self.counts.committed < self.counts.nodes || self.template_of_others().is_some();
+        matches!(self.phase, Phase::Paused(_) | Phase::Halted) && is_left && self.is_set_back()
+    }
+
+    /// What goes on beside a pause or a halt, to be put behind its words; empty where nothing does.
+    pub fn beside_its_stop(&self) -> &'static str {
+        if self.goes_on_by_its_controller() { "; its controller goes on replacing pods" } else { "" }
     }
 
     /// A wait in words, with its age or the time left: `rate: 20 deletions/s, 110 wait, 6s left`.

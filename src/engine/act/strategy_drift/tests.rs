@@ -58,6 +58,42 @@ fn a_drift_is_reported_with_who_it_was_and_how_to_hold_them() {
     assert!(snapshot.alarms[0].suspend_hint().unwrap().starts_with(HOLDING), "{:?}", snapshot.alarms[0]);
     let Phase::Paused(paused) = &snapshot.phase else { panic!("{:?}", snapshot.phase) };
     assert_eq!(paused.why.as_deref(), Some(format!("the update strategy was changed back by {WHO}").as_str()));
+    let doing = snapshot.doing().to_string();
+    assert!(doing.ends_with("; its controller goes on replacing pods"), "{doing}");
+}
+
+/// A halt holds rolldeck, too, and not the DaemonSet's controller. Once every pod is at the target that has nothing left to replace.
+#[test]
+fn what_goes_on_beside_a_halt_or_a_pause_is_said_until_nothing_is_left() {
+    const GOES_ON: &str = "; its controller goes on replacing pods";
+    let (mut fake, mut console) = under_way(OnDrift::Report);
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    let snapshot = console.snapshot(&fake);
+    assert!(!snapshot.doing().to_string().contains(GOES_ON), "{}", snapshot.doing());
+    drift(&mut fake);
+    console.run(&mut fake);
+    let snapshot = console.snapshot(&fake);
+    assert!(snapshot.doing().to_string().ends_with(GOES_ON), "whoever paused: {}", snapshot.doing());
+    for node in 1..=20 {
+        let node = format!("n{node}");
+        fake.remove_pod(&node);
+        fake.create_pod(&node);
+    }
+    console.run_for(&mut fake, 30);
+    assert_eq!(fake.at("hash2"), 20);
+    let snapshot = console.snapshot(&fake);
+    assert!(matches!(snapshot.phase, Phase::Paused(_)) && snapshot.is_set_back(), "{:?}", snapshot.phase);
+    assert!(!snapshot.doing().to_string().contains(GOES_ON), "{}", snapshot.doing());
+
+    let (mut fake, mut console) = under_way(OnDrift::Report);
+    fake.broken.push("agent:v2".into());
+    console.partition(&mut fake, 0);
+    console.run_for(&mut fake, 1_000);
+    assert_eq!(console.snapshot(&fake).phase, Phase::Halted);
+    drift(&mut fake);
+    console.run(&mut fake);
+    let snapshot = console.snapshot(&fake);
+    assert!(snapshot.phase == Phase::Halted && snapshot.doing().to_string().ends_with(GOES_ON), "{}", snapshot.doing());
 }
 
 /// Whose doing each pod is that is down then, nobody can tell: neither by the record, nor by the pods.

@@ -21,7 +21,10 @@ impl fmt::Display for Doing<'_> {
         let Self(snapshot) = self;
         f.write_str(snapshot.way())?;
         match &snapshot.phase {
-            Phase::Paused(_) => f.write_str(&snapshot.pause_in_words().unwrap_or_default())?,
+            Phase::Paused(_) => {
+                f.write_str(&snapshot.pause_in_words().unwrap_or_default())?;
+                f.write_str(snapshot.beside_its_stop())?;
+            }
             Phase::Halted => {
                 match &snapshot.halt {
                     Some(halt) => write!(f, "halted {} ago: {}", ShortDuration(snapshot.at.since(halt.at)), halt.why)?,
@@ -30,6 +33,7 @@ impl fmt::Display for Doing<'_> {
                 if let Some(paused) = snapshot.pause_in_words() {
                     write!(f, "; {paused}")?;
                 }
+                f.write_str(snapshot.beside_its_stop())?;
             }
             Phase::Running => {
                 f.write_str(&snapshot.phase_word())?;

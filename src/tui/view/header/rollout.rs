@@ -11,7 +11,6 @@ use crate::engine::model::image::{repository_of, version_of, without_user};
 use crate::engine::model::person_of;
 use crate::engine::model::quantity::counted;
 use crate::engine::model::record::Direction;
-use crate::engine::report::snapshot::Alarm;
 use crate::engine::report::snapshot::Phase;
 use crate::engine::report::snapshot::RevisionView;
 use crate::engine::report::snapshot::Snapshot;
@@ -224,7 +223,7 @@ fn short_version(version: &str) -> String {
 }
 
 fn mode(ctx: &RenderContext<'_>, snapshot: &Snapshot, beside: Beside) -> Vec<Span<'static>> {
-    let drifted = snapshot.alarms.iter().any(|alarm| matches!(alarm, Alarm::StrategyDrifted { .. }));
+    let drifted = snapshot.is_set_back();
     if beside < Beside::Strategy && !drifted {
         return Vec::new();
     }
@@ -255,6 +254,9 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
         // The rollout back has the start time of the rollout that it takes back, which does not tell how long it has been going back.
         Phase::Running if snapshot.direction == Direction::Back => (Glyph::Running, ThemeRole::Busy, None),
         Phase::Running => (Glyph::Running, ThemeRole::Busy, snapshot.target_began()),
+        Phase::Paused(paused) if snapshot.goes_on_by_its_controller() => {
+            (Glyph::Paused, ThemeRole::Bad, Some(paused.at))
+        }
         Phase::Paused(paused) => (Glyph::Paused, ThemeRole::Warn, Some(paused.at)),
         Phase::Halted => (Glyph::Failed, ThemeRole::Bad, snapshot.halt.as_ref().map(|halt| halt.at)),
     };
@@ -294,7 +296,9 @@ pub(super) fn doing(ctx: &RenderContext<'_>, shown: &ShownSnapshot, in_full: boo
         Some(_) => ", paused".to_owned(),
         None => String::new(),
     };
-    vec![ctx.span(format!("{} {words}{since}{paused}", ctx.glyph(glyph)), role)]
+    let goes_on = snapshot.goes_on_by_its_controller() && cells >= ROOM_FOR_ITS_NAME;
+    let goes_on = if goes_on { ", its controller rolls" } else { "" };
+    vec![ctx.span(format!("{} {words}{since}{paused}{goes_on}", ctx.glyph(glyph)), role)]
 }
 
 /// How and when the last rollout ended, while none is under way and there is room for that.
