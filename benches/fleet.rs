@@ -27,8 +27,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rolldeck::driver::{Access, ClusterSession, ServerPath, Session};
@@ -197,8 +196,13 @@ impl Terminal {
     /// `restarts` and then `restarts + 1` restarts; both must be more than it has so far.
     fn figures(&mut self, server: &Server, page: &str, restarts: u64) {
         self.wait_until_quiet();
-        let idle = self.bytes_within(Duration::from_secs(10));
-        figure(&format!("{page}: ten idle seconds"), format!("{idle} bytes"), "budget 0");
+        let before = self.count();
+        std::thread::sleep(Duration::from_secs(10));
+        let idle = self.written_since(before);
+        figure(&format!("{page}: ten idle seconds"), format!("{} bytes", idle.len()), "budget 0");
+        if !idle.is_empty() {
+            println!("    {}", idle.escape_ascii());
+        }
         self.restart_a_pod(server, page, restarts);
         self.restart_a_pod(server, page, restarts + 1);
         let mut took: Vec<Duration> =
@@ -222,10 +226,13 @@ impl Terminal {
         console.wait_past(before);
         let after = began.elapsed();
         std::thread::sleep(FRAME);
-        let frame = console.count() - before;
+        let frame = console.written_since(before);
         console.wait_until_quiet();
-        let ages = console.count() - before - frame;
-        figure(&format!("{page}: a pod restarts"), format!("{frame} bytes"), "budget 200, one frame");
+        let ages = console.count() - before - frame.len();
+        figure(&format!("{page}: a pod restarts"), format!("{} bytes", frame.len()), "budget 200, one frame");
+        if frame.len() > 200 {
+            println!("    {}", frame.escape_ascii());
+        }
         figure(&format!("{page}: ages in minutes that change after it"), format!("{ages} bytes"), "every 5 s at most");
         figure(&format!("{page}: from that patch to the terminal"), millis(after), "");
     }
@@ -259,7 +266,7 @@ impl Terminal {
 struct Terminal {
     script: Child,
     began: Instant,
-    bytes: Arc<AtomicU64>,
+    written: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Terminal {
@@ -276,28 +283,33 @@ impl Terminal {
             .stdout(Stdio::piped())
             .spawn()
             .expect("script(1) runs");
-        let bytes = Arc::new(AtomicU64::new(0));
-        let counter = Arc::clone(&bytes);
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let keeps = Arc::clone(&written);
         let mut output = script.stdout.take().expect("it is piped");
         std::thread::spawn(move || {
             let mut buffer = [0; 65_536];
             while let Ok(read @ 1..) = output.read(&mut buffer) {
-                counter.fetch_add(read as u64, Ordering::Relaxed);
+                keeps.lock().expect("nobody panics with it").extend_from_slice(&buffer[..read]);
             }
         });
-        Self { script, began, bytes }
+        Self { script, began, written }
     }
 
-    fn count(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+    /// How many bytes the console has written.
+    fn count(&self) -> usize {
+        self.written.lock().expect("its reader does not panic").len()
     }
 
-    fn wait_for_bytes(&self, bytes: u64) -> Duration {
+    fn written_since(&self, count: usize) -> Vec<u8> {
+        self.written.lock().expect("its reader does not panic")[count..].to_vec()
+    }
+
+    fn wait_for_bytes(&self, bytes: usize) -> Duration {
         self.wait_past(bytes - 1);
         self.began.elapsed()
     }
 
-    fn wait_past(&self, bytes: u64) {
+    fn wait_past(&self, bytes: usize) {
         let patience = Instant::now() + PATIENCE;
         while self.count() <= bytes {
             assert!(Instant::now() < patience, "the console says nothing");
@@ -312,7 +324,7 @@ impl Terminal {
         }
     }
 
-    fn bytes_within(&self, span: Duration) -> u64 {
+    fn bytes_within(&self, span: Duration) -> usize {
         let before = self.count();
         std::thread::sleep(span);
         self.count() - before
