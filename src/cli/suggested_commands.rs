@@ -7,6 +7,7 @@ use crate::engine::model::budget::may_all_be_down;
 use crate::engine::model::prewarm::{
     Prewarm, PrewarmCounts, PrewarmLimits, PrewarmMethod, PrewarmNodes, PrewarmSource,
 };
+use crate::engine::model::settings::{Limit, Setting, Tuning};
 use crate::engine::model::shell::{shell_flag, shell_word, shell_words};
 use crate::engine::report::advice::RemedyAct;
 use crate::engine::report::remedies::Remedy;
@@ -198,7 +199,11 @@ pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> V
             suggested.extend((missing || first).then(|| another_image(place, snapshot, does)).flatten());
             continue;
         }
-        let (kind, Some(command)) = spelled(remedy) else { continue };
+        let (kind, Some(mut command)) = spelled(remedy) else { continue };
+        let lost = snapshot.lost_limits(remedy);
+        if let Some(flags) = flags(&lost).filter(|_| !lost.is_empty()) {
+            command = format!("{} {flags}", if remedy == Remedy::RecordAnew { "adopt" } else { "tune" });
+        }
         let command = CommandTarget::new(place, snapshot).command(&command);
         let known = |known: &SuggestedCommand| known.command == command && (command.is_some() || known.remedy == kind);
         if !suggested.iter().any(known) {
@@ -222,6 +227,12 @@ pub(crate) fn suggested_commands(place: &CommandPlace, snapshot: &Snapshot) -> V
         suggested.retain(|command| !command.drives());
     }
     suggested
+}
+
+/// The settings that a change names, as flags.
+fn flags(tuning: &Tuning) -> Option<String> {
+    let flag = |setting: Setting| shell_flag(&format!("--{}", setting.name()), &setting.value_in(tuning)?);
+    Some(tuning.named().map(flag).collect::<Option<Vec<_>>>()?.join(" "))
 }
 
 /// What `resume` does: nobody moves a node after it where nobody drives.
@@ -259,7 +270,10 @@ pub(crate) fn asks_first(remedy: Remedy, snapshot: &Snapshot) -> bool {
             asks.usual || (snapshot.started_at.is_none() && snapshot.phase == Phase::Idle)
         }
         Remedy::BackToTarget { .. } => asks.to_target,
-        Remedy::RaiseBudget { to: most } | Remedy::SetLimits { max_unavailable: most, .. } => {
+        Remedy::RaiseBudget { to: most } => may_all_be_down(most, snapshot.counts.nodes),
+        Remedy::SetLimits { max_unavailable: most, .. } => {
+            let known = snapshot.lost_limits(remedy).max_unavailable.and_then(Limit::at);
+            let most = known.map_or(most, |known| known.nodes_of(snapshot.counts.nodes));
             may_all_be_down(most, snapshot.counts.nodes)
         }
         // The record is lost with it.

@@ -120,6 +120,11 @@ impl Engine {
                     return Ok(resolved);
                 }
                 self.check_tuning(tuning)?;
+                // Events tell with which limits a rollout goes on. Where a record begins without the earlier one, all its limits are told anyway.
+                let changes = tuning.changes(&self.intent().settings());
+                if !changes.is_empty() && self.begins_anew(command, now).is_none() {
+                    resolved.says.push_str(&format!("; {}", changes.join(", ")));
+                }
                 resolved.edits.push(Edit::Tune { tuning: tuning.clone(), by });
                 resolved.danger = resolved.danger.max(self.tuning_danger(tuning));
                 Ok(resolved)

@@ -10,6 +10,7 @@ mod estimates;
 mod failing_nodes;
 pub mod guidance;
 pub mod last_rollout;
+mod lost_limits;
 pub mod node_story;
 mod not_known;
 mod prewarm_images;
@@ -92,6 +93,7 @@ impl Engine {
             requested_change: intent.change.as_ref().map(|change| self.change_words(change).into()),
             started_at: self.progress.started_at.filter(|_| recorded).map(|at| self.view.our_time(at)),
             begun_anew: intent.begun_anew.as_ref().map(|anew| anew.begun.clone()),
+            lost_record: self.record_is_missing().then(|| self.lost_record()).flatten().map(Into::into),
             retargeted_at: self.progress.marks.began().filter(|_| recorded).map(|at| self.view.our_time(at)),
             image_changes: image_changes(from.as_ref(), to.as_ref()),
             from,

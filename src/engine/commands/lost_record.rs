@@ -1,13 +1,11 @@
-//! A record that is gone, or that cannot be read any more: what is still known of it, from this process's memory or from an Event of the process that drove, and
-//! with which limits a new one begins.
+//! With which limits a record begins in place of one that is gone, or that cannot be read any more.
 
 use crate::engine::assess::plan::Limits;
 use crate::engine::machine::Engine;
-use crate::engine::machine::lost_record::{BEGAN_WITHOUT, IT_HAD};
+use crate::engine::machine::lost_record::BEGAN_WITHOUT;
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::settings::{Setting, SettingRole, Settings};
-use crate::engine::model::time::UtcTime;
 
 /// The settings that such a command tells where they are as by default, too: what is taken down at once, and what halts that although nobody set it.
 fn told_by_default() -> Vec<Setting> {
@@ -18,25 +16,6 @@ fn told_by_default() -> Vec<Setting> {
 }
 
 impl Engine {
-    /// What is known of the lost record, and how: `as this process saw last, it had …`, `as an Event of 12:03 UTC says, it had …`. An Event about an
-    /// earlier record tells nothing of the lost one.
-    pub(super) fn lost_record(&self) -> Option<String> {
-        if let Some(seen) = self.lost_record_as_seen() {
-            return Some(format!("as this process saw last, it had {seen}"));
-        }
-        let lost = self.event_log.kept().filter(|event| event.tells_of_a_lost_record());
-        let (event, had) = lost
-            .filter_map(|event| Some((event, event.said.as_ref()?.split_once(IT_HAD)?.1)))
-            .max_by_key(|(event, _)| event.at)?;
-        // A record that was begun later, and is lost by now, may have had other limits.
-        if self.event_log.kept().any(|known| known.at > event.at && known.shows_a_record()) {
-            return None;
-        }
-        // An Event also names the process that wrote it, at the end.
-        let had = had.split_once(" (driven by ").map_or(had, |(had, _)| had);
-        Some(format!("as an Event of {} says, it had {had}", UtcTime { at: event.at, now: self.now }))
-    }
-
     /// What a command that begins a record without the earlier one says of it: its limits, what the earlier one had as far as that is known, and
     /// how the template differs from the one that was rolled out, as far as that is known.
     pub(super) fn begun_without_a_record(&self, command: &Command) -> String {

@@ -75,7 +75,7 @@ impl Engine {
             Role::Driver if kind == (RolloutEventKind::LeaseGivenBack { to: None }) => {
                 self.why_it_drives_no_more().map(|why| format!("{kind}: {why}"))
             }
-            Role::Driver if self.is_recorded() || self.recorded_prewarm().is_none() => None,
+            Role::Driver if self.is_recorded() || self.recorded_prewarm().is_none() => self.drives_with(&kind),
             Role::Driver => kind.by_who_only_prewarms(),
         };
         self.log_event(by, kind, EventOutcome::Done, visibility, None, said.map(Into::into));

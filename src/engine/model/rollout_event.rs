@@ -299,6 +299,8 @@ const TEMPLATE_CHANGED: &str = "RolloutTemplateChanged";
 const COMPLETE: &str = "RolloutComplete";
 /// How the words of that event begin where the rollout led back.
 const ALL_ROLLED_BACK: &str = "rolled back: ";
+/// How the words of an event begin by which a process begins to drive.
+const DRIVES_NOW: &str = "drives the rollout now";
 pub(crate) const RECORD_DELETED: &str = "RolloutRecordDeleted";
 pub(crate) const RECORD_UNREADABLE: &str = "RolloutRecordUnreadable";
 
@@ -557,6 +559,13 @@ impl RolloutEvent {
     /// Whether the event says that a record is gone, or cannot be read any more, whichever process drove by it.
     pub(crate) fn tells_of_a_lost_record(&self) -> bool {
         self.outcome == EventOutcome::Done && [RECORD_DELETED, RECORD_UNREADABLE].contains(&self.reason())
+    }
+
+    /// Whether the event says that a process began to drive, whichever it was.
+    pub(crate) fn begins_to_drive(&self) -> bool {
+        let reasons = [DriverReason::Driven.word(), DriverReason::TakenOver.word()];
+        let says = self.said.as_deref().is_some_and(|said| said.contains(DRIVES_NOW));
+        self.outcome == EventOutcome::Done && reasons.contains(&self.reason()) && says
     }
 
     /// Whether the event shows that there was a record then: a command wrote it.

@@ -46,7 +46,8 @@ impl Snapshot {
         // The limits have to be settled first: a step would begin a record with other limits.
         if self.alarms.contains(&Alarm::RecordMissing) {
             let paused = self.pause_by_events().map(|paused| format!("; {paused}")).unwrap_or_default();
-            return Some(Guidance { waits: format!("held: no record is left{paused}"), remedies: Vec::new() });
+            let known = self.lost_record.as_ref().map(|known| format!("; {known}")).unwrap_or_default();
+            return Some(Guidance { waits: format!("held: no record is left{paused}{known}"), remedies: Vec::new() });
         }
         if self.unreadable_record().is_some() {
             let waits = "held: the record cannot be read, and nothing is started before it can".to_owned();

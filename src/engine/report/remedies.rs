@@ -338,6 +338,12 @@ impl Snapshot {
                 None => remedy.to_string(),
             },
             Remedy::LiftPause if self.is_only_adopted() => "lifts the pause; nothing is rolled out now".to_owned(),
+            Remedy::RecordAnew if !self.lost_limits(remedy).is_empty() => {
+                "begins a new record, with the limits that the lost one had as far as is known".to_owned()
+            }
+            Remedy::SetLimits { .. } if !self.lost_limits(remedy).is_empty() => {
+                "sets the limits that the lost record had, as far as is known".to_owned()
+            }
             remedy => remedy.to_string(),
         }
     }

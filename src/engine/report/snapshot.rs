@@ -94,6 +94,8 @@ pub struct Snapshot {
     pub started_at: Option<Timestamp>,
     /// By whom and when the record was begun anew after an earlier one was lost; `None` if it was not.
     pub begun_anew: Option<By>,
+    /// What is known of a record that is gone, in words, and how it is known.
+    pub lost_record: Option<Str>,
     /// When the rollout to the present target began, where the record tells that apart: the record may have begun with another target.
     pub retargeted_at: Option<Timestamp>,
     /// The revision of most nodes that are not at the target.

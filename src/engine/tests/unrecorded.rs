@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use super::*;
 use crate::engine::fake_cluster::template;
-use crate::engine::model::command::Step;
+use crate::engine::model::command::{Step, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::event::Watched;
 use crate::engine::model::facts::{ClusterEvent, ReportedBy};
 use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::rollout_event::{RolloutEvent, Visibility};
-use crate::engine::model::settings::{Secs, Setting, Settings, Tuning};
+use crate::engine::model::settings::{OnDrift, Secs, Setting, Settings, Tuning};
 use crate::engine::report::remedies::Remedy;
 
 fn one_shot(fake: &mut FakeCluster, who: &str, command: Command) -> Result<String, String> {
@@ -353,7 +353,11 @@ fn a_pause_that_went_with_the_record_is_named() {
     ada.run_for(&mut fake, 2);
     ada.ask(&mut fake, Command::Adopt).unwrap();
     delete_lease(&mut fake, &mut ada);
-    assert_eq!(ada.snapshot(&fake).guidance().unwrap().waits, "held: no record is left");
+    let waits = ada.snapshot(&fake).guidance().unwrap().waits;
+    assert_eq!(
+        waits,
+        "held: no record is left; as this process saw last, it had the default limits, led to revision 2"
+    );
 }
 
 /// A step would begin a record with other limits: it is not what is offered beside the alarm.
@@ -467,6 +471,67 @@ fn reported(fake: &FakeCluster, told: &RolloutEvent) -> Box<ClusterEvent> {
         reported_by,
         ..ClusterEvent::default()
     })
+}
+
+/// Nobody drives any more when the Lease is deleted, so that no Event tells of that: what the record had is found in the Events of who began to drive and of
+/// who changed its limits since, in the command that begins a record anew, and in the alarm that stays.
+#[test]
+fn limits_of_a_record_that_was_lost_while_nobody_drove_are_found_in_earlier_events() {
+    let mut fake = FakeCluster::rolling(10, 2);
+    fake.defaults = Tuning::default();
+    let mut ada = FakeConsole::open(&fake, "ada");
+    let limits = Tuning { max_unavailable: Some("1".parse().unwrap()), soak_secs: Some(Secs(90)), ..Tuning::default() };
+    let image = Command::SetImage([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
+    let said = ada.ask(&mut fake, image.under(limits)).unwrap();
+    assert!(said.ends_with("; max unavailable: default → 1, soak: 10s → 90s"), "{said}");
+    ada.run_for(&mut fake, 5);
+    drop(ada);
+    let mut bob = FakeConsole::open(&fake, "bob");
+    bob.ask(&mut fake, Command::Drive(Takeover::Ask)).unwrap_err();
+    bob.run_for(&mut fake, 60);
+    bob.partition(&mut fake, 8);
+    fake.wait(1);
+    let enforce = Tuning { on_drift: Some(OnDrift::EnforceOnDelete), ..Tuning::default() };
+    bob.ask(&mut fake, Command::Tune(enforce)).unwrap();
+    bob.run_for(&mut fake, 2);
+    let told: Vec<RolloutEvent> =
+        bob.happened.iter().filter(|event| event.visibility == Visibility::Cluster).cloned().collect();
+    drop(bob);
+    fake.lease = None;
+
+    let seen = |fake: &FakeCluster, who: &str, told: &[RolloutEvent]| {
+        let mut eve = FakeConsole::open(fake, who);
+        for (nth, event) in told.iter().enumerate() {
+            let mut reported = ClusterEvent { at: event.at, ..*reported(fake, event) };
+            reported.reported_by.as_mut().unwrap().event = format!("agent.{nth}").into();
+            eve.engine.observe(Event::Cluster(Box::new(reported)), fake.now);
+        }
+        eve
+    };
+    let mut eve = seen(&fake, "eve", &told);
+    let snapshot = eve.snapshot(&fake);
+    let known = snapshot.lost_record.as_deref().unwrap_or_default();
+    assert!(
+        known.ends_with(" says in Events, it had max-unavailable=1 soak=90s on-drift=enforce and the other defaults"),
+        "{known}"
+    );
+    let had = snapshot.lost_limits(Remedy::RecordAnew);
+    assert_eq!(had.to_string(), "max-unavailable=1 soak=90s on-drift=enforce");
+    assert!(snapshot.guidance().unwrap().waits.contains(known), "{:?}", snapshot.guidance());
+    eve.ask(&mut fake, Command::Step(Step::Updated(Int(4)))).unwrap();
+    let snapshot = eve.snapshot(&fake);
+    let confirms = snapshot.remedies().into_iter().find(|remedy| matches!(remedy, Remedy::SetLimits { .. })).unwrap();
+    assert_eq!(snapshot.lost_limits(confirms), had, "{:?}", snapshot.alarms);
+
+    // The record that was begun then is lost as well: what went before it is no longer what the lost one had.
+    let later: Vec<RolloutEvent> =
+        eve.happened.iter().filter(|event| event.visibility == Visibility::Cluster).cloned().collect();
+    let began = later.iter().position(|event| event.reason() == "RolloutStepped").unwrap();
+    drop(eve);
+    fake.lease = None;
+    fake.wait(30);
+    let told: Vec<RolloutEvent> = told.into_iter().chain([later[began].clone()]).collect();
+    assert_eq!(seen(&fake, "kim", &told).snapshot(&fake).lost_record, None);
 }
 
 /// A colleague deletes a pod under `OnDelete`; its next pod is ready for a moment and crashes. It stays his doing, whatever becomes of the pod.

@@ -199,6 +199,7 @@ pub(super) fn loading() -> Snapshot {
         requested_change: None,
         started_at: None,
         begun_anew: None,
+        lost_record: None,
         retargeted_at: None,
         from: None,
         to: None,

@@ -128,6 +128,7 @@ pub(in crate::cli) fn rollout() -> Snapshot {
         requested_change: None,
         started_at: Some(at(0)),
         begun_anew: None,
+        lost_record: None,
         retargeted_at: None,
         from: Some(revisions[1].clone()),
         to: Some(revisions[0].clone()),

@@ -5,8 +5,8 @@ use std::fmt;
 use super::phrases::{CHANGED, CHANGED_TO, HALTED_AT, THAT_OF, number_at_the_beginning};
 use super::taken_away::AFTER_UPDATE;
 use super::{
-    ALL_ROLLED_BACK, DriftResponse, EventOutcome, ImageChanged, PatchChange, RolloutEvent, RolloutEventKind,
-    Succession, TemplateResponse,
+    ALL_ROLLED_BACK, DRIVES_NOW, DriftResponse, EventOutcome, ImageChanged, PatchChange, RolloutEvent,
+    RolloutEventKind, Succession, TemplateResponse,
 };
 use crate::engine::model::command::{Command, Early, Step, Takeover};
 use crate::engine::model::image::{hidden_by_versions, version_of};
@@ -168,12 +168,12 @@ impl fmt::Display for RolloutEventKind {
                 write!(f, "pre-warming is complete: {nodes} nodes have the images")
             }
             Self::Released { strategy } => strategy.fmt(f),
-            Self::LeaseAcquired => f.write_str("drives the rollout now"),
+            Self::LeaseAcquired => f.write_str(DRIVES_NOW),
             Self::LeaseTakenOver { from, succession: Succession::HandedOver } => {
-                write!(f, "drives the rollout now, handed over by {from}")
+                write!(f, "{DRIVES_NOW}, handed over by {from}")
             }
             Self::LeaseTakenOver { from, succession: Succession::Expired } => {
-                write!(f, "drives the rollout now, in place of {from}, which stopped renewing its lease")
+                write!(f, "{DRIVES_NOW}, in place of {from}, which stopped renewing its lease")
             }
             Self::LeaseLost { to: Some(to) } => write!(f, "does not drive any more: {to} does"),
             Self::LeaseLost { to: None } => f.write_str("cannot renew its lease in time: starts nothing more"),

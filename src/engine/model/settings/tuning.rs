@@ -73,6 +73,33 @@ impl Tuning {
     }
 }
 
+impl Tuning {
+    /// The settings that a text names, with their values: as they would be typed (`max-unavailable=5`), or as a change (`max unavailable: 2 → 5`). What is
+    /// named last counts. Anybody may have written the text: what cannot be read as a value is left out.
+    pub fn named_in(text: &str) -> Self {
+        let value = |text: &str| {
+            let end = text.find(|sign: char| sign.is_whitespace() || ";)".contains(sign));
+            text[..end.unwrap_or(text.len())].trim_end_matches(',').to_owned()
+        };
+        let mut found: Vec<(usize, Self)> = Vec::new();
+        for setting in Setting::ALL {
+            let (flag, words) = (format!("{}=", setting.name()), format!("{}: ", setting.name().replace('-', " ")));
+            let typed = text.match_indices(&flag).map(|(at, name)| (at, value(&text[at + name.len()..])));
+            let changed = text.match_indices(&words).filter_map(|(at, name)| {
+                let (_, is) = text[at + name.len()..].split_once(" → ")?;
+                Some((at, value(is)))
+            });
+            let begins_a_word = |at: usize| {
+                text[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric() && before != '-')
+            };
+            let named = typed.chain(changed).filter(|(at, _)| begins_a_word(*at));
+            found.extend(named.filter_map(|(at, value)| Some((at, setting.read(&value).ok()?))));
+        }
+        found.sort_by_key(|(at, _)| *at);
+        found.into_iter().fold(Self::default(), |all, (_, tuning)| all.and(tuning))
+    }
+}
+
 impl Setting {
     /// Whether it has an effect on a roll back, which has no steps, and which no gate halts or holds up. The time of a soak tells there only how long the
     /// first pods have to stay up where no node shows that their revision works.
@@ -126,6 +153,32 @@ mod tests {
         let mut after = Settings::default();
         tuning.apply_to(&mut after);
         (tuning.changes(&Settings::default()), tuning.check(&after, 10))
+    }
+
+    #[test]
+    fn settings_are_read_from_words_that_name_them() {
+        let limits = Tuning {
+            max_unavailable: Some(Limit::At(IntOrPercent::Int(3))),
+            soak_secs: Some(Secs(90)),
+            on_drift: Some(OnDrift::EnforceOnDelete),
+            ..Tuning::default()
+        };
+        let texts = [
+            "drives the rollout now, with max-unavailable=3 soak=90s on-drift=enforce and the other defaults",
+            "it had max-unavailable=3 soak=90s on-drift=enforce and the other defaults, led to revision 2",
+            "max unavailable: 2 → 3, soak: 0s → 90s (as kube:admin), on drift: report → enforce; the pull limit follows",
+            "max-unavailable=5 soak=90s; max unavailable: 5 → 3, on drift: report → enforce",
+        ];
+        for text in texts {
+            assert_eq!(Tuning::named_in(text), limits, "{text}");
+        }
+        for text in
+            ["", "the default limits", "max-unavailable=", "max-unavailable=$(reboot)", "no-soak=5s", "soak: long"]
+        {
+            assert_eq!(Tuning::named_in(text), Tuning::default(), "{text}");
+        }
+        let steps = Tuning::named_in("it had steps=1,50%,100% and the other defaults");
+        assert_eq!(steps.steps.map(|steps| steps.to_string()).as_deref(), Some("1,50%,100%"));
     }
 
     #[test]
