@@ -300,11 +300,10 @@ pub(crate) fn show(preview: &Preview, output: &mut Output) -> io::Result<()> {
     for effect in &preview.effects {
         output.line(format!("  {effect}"))?;
     }
-    if !preview.nodes.is_empty() {
-        let first = preview.nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
-        let more = preview.nodes.len().saturating_sub(FIRST_NODES);
-        let more = if more > 0 { format!(" … and {more} more") } else { String::new() };
-        output.line(format!("  nodes: {first}{more}"))?;
+    for (which, nodes) in [("nodes", &preview.nodes), ("pulls on", &preview.pulls_on)] {
+        if let Some(names) = first_nodes(nodes) {
+            output.line(format!("  {which}: {names}"))?;
+        }
     }
     for warning in &preview.warnings {
         output.line(format!("  WARNING: {warning}"))?;
@@ -389,6 +388,16 @@ fn halted_on(halt: &Halt, snapshot: &Snapshot) -> Vec<String> {
         .filter(|(_, nodes)| !nodes.is_empty())
         .map(|(words, nodes)| format!("{words} {}", first_of(&nodes)))
         .collect()
+}
+
+/// `n1 n2 n3 … and 5 more`; `None` without any.
+fn first_nodes(nodes: &[Str]) -> Option<String> {
+    let first = nodes.iter().take(FIRST_NODES).map(|node| &**node).collect::<Vec<_>>().join(" ");
+    match nodes.len().saturating_sub(FIRST_NODES) {
+        0 if first.is_empty() => None,
+        0 => Some(first),
+        more => Some(format!("{first} … and {more} more")),
+    }
 }
 
 /// `n1 n2 n3 and 5 more`.

@@ -123,7 +123,11 @@ impl Task for PrewarmTask<'_> {
                 PrewarmCommand::Cancel => "deletes the pods once its lease has run out",
                 _ => "becomes the driver once its lease has run out",
             };
-            let next = format!("whether the driver is alive is not known yet: if not, this process {next}");
+            let unless = match snapshot.started_at {
+                Some(_) if !carries_on => ", unless that would carry on the rollout",
+                _ => "",
+            };
+            let next = format!("whether the driver is alive is not known yet: if not, this process {next}{unless}");
             foreground.say(ChangeTopic::Advice, next)?;
         }
         follow(foreground, &rollout, &command, carries_on).await

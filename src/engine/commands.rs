@@ -10,6 +10,7 @@ mod lost_record;
 pub(super) mod placement;
 mod preview;
 mod prewarm;
+mod prewarm_calls;
 mod prewarm_follows;
 mod prewarm_present;
 mod prewarm_slots;

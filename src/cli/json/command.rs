@@ -62,6 +62,9 @@ pub(crate) struct PreviewJson<'a> {
     /// The texts that begin with `WARNING`: tools that may revert the change, and fields that are probably changed by mistake.
     warnings: Vec<String>,
     nodes: &'a [Str],
+    /// The nodes on which images are pulled for pre-warming.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pulls_on: &'a [Str],
     calls: &'a [String],
     /// `none`, `bounded`, `serious` or `exceedsBudget`.
     danger: &'static str,
@@ -100,6 +103,7 @@ impl<'a> PreviewJson<'a> {
             changes: &preview.changes,
             warnings: image_warnings(preview).chain(preview.warnings.iter().cloned()).collect(),
             nodes: &preview.nodes,
+            pulls_on: &preview.pulls_on,
             calls: &preview.calls,
             danger: kinds::danger(preview.danger),
             leads_later: preview.leads_later,
@@ -125,6 +129,7 @@ mod tests {
             title: String::new(),
             effects: Vec::new(),
             nodes: Default::default(),
+            pulls_on: Default::default(),
             warnings: vec!["set back".to_owned()],
             changes: [change].into(),
             calls: Vec::new(),

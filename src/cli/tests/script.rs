@@ -285,6 +285,12 @@ impl Script {
                     Command::Drive(_) if !self.has_line => Default::default(),
                     _ => (1..=12).map(|nth| Str::from(format!("ipc-{nth:03}"))).collect(),
                 },
+                pulls_on: match command {
+                    Command::Prewarm(PrewarmCommand::Start { .. }) => {
+                        (1..=108).map(|nth| Str::from(format!("ipc-{nth:03}"))).collect()
+                    }
+                    _ => Default::default(),
+                },
                 warnings: self.snapshots[0].gitops_owners.iter().map(GitOpsOwner::warning).collect(),
                 changes: Default::default(),
                 calls: vec!["PATCH leases/rolldeck-agent (intent)".to_owned()],

@@ -76,10 +76,13 @@ impl Engine {
         let carries_on_besides = carries_on && !takes_over && !nodes.is_empty();
         if carries_on_besides {
             let pace = self.pace_in_words(&limits, &nodes);
-            effects.push(format!(
-                "It also carries on the rollout, as nobody drives: {} in line, {pace}.",
-                counted_are(nodes.len())
-            ));
+            let in_line = counted_are(nodes.len());
+            effects.insert(
+                0,
+                format!(
+                    "It also carries on the rollout, as nobody drives, and replaces pods: {in_line} in line, {pace}."
+                ),
+            );
         }
         let pending = intent.releasing.as_ref().filter(|_| becomes_driver || takes_over);
         let pending = pending.filter(|_| !matches!(command, Command::Release(_)));
@@ -233,6 +236,7 @@ impl Engine {
             },
             calls: self.calls_in_words(command, &resolved, &nodes, &limits, now),
             nodes: nodes.into(),
+            pulls_on: self.nodes_that_pull(command, &resolved.edits, &limits).into(),
             // A release and a template that is placed elsewhere leave pods to its controller, which no budget limits.
             all_may_be_down: resolved.danger == Danger::ExceedsBudget
                 && placement.danger() < Danger::ExceedsBudget
@@ -355,7 +359,7 @@ impl Engine {
             .into_iter()
             .chain(self.set_back_on_request())
             .collect(),
-            Command::Prewarm(asked) => self.prewarming_in_words(asked, limits),
+            Command::Prewarm(asked) => self.prewarming_in_words(asked, limits, !nodes.is_empty()),
             Command::Undo { .. } if intent.change.as_ref().is_some_and(Change::begins_steps) => {
                 self.begins_steps_in_words()
             }
@@ -520,44 +524,6 @@ impl Engine {
         let owners = self.view.gitops_owners().iter();
         let owners = owners.filter(|owner| owner.reverts == RevertTrigger::OnRequest && !owner.interferes());
         owners.map(|owner| format!("{owner} {}.", owner.expects()))
-    }
-
-    /// A warning where what the command begins, or lets go, cannot be rolled back: somebody deleted the revision that the nodes had before, or the
-    /// cluster keeps no revision that no pod carries (docs/kubernetes.md, *ControllerRevisions*).
-    fn no_way_back(&self, command: &Command, limits: &Limits) -> Option<String> {
-        let daemonset = self.view.daemonset()?;
-        let intent = self.intent();
-        let before = self.revision_before(&intent).filter(|before| self.view.revision(before).is_none());
-        if let (Command::Step(_), Some(before)) = (command.inner(), before)
-            && self.count_rows(|row| row.old) > 0
-        {
-            return Some(format!(
-                "ControllerRevision {before} is gone, which the nodes had before: nothing rolls back to it. An earlier image has to be set \
-                 instead."
-            ));
-        }
-        let leads_to_the_last = match command.inner() {
-            Command::SetImage(_) => true,
-            Command::Undo { .. } => self.leads_later(command),
-            Command::Step(_) => limits.allowed >= self.assessment.fleet,
-            Command::Adopt
-            | Command::Prewarm(_)
-            | Command::Select(_)
-            | Command::Pause { .. }
-            | Command::Resume
-            | Command::Tune(_)
-            | Command::Tuned { .. }
-            | Command::Drive(_)
-            | Command::StopDriving
-            | Command::EndDriving { .. }
-            | Command::GiveUpDriving { .. }
-            | Command::Release { .. } => false,
-        };
-        (leads_to_the_last && daemonset.revision_history_limit == Some(0)).then(|| {
-            "revisionHistoryLimit is 0: the cluster deletes the old revision with its last pod. From then on it cannot be rolled \
-             back. Set the limit to 1 or more first."
-                .to_owned()
-        })
     }
 }
 

@@ -58,6 +58,7 @@ impl Engine {
             effects: std::iter::once(first.to_owned()).chain(tuning).collect(),
             warnings: Vec::new(),
             nodes: Arc::default(),
+            pulls_on: Arc::default(),
             changes: Arc::default(),
             calls: self.calls_in_words(command.inner(), resolved, &[], &limits, now),
             danger: resolved.danger,

@@ -36,6 +36,44 @@ impl Engine {
             .collect()
     }
 
+    /// A warning where what the command begins, or lets go, cannot be rolled back: somebody deleted the revision that the nodes had before, or the
+    /// cluster keeps no revision that no pod carries (docs/kubernetes.md, *ControllerRevisions*).
+    pub(super) fn no_way_back(&self, command: &Command, limits: &Limits) -> Option<String> {
+        let daemonset = self.view.daemonset()?;
+        let intent = self.intent();
+        let before = self.revision_before(&intent).filter(|before| self.view.revision(before).is_none());
+        if let (Command::Step(_), Some(before)) = (command.inner(), before)
+            && self.count_rows(|row| row.old) > 0
+        {
+            return Some(format!(
+                "ControllerRevision {before} is gone, which the nodes had before: nothing rolls back to it. An earlier image has to be set \
+                 instead."
+            ));
+        }
+        let leads_to_the_last = match command.inner() {
+            Command::SetImage(_) => true,
+            Command::Undo { .. } => self.leads_later(command),
+            Command::Step(_) => limits.allowed >= self.assessment.fleet,
+            Command::Adopt
+            | Command::Prewarm(_)
+            | Command::Select(_)
+            | Command::Pause { .. }
+            | Command::Resume
+            | Command::Tune(_)
+            | Command::Tuned { .. }
+            | Command::Drive(_)
+            | Command::StopDriving
+            | Command::EndDriving { .. }
+            | Command::GiveUpDriving { .. }
+            | Command::Release { .. } => false,
+        };
+        (leads_to_the_last && daemonset.revision_history_limit == Some(0)).then(|| {
+            "revisionHistoryLimit is 0: the cluster deletes the old revision with its last pod. From then on it cannot be rolled \
+             back. Set the limit to 1 or more first."
+                .to_owned()
+        })
+    }
+
     /// The limits with which a command goes on with a rollout whose own limits are not known, because its record is gone or is of an
     /// earlier DaemonSet.
     pub(super) fn begins_unrecorded(&self, command: &Command) -> Option<String> {

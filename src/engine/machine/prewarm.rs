@@ -270,14 +270,7 @@ impl Engine {
                 job.states[node] = Some(PrewarmState::Waiting(why.clone()));
             }
         }
-        // Nodes are sorted by failed attempts, then in the order of the rollout: those that wait in it stand before those that are being updated, where
-        // one more image would keep the node down for longer, as kubelets pull one after the other.
-        let natural = self.view.natural();
-        line.sort_by_key(|node| {
-            let failed = self.warming.writes.attempts(&self.view.entry(*node).name, &job.key).map_or(0, |it| it.failed);
-            let rank = self.plan.rank(*node).unwrap_or(u32::MAX);
-            (failed, rank, self.plan.site_place(*node), natural.get(*node).copied().unwrap_or(u32::MAX))
-        });
+        line.sort_by_key(|node| self.place_among_pulls(*node, &job.key));
         let throttled = self.warming.writes.throttle().map(|throttle| throttle.wait(self.now));
         let refused = self.warming.writes.refusal().map(|refusal| refusal.node.clone());
         // The node whose pod was refused goes last: the refusal may concern that node only.
@@ -306,6 +299,15 @@ impl Engine {
         if refused.is_some() {
             job.next.truncate(1);
         }
+    }
+
+    /// By what nodes are sorted that pull the images `key`: by failed attempts, then in the order of the rollout. Those that wait in it stand before those
+    /// that are being updated, where one more image would keep the node down for longer, as kubelets pull one after the other.
+    pub(crate) fn place_among_pulls(&self, node: NodeIx, key: &Str) -> impl Ord + use<> {
+        let failed = self.warming.writes.attempts(&self.view.entry(node).name, key).map_or(0, |it| it.failed);
+        let rank = self.plan.rank(node).unwrap_or(u32::MAX);
+        let natural = self.view.natural().get(node).copied().unwrap_or(u32::MAX);
+        (failed, rank, self.plan.site_place(node), natural)
     }
 
     /// Whether the node that tests if a throttled registry serves again is still queued or pulling.

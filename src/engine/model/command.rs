@@ -233,6 +233,8 @@ pub struct Preview {
     pub warnings: Vec<String>,
     /// The nodes that would be updated, in the order in which they would go.
     pub nodes: Arc<[Str]>,
+    /// The nodes on which images are pulled for pre-warming, in the order in which they go, as far as there is one.
+    pub pulls_on: Arc<[Str]>,
     /// The changes to the template; empty if the template stays as it is.
     pub changes: Arc<[FieldChange]>,
     /// The API calls it makes, in `kubectl`-like words.

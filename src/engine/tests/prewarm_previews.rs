@@ -2,7 +2,8 @@
 
 use super::prewarm::requiring;
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
-use crate::engine::model::command::{Command, Early, PrewarmCommand, Step};
+use crate::engine::model::Str;
+use crate::engine::model::command::{Command, Early, PrewarmCommand, Step, Takeover};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::effect::EffectErrorKind;
@@ -187,9 +188,13 @@ fn a_rollout_that_nobody_drives_goes_on_and_the_preview_names_its_nodes() {
     next.run(&mut fake);
     for command in [start("v3"), start("v2")] {
         let preview = next.engine.preview(&Command::Prewarm(command), fake.now).unwrap();
-        let goes_on =
-            format!("It also carries on the rollout, as nobody drives: {} nodes are in line", 6 - started.len());
-        assert!(preview.effects.iter().any(|line| line.starts_with(&goes_on)), "{:?}", preview.effects);
+        let in_line = 6 - started.len();
+        let goes_on = format!(
+            "It also carries on the rollout, as nobody drives, and replaces pods: {in_line} nodes are in line, and wait: \
+             4 nodes are being updated (n1, n2, n3, …), and 4 may be down at once."
+        );
+        assert!(preview.effects[0].starts_with(&goes_on), "{:?}", preview.effects);
+        assert!(!preview.effects.concat().contains("replaces no pod"), "{:?}", preview.effects);
         assert_eq!((preview.nodes.len(), preview.danger), (6 - started.len(), Danger::Serious));
         assert!(preview.calls.iter().any(|call| call.starts_with("DELETE pods, one by one")), "{:?}", preview.calls);
     }
@@ -214,6 +219,32 @@ fn a_rollout_that_nobody_drives_goes_on_and_the_preview_names_its_nodes() {
     kim.run(&mut fake);
     let paused = kim.engine.preview(&Command::Prewarm(start("v4")), fake.now).unwrap();
     assert!(paused.nodes.is_empty(), "{:?}", paused.effects);
+    assert!(paused.effects.concat().contains("that replaces no pod of the DaemonSet."), "{:?}", paused.effects);
+}
+
+/// The preview names the nodes that pull, in the order in which they then do, and none that has the images or that a command leaves alone.
+#[test]
+fn the_nodes_that_pull_are_named_in_their_order() {
+    let (mut fake, mut console) = six();
+    let pulls_on = |console: &mut FakeConsole, fake: &FakeCluster, asked: PrewarmCommand| {
+        console.hear(fake);
+        console.engine.preview(&Command::Prewarm(asked), fake.now).unwrap().pulls_on.to_vec()
+    };
+    let all = ["n1", "n2", "n3", "n4", "n5", "n6"].map(Str::from);
+    assert_eq!(pulls_on(&mut console, &fake, start("v2")), all);
+    assert_eq!(pulls_on(&mut console, &fake, start_on("v2", PrewarmNodes::Node("n3".into()))), all[2..3]);
+    give(&mut fake, &mut console, start("v2"));
+    console.run_for(&mut fake, 3);
+    assert_eq!(fake.warm_nodes(), ["n1", "n2"], "the first of them");
+    // n1 has the image, the registry had none for n2, and n3 and n4 pull: what failed is tried last.
+    let (fake, mut console) = under_way();
+    let [_, n2, _, _, n5, n6] = all;
+    assert_eq!(pulls_on(&mut console, &fake, start("v2")), [n5.clone(), n6.clone(), n2.clone()]);
+    assert_eq!(pulls_on(&mut console, &fake, PrewarmCommand::Retry), [n5, n6, n2]);
+    assert_eq!(pulls_on(&mut console, &fake, PrewarmCommand::Pause), [""; 0].map(Str::from));
+    assert_eq!(pulls_on(&mut console, &fake, PrewarmCommand::Cancel), [""; 0].map(Str::from));
+    let step = console.engine.preview(&Command::Drive(Takeover::IfFree), fake.now).unwrap();
+    assert!(step.pulls_on.is_empty(), "only what is asked for with the command");
 }
 
 /// A node whose update pulls the target's images pulls another image for pre-warming afterwards; the target's own it has by then.

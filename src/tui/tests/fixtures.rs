@@ -509,6 +509,7 @@ pub(super) fn adoption() -> Preview {
         ],
         warnings: vec![argo_cd().warning()],
         nodes: [].into(),
+        pulls_on: [].into(),
         changes: Default::default(),
         calls: vec![
             "POST leases/rolldeck-ipc-agent (record)".into(),
@@ -533,6 +534,7 @@ pub(super) fn preview(danger: Danger) -> Preview {
             "You can pause at any time. Nothing is undone by itself: U rolls back.".into(),
         ],
         nodes: (20..42).map(|number| format!("ipc-{number:03}").into()).collect(),
+        pulls_on: [].into(),
         warnings: Vec::new(),
         changes: Default::default(),
         calls: vec!["update lease/rolldeck-ipc-agent (intent)".into(), "delete pod/… one by one, with its uid".into()],

@@ -173,6 +173,7 @@ fn preview() -> Preview {
         ],
         warnings: Vec::new(),
         nodes: [].into(),
+        pulls_on: (1..=108).map(|nth| format!("ipc-{nth:03}").into()).collect(),
         changes: Default::default(),
         calls: vec![
             "PUT leases/rolldeck-ipc-agent (pre-warm)".into(),
@@ -327,6 +328,7 @@ fn dialogs_say_what_would_be_pulled() {
         effects: vec![
             "Whoever drives deletes its pods. Images that were pulled stay until their kubelet collects them.".into(),
         ],
+        pulls_on: [].into(),
         changes: Default::default(),
         calls: vec!["PUT leases/rolldeck-ipc-agent (pre-warm)".into(), "DELETE 16 pods that were made for it".into()],
         ..preview()

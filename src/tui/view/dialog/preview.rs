@@ -13,6 +13,7 @@ use ratatui::text::Line;
 
 use super::super::revisions::{field, field_path};
 use super::{DialogBody, NARROW};
+use crate::engine::model::Str;
 use crate::engine::model::command::Preview;
 use crate::engine::model::quantity::counted;
 use crate::engine::model::template::diff::FieldChange;
@@ -40,15 +41,11 @@ pub(super) fn fill_preview(body: &mut DialogBody<'_>, preview: &Preview, dialog:
     // The first nodes are visible before the writes; the others may be many.
     let names = !preview.nodes.is_empty() && !matches!(dialog.form, Form::Canary(_));
     if names {
-        // Lines end between names, even if a name is as long as a line.
-        let cells = body.cells;
-        let shown: Vec<_> = preview.nodes.iter().take(FIRST_NODES).map(|node| fit_middle(node, cells)).collect();
-        let shown = shown.join(" ");
-        let more = if preview.nodes.len() > FIRST_NODES { " …" } else { "" };
-        let nodes = counted(dialog.nodes().len(), "node");
         let order = if preview.nodes.len() > 1 { " in this order" } else { "" };
-        body.say(&format!("{nodes}{order}: {shown}{more}"), ThemeRole::Text);
+        first_nodes(body, dialog.nodes(), order);
     }
+    let pull = if preview.pulls_on.len() == 1 { " pulls" } else { " pull" };
+    first_nodes(body, &preview.pulls_on, pull);
     for call in &preview.calls {
         body.say(&format!("API: {call}"), ThemeRole::Muted);
     }
@@ -56,6 +53,22 @@ pub(super) fn fill_preview(body: &mut DialogBody<'_>, preview: &Preview, dialog:
         body.say(&format!("The other {}:", preview.nodes.len() - FIRST_NODES), ThemeRole::Text);
         name_nodes(body, dialog.nodes().iter().skip(FIRST_NODES).map(|node| &**node));
     }
+    if preview.pulls_on.len() > FIRST_NODES {
+        body.say(&format!("The other {} that pull:", preview.pulls_on.len() - FIRST_NODES), ThemeRole::Text);
+        name_nodes(body, preview.pulls_on.iter().skip(FIRST_NODES).map(|node| &**node));
+    }
+}
+
+/// `22 nodes in this order: ipc-001 ipc-002 …`, with what the nodes do or how they stand after their number; nothing without any.
+fn first_nodes(body: &mut DialogBody<'_>, nodes: &[Str], what: &str) {
+    if nodes.is_empty() {
+        return;
+    }
+    // Lines end between names, even if a name is as long as a line.
+    let cells = body.cells;
+    let shown = nodes.iter().take(FIRST_NODES).map(|node| fit_middle(node, cells)).collect::<Vec<_>>().join(" ");
+    let more = if nodes.len() > FIRST_NODES { " …" } else { "" };
+    body.say(&format!("{}{what}: {shown}{more}", counted(nodes.len(), "node")), ThemeRole::Text);
 }
 
 /// The changes of the template: the first fields, a line each where there is little room; all of them in full once somebody `scrolls`.
