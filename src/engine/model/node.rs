@@ -117,6 +117,9 @@ impl RestartsView {
     }
 }
 
+/// What stands between how often a pod restarted that fails for it, and how often it might have, in the message of its cause: `3 restarts (max 2)`.
+pub(crate) const FAILS_AT: &str = " (max ";
+
 /// What the restarts of a pod are that count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RestartKind {

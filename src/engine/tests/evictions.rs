@@ -8,6 +8,7 @@ use crate::engine::model::node::NodeState;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::settings::{Secs, Tuning};
 use crate::engine::report::diagnosis::Diagnosis;
+use crate::engine::report::snapshot::words::Why;
 use crate::engine::report::snapshot::{NodeView, Phase, Snapshot};
 use crate::engine::report::story::Story;
 use crate::engine::report::trouble::TroubleKind;
@@ -91,8 +92,15 @@ fn an_eviction_counts_as_a_restart_of_the_next_pod() {
     evict_n1(&mut fake, &mut console);
     let snapshot = console.snapshot(&fake);
     let cause = n1(&snapshot).cause.clone().unwrap();
-    assert_eq!((snapshot.phase, cause.kind), (Phase::Halted, CauseKind::Evicted));
+    assert_eq!((snapshot.phase.clone(), cause.kind), (Phase::Halted, CauseKind::Evicted));
     assert_eq!(&*cause.message.unwrap(), format!("3 evictions (max 2); {MEMORY}"));
+    let why = Why { node: n1(&snapshot), at: snapshot.at };
+    assert_eq!(why.to_string(), "3 evictions; evicted by kubelet");
+    assert_eq!(
+        why.with_message(),
+        format!("3 evictions (max 2); evicted by kubelet: {MEMORY}"),
+        "how often is said once"
+    );
 }
 
 /// A soak that is longer than the ten minutes is what is waited for, and what is said.
@@ -139,8 +147,11 @@ fn evictions_and_crashes_of_one_node_add_up() {
     }
     let snapshot = console.snapshot(&fake);
     let cause = n1(&snapshot).cause.clone().unwrap();
-    assert_eq!((snapshot.phase, cause.kind), (Phase::Halted, CauseKind::CrashLoop));
+    assert_eq!((snapshot.phase.clone(), cause.kind), (Phase::Halted, CauseKind::CrashLoop));
     assert_eq!(&*cause.message.unwrap(), "3 restarts and evictions (max 2); agent ended with exit 1");
+    let why = Why { node: n1(&snapshot), at: snapshot.at };
+    assert_eq!(why.to_string(), "exit 1, 3 restarts and evictions; crash loop");
+    assert_eq!(why.with_message(), "exit 1, 3 restarts and evictions (max 2); crash loop", "nor how it ended");
 }
 
 /// Its controller replaces an evicted pod within moments, so that nobody may see the pod that failed.

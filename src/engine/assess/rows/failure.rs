@@ -6,7 +6,7 @@ use super::{Assessor, counted_restarts};
 use crate::engine::model::Str;
 use crate::engine::model::cause::{Cause, CauseKind};
 use crate::engine::model::facts::{ContainerFact, says_more_than_the_code};
-use crate::engine::model::node::RestartKind;
+use crate::engine::model::node::{FAILS_AT, RestartKind};
 use crate::engine::model::time::Timestamp;
 use crate::engine::rules::clocks::by_server;
 use crate::engine::rules::node_restarts::restarted_with_its_node;
@@ -43,7 +43,7 @@ impl Assessor<'_> {
                 (false, false) => last_end(pod).map(|ended| format!("; {ended}")).unwrap_or_default(),
             };
             let words =
-                format!("{} (max {}){ended}", RestartKind::of(times, evictions).counted(times), gates.max_restarts);
+                format!("{}{FAILS_AT}{}){ended}", RestartKind::of(times, evictions).counted(times), gates.max_restarts);
             let known =
                 pod.trouble.as_ref().map(|trouble| &trouble.cause).filter(|known| known.kind.says_why_it_restarts());
             let kind = match known {

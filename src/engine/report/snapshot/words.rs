@@ -1,5 +1,6 @@
 //! The words for each value of a snapshot. Sentences made of several are in [`crate::engine::report::words`].
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::engine::model::clocks::ClockOff;
 use crate::engine::model::effect::WRITE_TIMEOUT;
 use crate::engine::model::facts::StrategyKind;
 use crate::engine::model::hold::{Hold, ImageWait};
-use crate::engine::model::node::{Blame, ImageState, NodeState, RestartsView, RunEnd};
+use crate::engine::model::node::{Blame, FAILS_AT, ImageState, NodeState, RestartsView, RunEnd};
 use crate::engine::model::person_of;
 use crate::engine::model::pod_wait::PodWait;
 use crate::engine::model::record::By;
@@ -413,18 +414,35 @@ pub struct Why<'a> {
 impl Why<'_> {
     /// The same and the first line of the cluster's message, for a place that cuts off what does not fit. A pod that starts in the ordinary course shows
     /// no message, as that changes and tells of no trouble; and what the controller says begins with the name of a pod, which is another one each time.
+    ///
+    /// A pod that restarted or was evicted too often has a message that begins with how often, which is not said again.
     pub fn with_message(&self) -> String {
         let why = self.to_string();
         let changes = |kind: CauseKind| kind.is_ordinary_at_start() || kind.is_told_by_controller();
         let cause = self.node.cause.as_ref().filter(|cause| !changes(cause.kind));
         let message = cause.and_then(|cause| cause.message.as_ref()?.lines().next()).unwrap_or_default();
         let kind = cause.map(|cause| cause.kind.to_string()).unwrap_or_default();
+        let (why, message) = self.counted_once(&why, message).unwrap_or((why.into(), message));
         // Of some causes the wait of the pod is said instead, which has the message where it matters.
         match message.is_empty() || !why.contains(&kind) || why.contains(message) {
-            true => why,
+            true => why.into_owned(),
             false if why.ends_with(&kind) => format!("{why}: {message}"),
             false => format!("{why}; {message}"),
         }
+    }
+
+    /// `exit 1, 3 restarts (max 2); crash loop` and what else the message says, where both tell how often its pod restarted or its pods were evicted.
+    fn counted_once<'m>(&self, why: &str, message: &'m str) -> Option<(Cow<'static, str>, &'m str)> {
+        let (restarted, said) = (self.node.restarted.as_deref()?, self.node.restarts_in_words(self.at)?);
+        let (count, rest) = message.split_once(FAILS_AT).filter(|_| self.node.state == NodeState::Failed)?;
+        let (max, rest) = rest.split_once(')')?;
+        let end = restarted.end.filter(|end| *end != RunEnd::Evicted).map(|end| end.to_string());
+        let others = why.strip_prefix(&said)?;
+        let first = end.as_ref().map(|end| format!("{end}, ")).unwrap_or_default();
+        let rest = rest.strip_prefix("; ").unwrap_or_default();
+        // Which container ended so is told on the page of the node.
+        let rest = if end.is_some_and(|end| rest.contains(&end)) { "" } else { rest };
+        Some((format!("{first}{count}{FAILS_AT}{max}){others}").into(), rest))
     }
 }
 
