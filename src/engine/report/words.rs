@@ -19,7 +19,8 @@ pub use self::change::{ChangeWords, Numbers, VersionWords};
 pub use self::doing::{Doing, DrivingWords, WaitingWords};
 pub use self::freshness::FreshnessWords;
 pub use self::gating::{Gating, HaltsWhen};
-use super::snapshot::{Alarm, Phase, Snapshot};
+use super::snapshot::{Alarm, NodeView, Phase, Snapshot};
+use crate::engine::model::node::NodeState;
 use crate::engine::model::presence::Presence;
 use crate::engine::model::prewarm::PrewarmMethod;
 use crate::engine::model::record::{Direction, Paused};
@@ -124,20 +125,34 @@ impl Snapshot {
         }
     }
 
-    /// How many nodes outside of the selector have the new revision: `3 of those updated are not selected`. The numbers add up with those of
+    /// How many nodes outside of the selector have the new revision: `3 of those updated are not selected`, and which of those that are on their way is the first. The numbers add up with those of
     /// [`Self::progress`], where a node with an unavailable pod is not updated. `None` where there are none.
     pub fn leaked_in_words(&self) -> Option<String> {
         let (leaked, updated) = (self.counts.leaked, self.counts.leaked_updated);
+        let which = self.leaking_in_words(leaked.saturating_sub(updated));
         match (leaked, updated) {
             (0, _) => None,
             (1, 1) => Some("1 of those updated is not selected".to_owned()),
             (leaked, updated) if leaked == updated => Some(format!("{leaked} of those updated are not selected")),
-            (1, _) => Some("1 not selected is on its way to it".to_owned()),
-            (leaked, 0) => Some(format!("{leaked} not selected are on their way to it")),
-            (leaked, 1) => Some(format!("1 of those updated is not selected, {} more on the way", leaked - 1)),
-            (leaked, updated) => {
-                Some(format!("{updated} of those updated are not selected, {} more on the way", leaked - updated))
-            }
+            (1, _) => Some(format!("1 not selected is on its way to it{which}")),
+            (leaked, 0) => Some(format!("{leaked} not selected are on their way to it{which}")),
+            (leaked, 1) => Some(format!("1 of those updated is not selected, {} more on the way{which}", leaked - 1)),
+            (leaked, updated) => Some(format!(
+                "{updated} of those updated are not selected, {} more on the way{which}",
+                leaked - updated
+            )),
+        }
+    }
+
+    /// ` (n4 and 1 more)`: which of `nodes` outside of the selector are on their way to the new revision; empty where they are not seen.
+    fn leaking_in_words(&self, nodes: u32) -> String {
+        let is_updated = |node: &NodeView| node.state == NodeState::Updated && node.restarted.is_none();
+        let on_its_way = |node: &&NodeView| node.eligible && node.at_target && !node.selected && !is_updated(node);
+        let first = || self.nodes.iter().find(on_its_way).map(|node| &node.name);
+        match (nodes, if nodes > 0 { first() } else { None }) {
+            (_, None) => String::new(),
+            (0 | 1, Some(name)) => format!(" ({name})"),
+            (nodes, Some(name)) => format!(" ({name} and {} more)", nodes - 1),
         }
     }
 

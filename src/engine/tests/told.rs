@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::model::facts::{ClusterEvent, PodPhase};
+use crate::engine::model::labels::Labels;
 use crate::engine::model::node::{Blame, DownBy};
 use crate::engine::model::settings::{Limit, Secs};
 use crate::engine::report::diagnosis::Diagnosis;
@@ -50,15 +51,44 @@ fn nodes_that_were_not_selected_are_told_in_numbers_that_add_up() {
         let snapshot = console.snapshot(fake);
         (snapshot.progress(), snapshot.leaked_in_words().unwrap_or_default())
     };
-    assert_eq!(told(&mut console, &fake), ("1 of 6 updated".into(), "2 not selected are on their way to it".into()));
+    assert_eq!(
+        told(&mut console, &fake),
+        ("1 of 6 updated".into(), "2 not selected are on their way to it (n4 and 1 more)".into())
+    );
     fake.set_ready("n4", true);
     console.run_for(&mut fake, 2);
     let (progress, leaked) = told(&mut console, &fake);
-    assert_eq!((&*progress, &*leaked), ("2 of 6 updated", "1 of those updated is not selected, 1 more on the way"));
+    assert_eq!(
+        (&*progress, &*leaked),
+        ("2 of 6 updated", "1 of those updated is not selected, 1 more on the way (n5)")
+    );
     fake.set_ready("n5", true);
     console.run_for(&mut fake, 2);
     let (progress, leaked) = told(&mut console, &fake);
     assert_eq!((&*progress, &*leaked), ("3 of 6 updated", "2 of those updated are not selected"));
+}
+
+/// A node that the selector meant loses its label while its pod is replaced.
+#[test]
+fn a_node_that_is_not_selected_any_more_while_it_is_updated_is_named() {
+    let mut fake = FakeCluster::rolling(6, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    fake.change_node("n3", |node| node.labels = [("canary", "true")].into_iter().collect());
+    console.ask(&mut fake, Command::Select(Some("canary=true".parse().unwrap()))).unwrap();
+    fake.slow = true;
+    console.partition(&mut fake, 5);
+    console.run_for(&mut fake, 2);
+    assert_eq!((fake.deleted.as_slice(), console.snapshot(&fake).leaked_in_words()), (&["n3".into()][..], None));
+    fake.change_node("n3", |node| node.labels = Labels::default());
+    console.run_for(&mut fake, 2);
+    let snapshot = console.snapshot(&fake);
+    assert_eq!(snapshot.leaked_in_words().as_deref(), Some("1 not selected is on its way to it (n3)"));
+    assert!(
+        snapshot.plan_in_words().ends_with("; 1 not selected is on its way to it (n3)"),
+        "{}",
+        snapshot.plan_in_words()
+    );
 }
 
 /// Pods that somebody deletes by hand come back at the new revision, and are down meanwhile: that is not what the rollout took down.
