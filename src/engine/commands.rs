@@ -174,15 +174,14 @@ impl Engine {
         self.check_tuning(tuning)?;
         let changes = tuning.changes(&self.intent().settings());
         let follows = if self.pulls_follow(tuning) { format!("; {PULLS_FOLLOW}") } else { String::new() };
-        let confirms = self.confirmed_in_words(tuning);
+        // Events and the audit log say what changed. What is confirmed as it is stands in the preview.
+        let confirms = self.confirmed_in_words(tuning).is_some();
         let says = match (changes.as_slice(), confirms) {
-            ([], Some(confirmed)) => format!("confirmed as they are: {confirmed}"),
-            (changes, Some(confirmed)) => {
-                format!("{}{follows}; the others are confirmed as they are: {confirmed}", changes.join(", "))
-            }
-            ([], None) if !self.is_recorded() => "recorded anew, with the settings that were shown".to_owned(),
-            ([], None) => "nothing to change: it is so already".to_owned(),
-            (changes, None) => format!("{}{follows}", changes.join(", ")),
+            ([], true) => "all settings are confirmed as they are: none changes".to_owned(),
+            (changes, true) => format!("{}{follows}; the others are confirmed as they are", changes.join(", ")),
+            ([], false) if !self.is_recorded() => "recorded anew, with the settings that were shown".to_owned(),
+            ([], false) => "nothing to change: it is so already".to_owned(),
+            (changes, false) => format!("{}{follows}", changes.join(", ")),
         };
         let mut after = self.intent();
         after.tune(tuning);

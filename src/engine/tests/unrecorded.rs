@@ -277,27 +277,33 @@ fn that_limits_were_lost_is_said_until_somebody_sets_them() {
         setting => setting.in_words(&defaults),
     });
     let each: Vec<String> = each.collect();
-    assert_eq!(confirmed, format!("confirmed as they are: {}", each.join(", ")));
-    let values = confirmed.strip_prefix("confirmed as they are: ").unwrap();
-    assert!(preview.unwrap().effects.iter().any(|line| line.contains(values)));
+    assert_eq!(confirmed, "all settings are confirmed as they are: none changes");
+    let values = format!("are confirmed: {}.", each.join(", "));
+    assert!(preview.unwrap().effects.iter().any(|line| line.contains(&values)), "the preview says which they are");
     eve.hear(&fake);
     assert_eq!(limits_lost(&mut eve, &fake), None);
     assert_eq!(&*eve.snapshot(&fake).begun_anew.unwrap().by, "bob@bastion", "that one was lost stays known");
     assert_eq!(limits_lost(&mut FakeConsole::open(&fake, "ben"), &fake), None);
 }
 
-/// One value that is named confirms all: the answer says which those are.
+/// One value that is named confirms all: the preview says which those are. The answer, which becomes an Event, says what changed.
 #[test]
 fn who_sets_one_limit_is_told_which_others_are_confirmed_with_it() {
     let (mut fake, _) = without_record();
     one_shot(&mut fake, "bob", Command::Adopt).unwrap();
     let soak = Tuning { soak_secs: Some(Secs(60)), ..Tuning::default() };
-    let said = one_shot(&mut fake, "ada", Command::Tune(soak.clone())).unwrap();
+    let mut ada = FakeConsole::open_as(&fake, "ada", Role::OneShot);
+    let preview = ada.engine.preview(&Command::Tune(soak.clone()), fake.now).unwrap().effects.join(" ");
+    let confirms = "are confirmed: max unavailable default (2), max pulling default (2), ";
     assert!(
-        said.starts_with("soak: 10s → 1m; the others are confirmed as they are: max unavailable default (2), max pulling default (2), "),
-        "{said}"
+        preview.contains(confirms) && !preview.contains(", soak ") && preview.contains("finish release."),
+        "{preview}"
     );
-    assert!(!said.contains(", soak ") && said.ends_with("finish release"), "{said}");
+    let said = ada.ask(&mut fake, Command::Tune(soak.clone())).unwrap();
+    assert_eq!(said, "soak: 10s → 1m; the others are confirmed as they are");
+    let mut eve = FakeConsole::open(&fake, "eve");
+    let told = eve.snapshot(&fake).timeline.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert!(told.iter().all(|told| !told.contains("max unavailable default")), "{told:?}");
     assert_eq!(one_shot(&mut fake, "ada", Command::Tune(soak)).unwrap(), "nothing to change: it is so already");
 }
 

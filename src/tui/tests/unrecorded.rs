@@ -138,6 +138,6 @@ fn limits_are_confirmed_as_they_are_shown() {
     assert!(screen.contains("L sets or confirms its limits"), "{screen}");
     let as_shown = asked(lost);
     assert_eq!(as_shown.tuning().named().count(), Setting::ALL.len());
-    assert!(eve.ask(&mut fake, as_shown).unwrap().starts_with("confirmed as they are: "));
+    assert!(eve.ask(&mut fake, as_shown).unwrap().starts_with("all settings are confirmed as they are"));
     assert!(!eve.snapshot(&fake).limits_are_lost());
 }
