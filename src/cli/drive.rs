@@ -19,11 +19,11 @@
 //! reports the remaining pods.
 
 mod end;
+mod goes_on;
 mod meanwhile;
 mod step_result;
 mod what_follows;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +34,7 @@ pub(super) use self::end::DriveEnd;
 #[cfg(test)]
 pub(super) use self::end::{HELD_FOR, REFUSED_FOR};
 use self::end::{at_rest, has_leftovers, prewarms_besides};
+use self::goes_on::{goes_on_with, left_behind};
 use self::meanwhile::{AskedImages, changed_meanwhile};
 use self::what_follows::{waits_for_a_step, what_follows};
 use super::args::{ContainerImage, DriveArgs, DriveUntil, by_container};
@@ -195,6 +196,10 @@ impl Task for Drive<'_> {
         let goes_on = matches!(snapshot.phase, Phase::Preparing | Phase::Held | Phase::Running | Phase::Releasing(_));
         goes_on.then(|| "this process starts nothing more; the same command carries on".to_owned())
     }
+
+    fn next(&self, place: &CommandPlace, snapshot: &Snapshot, to_other: bool) -> Option<String> {
+        goes_on_with(place, snapshot, to_other)
+    }
 }
 
 impl Drive<'_> {
@@ -322,14 +327,6 @@ impl Drive<'_> {
                 () = given_up => {}
             }
         }
-    }
-}
-
-/// The rollout as whoever reads the offered commands finds it: a process that is about to end carries out no more what is asked of whoever drives.
-fn left_behind(snapshot: &Snapshot, ends: bool) -> Cow<'_, Snapshot> {
-    match ends && snapshot.driver.is_you() {
-        true => Cow::Owned(Snapshot { driver: DriverView::Nobody, ..snapshot.clone() }),
-        false => Cow::Borrowed(snapshot),
     }
 }
 

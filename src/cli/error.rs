@@ -264,6 +264,11 @@ impl CliError {
         matches!(self.kind, CliErrorKind::Refused | CliErrorKind::DrivenByOther)
     }
 
+    /// Whether somebody else drives.
+    pub(crate) fn is_driven_by_other(&self) -> bool {
+        self.kind == CliErrorKind::DrivenByOther
+    }
+
     /// Whether no DaemonSet has the given name.
     pub(crate) fn is_no_daemonset(&self) -> bool {
         self.kind == CliErrorKind::NoDaemonSet
@@ -310,6 +315,14 @@ impl CliError {
     /// The hints.
     pub(crate) fn hints(&self) -> Vec<String> {
         self.hints.iter().map(Hint::text).collect()
+    }
+
+    /// Whether a hint names a command, whole or yet to be completed.
+    pub(crate) fn names_a_command(&self) -> bool {
+        self.hints.iter().any(|hint| match hint {
+            Hint::Text(text) => text.contains("rolldeck "),
+            Hint::Again { .. } | Hint::Command { .. } => true,
+        })
     }
 
     /// Whether a person asked for this end.

@@ -39,6 +39,9 @@ const LOAD_WITHIN: Duration = Duration::from_secs(120);
 /// If the last snapshot is younger than this, sentences about the present have its time; otherwise that of the clock.
 const SAME_TIME: Duration = Duration::from_secs(1);
 
+/// How long the last line on standard error waits for the output before it.
+const SAYS_LAST: Duration = Duration::from_millis(200);
+
 /// The text between a command and the reason of its refusal, in the engine's words.
 const REFUSED: &str = " was refused: ";
 
@@ -64,6 +67,12 @@ pub(crate) trait Task {
 
     /// Whether the same command carries on after an interruption, in words; `None` where nothing is left for it.
     fn carries_on(&self, _snapshot: &Snapshot) -> Option<String> {
+        None
+    }
+
+    /// The one command that goes on from where the task has ended, with what it does: the last line on standard error. `to_other`: it has ended because
+    /// another process drives.
+    fn next(&self, _place: &CommandPlace, _snapshot: &Snapshot, _to_other: bool) -> Option<String> {
         None
     }
 }
@@ -116,7 +125,20 @@ pub(crate) async fn run(
     };
     let end = end_of(&mut foreground, &mut task, &mut interrupted).await;
     foreground.print_result(task.command(), &end);
-    end
+    let to_other = end.as_ref().is_err_and(CliError::is_driven_by_other);
+    let next =
+        foreground.left().and_then(|last| Some((task.next(&place, &last, to_other)?, last.phase == Phase::Halted)));
+    match (next, end) {
+        (Some((next, _)), Ok(exit)) => {
+            // After all that was reported, unless nobody takes that.
+            let _ = tokio::time::timeout(SAYS_LAST, streams.drained()).await;
+            streams.complain(&format!("Hint: {next}"));
+            Ok(exit)
+        }
+        // The hints of a halt name what decides about it; those of other ends, how they go on.
+        (Some((next, halted)), Err(error)) if halted || !error.names_a_command() => Err(error.hinted(next)),
+        (_, end) => end,
+    }
 }
 
 /// Runs the task until it ends by itself, its time is over, its output is stuck or a signal comes, and gives the Lease back.
@@ -510,6 +532,12 @@ impl Foreground<'_> {
         let result = TaskResultJson::new(command, daemonset, at, ending, last.as_deref());
         // An output that cannot be written is reported by whoever waits for it.
         let _ = self.output.record(&result);
+    }
+
+    /// The rollout as this task leaves it, if that changed anything and people read the output.
+    fn left(&self) -> Option<Arc<Snapshot>> {
+        let tells = self.has_changed && self.output.format() == OutputFormat::Text && self.output.is_whole();
+        self.open.as_ref().map(Rollout::snapshot).or_else(|| self.last.clone()).filter(|_| tells)
     }
 
     fn print(&mut self, change: &FeedEntry) -> Result<(), CliError> {

@@ -138,7 +138,11 @@ async fn a_drive_that_halts_exits_with_its_own_code() {
                    goes on past it";
     assert!(output.text.contains("image not found on 1 node") && output.error.contains(halt_advice), "{}", output.text);
     assert!(!output.text.contains("rolls back"), "it is said once: {}", output.text);
+    let last =
+        "Hint: rolldeck diagnose --context prod-eu -n edge ds/agent   (says why it halted, and what can be done)";
+    assert_eq!(output.error.lines().last(), Some(last), "what else there is");
     let json = Script::of(script::held_by_nobody()).then(halted.clone()).run("drive ds/agent -o json").await;
+    assert!(!json.text.contains("diagnose") && !json.error.contains("diagnose"), "{}{}", json.text, json.error);
     assert!(json.text.contains("rolls back") && json.error.contains(halt_advice), "{}{}", json.text, json.error);
     let output = Script::of(halted).run("status ds/agent").await;
     for next in ["next     rolldeck undo --context prod-eu -n edge ds/agent ", "next     rolldeck resume --context"] {
@@ -482,7 +486,9 @@ async fn a_drive_that_runs_out_of_time_stands_down() {
     let output = script.run("drive ds/agent --timeout 5m").await;
     let why = "its --timeout of 300s had passed".to_owned();
     assert_eq!((output.code, script.requests().last()), (3, Some(&Command::GiveUpDriving { why })));
-    assert!(output.error.ends_with("Hint: this process starts nothing more; the same command carries on"));
+    let last = "Hint: this process starts nothing more; the same command carries on\n\
+                Hint: rolldeck drive --context prod-eu -n edge ds/agent   (drives it on)";
+    assert!(output.error.ends_with(last), "{}", output.error);
     // Nobody drives from then on, so that it is held.
     assert!(output.error.starts_with("Error: not finished after 300 s: it was "), "{}", output.error);
 }

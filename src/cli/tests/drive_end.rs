@@ -176,7 +176,8 @@ async fn a_drive_until_held_ends_where_the_images_that_are_needed_cannot_be_pull
         .await;
     assert_eq!(output.code, 3, "{}{}", output.text, output.error);
     let waits = "waits for 1 node: without the image, image not found (ipc-017)";
-    assert_eq!(output.error.trim_end(), format!("Error: driving ends, as no node can be updated: it {waits}"));
+    let error = format!("Error: driving ends, as no node can be updated: it {waits}");
+    assert_eq!(output.error.trim_end(), error, "no command is whole without an image");
     let next: Vec<&str> = output.text.lines().filter_map(|line| line.split_once("next: ")).map(|it| it.1).collect();
     let place = "--context prod-eu -n edge ds/agent";
     let offered = [
@@ -292,10 +293,13 @@ async fn a_drive_until_held_ends_where_what_is_pre_warmed_does_not_bring_the_ima
     let output = script.run("drive ds/agent --until held").await;
     assert_eq!(output.code, 3, "{}{}", output.text, output.error);
     let waits = "waits for 1 node: without the image, which what ben@bastion pre-warms does not bring (ipc-017)";
-    assert_eq!(output.error.trim_end(), format!("Error: driving ends, as no node can be updated: it {waits}"));
+    let mut said = output.error.lines();
+    let error = format!("Error: driving ends, as no node can be updated: it {waits}");
+    assert_eq!(said.next(), Some(&*error));
     let next: Vec<&str> = output.text.lines().filter_map(|line| line.split_once("next: ")).map(|it| it.1).collect();
     let [prewarm, cancel] = next.as_slice() else { panic!("{next:?}") };
     assert!(prewarm.starts_with("rolldeck prewarm --this-step --context prod-eu -n edge ds/agent   ("), "{prewarm}");
+    assert_eq!((said.next(), said.next()), (Some(&*format!("Hint: {prewarm}")), None), "the first of them goes on");
     assert!(prewarm.ends_with("; asks first, without a terminal it needs --yes)"), "{prewarm}");
     assert!(cancel.starts_with("rolldeck prewarm --cancel --context prod-eu -n edge ds/agent   ("), "{cancel}");
 }
