@@ -207,6 +207,7 @@ async fn what_ends_because_it_halted_says_so_as_every_error_does() {
     assert_snapshot!(output.error, @r#"
     Error: driving ends: halted at revision 15: image not found on 1 node
     Hint: failed on ipc-017: `rolldeck undo --context prod-eu -n edge ds/agent` rolls back to revision 14, `rolldeck resume --context prod-eu -n edge ds/agent` goes on past it (asks first, without a terminal it needs --yes)
+    Hint: rolldeck diagnose --context prod-eu -n edge ds/agent   (says why it halted, and what can be done)
     "#);
     let watched = Script::of(halted).run("status ds/agent --watch").await;
     assert_eq!(watched.code, 4);

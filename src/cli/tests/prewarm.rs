@@ -243,6 +243,25 @@ async fn where_its_driver_goes_away_and_nodes_are_in_line_it_does_not_carry_on_t
     }
 }
 
+/// Of a driver that may be alive it says what follows if not: where a rollout is recorded, its nodes may be in line by then.
+#[tokio::test(start_paused = true)]
+async fn where_its_driver_may_be_alive_it_promises_to_drive_only_where_it_would() {
+    let unconfirmed = |snapshot: Snapshot, started_at: Option<Timestamp>| {
+        let driver = DriverView::Unconfirmed { holder: "ben@bastion/9".into(), renewed_at: None };
+        Snapshot { driver, started_at, ..snapshot }
+    };
+    let drives = "if not, this process becomes the driver once its lease has run out";
+    for (started_at, said) in
+        [(Some(at(0)), format!("{drives}, unless that would carry on the rollout\n")), (None, format!("{drives}\n"))]
+    {
+        let asked = || unconfirmed(warm([PRESENT, waiting(), waiting()], request()), started_at);
+        let begun = unconfirmed(idle(), started_at);
+        let script = Script::of(begun.clone()).then(begun).then(asked());
+        let output = script.run(&format!("{V2} --timeout 5s")).await;
+        assert!(output.text.contains(&said), "{}{}", output.text, output.error);
+    }
+}
+
 #[tokio::test]
 async fn what_somebody_else_asks_for_instead_ends_it() {
     let other = Prewarm { source: PrewarmSource::Template, by: By { by: "eve@b/1".into(), ..by() }, ..request() };
