@@ -26,20 +26,23 @@ fn what_is_deployed_after_a_step_without_a_record_waits_for_a_resume() {
     let status = made.said(&["status", DS]);
     println!("{status}");
     assert!(status.contains("no record is left of the rollout; its limits"), "{status}");
-    assert!(status.contains("rolldeck adopt"), "{status}");
+    // Who drove has told its limits in an Event: the command that begins a record anew names those that were not the defaults.
+    assert!(status.contains("says in Events, it had soak=0s"), "{status}");
+    let adopt = status.lines().find_map(|line| line.split_once("rolldeck adopt ")).expect("it is offered").1;
+    let (limits, _) = adopt.split_once(" --context").expect("its flags come first");
+    assert_eq!(limits, "--soak 0s");
     let step = text(&made.operator.run(&["step", DS, "--to", "4", "--yes"]));
     println!("{step}");
     assert!(
-        step.contains("No record is left of the rollout: its limits, its selector, a pause and a halt are not known. A new one begins"),
+        step.contains("No record is left of the rollout; as whoever drove since ") && step.contains(" it had soak=0s"),
         "{step}"
     );
-    // Until somebody sets limits, `status` says that the rollout has those of a new record; the command that it advises confirms them.
+    // Until somebody sets limits, `status` says that the rollout has those of a new record; the command that it advises sets those of the lost one.
     let lost = made.said(&["status", DS]);
     assert!(lost.contains("the record of the rollout was lost, and "), "{lost}");
-    assert!(lost.contains("tune --max-unavailable 1 --soak "), "{lost}");
-    let soak =
-        lost.split("--max-unavailable 1 --soak ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
-    println!("{}", made.operator.ok(&["tune", DS, "--max-unavailable", "1", "--soak", soak, "--yes"]));
+    assert!(lost.contains(&format!("tune {limits} --context")), "{lost}");
+    let tune = ["tune", DS, "--yes"].into_iter().chain(limits.split(' ')).collect::<Vec<_>>();
+    println!("{}", made.operator.ok(&tune));
     let set = made.said(&["status", DS]);
     assert!(!set.contains("was lost"), "{set}");
     deploy(&made, V3);
