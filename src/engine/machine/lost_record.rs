@@ -60,7 +60,7 @@ impl Engine {
             return None;
         }
         let tuned = |event: &RolloutEvent| event.said.as_deref().map(Tuning::named_in).unwrap_or_default();
-        let commands = since.filter(|event| event.shows_a_record());
+        let commands = since.filter(|event| event.shows_a_record() && !event.quotes_a_person());
         let mut settings = Settings::default();
         commands.fold(Tuning::named_in(began), |had, event| had.and(tuned(event))).apply_to(&mut settings);
         let at = UtcTime { at: driven.at, now: self.now };

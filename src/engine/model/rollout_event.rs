@@ -568,6 +568,11 @@ impl RolloutEvent {
         self.outcome == EventOutcome::Done && reasons.contains(&self.reason()) && says
     }
 
+    /// Whether the event may have words of a person in it: the reason of a pause.
+    pub(crate) fn quotes_a_person(&self) -> bool {
+        [CommandReason::Paused.word(), CommandReason::Resumed.word()].contains(&self.reason())
+    }
+
     /// Whether the event shows that there was a record then: a command wrote it.
     pub(crate) fn shows_a_record(&self) -> bool {
         let writes = |reason: &CommandReason| reason.writes_the_record() && reason.word() == self.reason();

@@ -499,6 +499,8 @@ fn limits_of_a_record_that_was_lost_while_nobody_drove_are_found_in_earlier_even
     fake.wait(1);
     let enforce = Tuning { on_drift: Some(OnDrift::EnforceOnDelete), ..Tuning::default() };
     bob.ask(&mut fake, Command::Tune(enforce)).unwrap();
+    fake.wait(1);
+    bob.ask(&mut fake, Command::Pause { why: Some("was max-unavailable=5 meant?".into()) }).unwrap();
     bob.run_for(&mut fake, 2);
     let told: Vec<RolloutEvent> =
         bob.happened.iter().filter(|event| event.visibility == Visibility::Cluster).cloned().collect();

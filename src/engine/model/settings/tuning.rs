@@ -86,8 +86,8 @@ impl Tuning {
             let (flag, words) = (format!("{}=", setting.name()), format!("{}: ", setting.name().replace('-', " ")));
             let typed = text.match_indices(&flag).map(|(at, name)| (at, value(&text[at + name.len()..])));
             let changed = text.match_indices(&words).filter_map(|(at, name)| {
-                let (_, is) = text[at + name.len()..].split_once(" → ")?;
-                Some((at, value(is)))
+                let (was, is) = text[at + name.len()..].split_once(" → ")?;
+                (!was.contains(char::is_whitespace)).then(|| (at, value(is)))
             });
             let begins_a_word = |at: usize| {
                 text[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric() && before != '-')
@@ -172,9 +172,14 @@ mod tests {
         for text in texts {
             assert_eq!(Tuning::named_in(text), limits, "{text}");
         }
-        for text in
-            ["", "the default limits", "max-unavailable=", "max-unavailable=$(reboot)", "no-soak=5s", "soak: long"]
-        {
+        for text in [
+            "",
+            "the default limits",
+            "max-unavailable=",
+            "max-unavailable=$(reboot)",
+            "no-soak=5s",
+            "soak: long; steps: 1 → é",
+        ] {
             assert_eq!(Tuning::named_in(text), Tuning::default(), "{text}");
         }
         let steps = Tuning::named_in("it had steps=1,50%,100% and the other defaults");
