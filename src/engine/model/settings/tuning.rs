@@ -182,6 +182,8 @@ mod tests {
         ] {
             assert_eq!(Tuning::named_in(text), Tuning::default(), "{text}");
         }
+        let asked = Tuning::named_in("soak: long?; max restarts: 2 → 3");
+        assert_eq!((asked.soak_secs, asked.max_restarts), (None, Some(3)), "a value belongs to the setting before it");
         let steps = Tuning::named_in("it had steps=1,50%,100% and the other defaults");
         assert_eq!(steps.steps.map(|steps| steps.to_string()).as_deref(), Some("1,50%,100%"));
     }
