@@ -22,6 +22,7 @@ mod images_on_nodes;
 mod kept;
 mod lease_refused;
 mod lifted;
+mod lost_limits;
 mod moved_tag;
 mod node_agents;
 mod node_restarts;
