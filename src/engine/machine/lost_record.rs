@@ -59,10 +59,10 @@ impl Engine {
         if since.clone().any(|event| begins(event) || event.tells_of_a_lost_record()) {
             return None;
         }
-        let tuned = |event: &RolloutEvent| event.said.as_deref().map(Tuning::named_in).unwrap_or_default();
+        let tuned = |event: &RolloutEvent| event.said.as_deref().map(Tuning::of_changes).unwrap_or_default();
         let commands = since.filter(|event| event.shows_a_record() && !event.quotes_a_person());
         let mut settings = Settings::default();
-        commands.fold(Tuning::named_in(began), |had, event| had.and(tuned(event))).apply_to(&mut settings);
+        commands.fold(limits_at_the_beginning_of(began), |had, event| had.and(tuned(event))).apply_to(&mut settings);
         let at = UtcTime { at: driven.at, now: self.now };
         Some(format!("as whoever drove since {at} says in Events, it had {}", limits_in_words(&settings)))
     }
@@ -80,6 +80,9 @@ impl Engine {
     }
 }
 
+/// What stands behind the limits that are not the defaults.
+const OTHERS: &str = " and the other defaults";
+
 /// The limits of an intent as they would be typed: `max-unavailable=5 soak=1m and the other defaults`.
 fn limits_of(intent: &Intent) -> String {
     limits_in_words(&intent.settings())
@@ -88,5 +91,42 @@ fn limits_of(intent: &Intent) -> String {
 fn limits_in_words(settings: &Settings) -> String {
     let set = Setting::ALL.iter().filter(|setting| setting.is_changed_in(settings));
     let set: Vec<String> = set.map(|setting| format!("{}={}", setting.name(), setting.value(settings))).collect();
-    if set.is_empty() { "the default limits".to_owned() } else { format!("{} and the other defaults", set.join(" ")) }
+    if set.is_empty() { "the default limits".to_owned() } else { format!("{}{OTHERS}", set.join(" ")) }
+}
+
+/// The limits, other than the defaults, with which such words begin. Behind them may be a selector, which may look like a setting.
+fn limits_at_the_beginning_of(words: &str) -> Tuning {
+    words.split_once(OTHERS).map(|(limits, _)| Tuning::of_typed(limits)).unwrap_or_default()
+}
+
+/// The limits, other than the defaults, that [`Engine::lost_record`] says the lost record had.
+pub(crate) fn limits_it_had(known: &str) -> Tuning {
+    known.split_once(" it had ").map(|(_, had)| limits_at_the_beginning_of(had)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_and_not_a_selector_that_looks_like_one() {
+        for (had, limits) in [
+            (
+                "pace=auto soak=90s and the other defaults, led to revision 2, only nodes with strict=true",
+                "pace=auto soak=90s",
+            ),
+            ("the default limits, led to revision 2, only nodes with strict=true", ""),
+            ("pace=auto soak=9…", ""),
+        ] {
+            for known in
+                ["as this process saw last, it had ", "as whoever drove since 12:03 UTC says in Events, it had "]
+            {
+                assert_eq!(limits_it_had(&format!("{known}{had}")).to_string(), limits, "{had}");
+            }
+        }
+        assert!(
+            limits_it_had("soak=90s and the other defaults").is_empty(),
+            "these are not said to be of a lost record"
+        );
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::remedies::Remedy;
 use super::snapshot::{Alarm, Snapshot};
+use crate::engine::machine::lost_record::limits_it_had;
 use crate::engine::model::settings::Tuning;
 
 impl Snapshot {
@@ -16,6 +17,6 @@ impl Snapshot {
             }),
             _ => None,
         };
-        known.map(Tuning::named_in).unwrap_or_default()
+        known.map(limits_it_had).unwrap_or_default()
     }
 }

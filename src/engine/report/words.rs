@@ -125,8 +125,8 @@ impl Snapshot {
         }
     }
 
-    /// How many nodes outside of the selector have the new revision: `3 of those updated are not selected`, and which of those that are on their way is the first. The numbers add up with those of
-    /// [`Self::progress`], where a node with an unavailable pod is not updated. `None` where there are none.
+    /// How many nodes outside of the selector have the new revision: `3 of those updated are not selected`. Of those that are on their way to it, the first
+    /// is named. The numbers add up with those of [`Self::progress`], where a node with an unavailable pod is not updated. `None` where there are none.
     pub fn leaked_in_words(&self) -> Option<String> {
         let (leaked, updated) = (self.counts.leaked, self.counts.leaked_updated);
         let which = self.leaking_in_words(leaked.saturating_sub(updated));

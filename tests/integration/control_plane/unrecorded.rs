@@ -22,19 +22,23 @@ fn deploy(made: &PlayedNodes, image: &str) {
 fn what_is_deployed_after_a_step_without_a_record_waits_for_a_resume() {
     let Some(made) = PlayedNodes::new("unrecorded-step", 6) else { return };
     made.roll_out_to("2");
+    // At once, as the order of Events of the same second is to be known.
+    made.operator.ok(&["tune", DS, "--max-restarts", "3", "--yes"]);
+    made.operator.ok(&["select", DS, "strict=true", "--yes"]);
     delete_lease(&made);
     let status = made.said(&["status", DS]);
     println!("{status}");
     assert!(status.contains("no record is left of the rollout; its limits"), "{status}");
     // Who drove has told its limits in an Event: the command that begins a record anew names those that were not the defaults.
-    assert!(status.contains("says in Events, it had soak=0s"), "{status}");
+    assert!(status.contains("says in Events, it had max-restarts=3 soak=0s and the other defaults"), "{status}");
     let adopt = status.lines().find_map(|line| line.split_once("rolldeck adopt ")).expect("it is offered").1;
     let (limits, _) = adopt.split_once(" --context").expect("its flags come first");
-    assert_eq!(limits, "--soak 0s");
+    assert_eq!(limits, "--max-restarts 3 --soak 0s");
     let step = text(&made.operator.run(&["step", DS, "--to", "4", "--yes"]));
     println!("{step}");
     assert!(
-        step.contains("No record is left of the rollout; as whoever drove since ") && step.contains(" it had soak=0s"),
+        step.contains("No record is left of the rollout; as whoever drove since ")
+            && step.contains(" it had max-restarts=3 soak=0s"),
         "{step}"
     );
     // Until somebody sets limits, `status` says that the rollout has those of a new record; the command that it advises sets those of the lost one.

@@ -73,33 +73,6 @@ impl Tuning {
     }
 }
 
-impl Tuning {
-    /// The settings that a text names, with their values: as they would be typed (`max-unavailable=5`), or as a change (`max unavailable: 2 → 5`). What is
-    /// named last counts. Anybody may have written the text: what cannot be read as a value is left out.
-    pub fn named_in(text: &str) -> Self {
-        let value = |text: &str| {
-            let end = text.find(|sign: char| sign.is_whitespace() || ";)".contains(sign));
-            text[..end.unwrap_or(text.len())].trim_end_matches(',').to_owned()
-        };
-        let mut found: Vec<(usize, Self)> = Vec::new();
-        for setting in Setting::ALL {
-            let (flag, words) = (format!("{}=", setting.name()), format!("{}: ", setting.name().replace('-', " ")));
-            let typed = text.match_indices(&flag).map(|(at, name)| (at, value(&text[at + name.len()..])));
-            let changed = text.match_indices(&words).filter_map(|(at, name)| {
-                let (was, is) = text[at + name.len()..].split_once(" → ")?;
-                (!was.contains(char::is_whitespace)).then(|| (at, value(is)))
-            });
-            let begins_a_word = |at: usize| {
-                text[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric() && before != '-')
-            };
-            let named = typed.chain(changed).filter(|(at, _)| begins_a_word(*at));
-            found.extend(named.filter_map(|(at, value)| Some((at, setting.read(&value).ok()?))));
-        }
-        found.sort_by_key(|(at, _)| *at);
-        found.into_iter().fold(Self::default(), |all, (_, tuning)| all.and(tuning))
-    }
-}
-
 impl Setting {
     /// Whether it has an effect on a roll back, which has no steps, and which no gate halts or holds up. The time of a soak tells there only how long the
     /// first pods have to stay up where no node shows that their revision works.
@@ -136,6 +109,33 @@ impl Tuning {
     }
 }
 
+impl Tuning {
+    /// Reads what [`Self::typed`] writes. What is no setting, or no value of it, is passed over: anybody may have written the text.
+    pub(crate) fn of_typed(text: &str) -> Self {
+        text.split_whitespace().filter_map(|word| word.split_once('=')).fold(Self::default(), Self::with)
+    }
+
+    /// Reads the lines that [`Self::changes`] writes, put together by `, ` or `; ` with other words between them, which are passed over.
+    pub(crate) fn of_changes(text: &str) -> Self {
+        let parts = text.split("; ").flat_map(|part| part.split(", "));
+        let change = |part: &'_ str| {
+            let (name, change) = part.split_once(": ")?;
+            let is = change.split_once(" → ")?.1.split_whitespace().next()?;
+            Some((name.replace(' ', "-"), is.to_owned()))
+        };
+        parts.filter_map(change).fold(Self::default(), |all, (name, value)| all.with((&name, &value)))
+    }
+
+    /// The same and a setting by its name, if its value can be read.
+    fn with(self, (name, value): (&str, &str)) -> Self {
+        let setting = Setting::ALL.iter().find(|setting| setting.name() == name);
+        match setting.and_then(|setting| setting.read(value).ok()) {
+            Some(set) => self.and(set),
+            None => self,
+        }
+    }
+}
+
 /// As it would be typed after `:tune`: `max-unavailable=5 on-drift=enforce`.
 impl fmt::Display for Tuning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -163,29 +163,24 @@ mod tests {
             on_drift: Some(OnDrift::EnforceOnDelete),
             ..Tuning::default()
         };
-        let texts = [
-            "drives the rollout now, with max-unavailable=3 soak=90s on-drift=enforce and the other defaults",
-            "it had max-unavailable=3 soak=90s on-drift=enforce and the other defaults, led to revision 2",
+        let typed = "max-unavailable=3 soak=90s on-drift=enforce";
+        assert_eq!(limits.to_string(), typed);
+        assert_eq!(Tuning::of_typed(&format!("{typed} order=sideways soak prewarm= max-down=5 soak=long")), limits);
+        let changes = [
             "max unavailable: 2 → 3, soak: 0s → 90s (as kube:admin), on drift: report → enforce; the pull limit follows",
-            "max-unavailable=5 soak=90s; max unavailable: 5 → 3, on drift: report → enforce",
+            "template has agent=agent:v2; max unavailable: 5 → 3; soak: 10s → 90s, on drift: report → enforce (by eve)",
         ];
-        for text in texts {
-            assert_eq!(Tuning::named_in(text), limits, "{text}");
+        for text in changes {
+            assert_eq!(Tuning::of_changes(text), limits, "{text}");
         }
-        for text in [
-            "",
-            "the default limits",
-            "max-unavailable=",
-            "max-unavailable=$(reboot)",
-            "no-soak=5s",
-            "soak: long; steps: 1 → é",
-        ] {
-            assert_eq!(Tuning::named_in(text), Tuning::default(), "{text}");
+        let nothing =
+            ["", "all nodes with soak=5s", "soak: long; steps: 1 → é", "soak: 5s", "soak → 5s", "no soak: 1s → 5s"];
+        for text in nothing {
+            assert_eq!(Tuning::of_changes(text), Tuning::default(), "{text}");
         }
-        let asked = Tuning::named_in("soak: long?; max restarts: 2 → 3");
-        assert_eq!((asked.soak_secs, asked.max_restarts), (None, Some(3)), "a value belongs to the setting before it");
-        let steps = Tuning::named_in("it had steps=1,50%,100% and the other defaults");
-        assert_eq!(steps.steps.map(|steps| steps.to_string()).as_deref(), Some("1,50%,100%"));
+        let steps = Tuning::of_changes("steps: 1,10%,50%,100% → 1,50%,100%, max restarts: 2 → 3");
+        assert_eq!(steps.to_string(), "max-restarts=3 steps=1,50%,100%");
+        assert_eq!(Tuning::of_typed(&steps.to_string()), steps);
     }
 
     #[test]
