@@ -286,7 +286,9 @@ impl Engine {
         Resolved { brake, drive: false, ..Resolved::new(vec![Edit::Pause(paused)], needs, says, Danger::None) }
     }
 
-    fn resolve_change(&self, change: Change, says: String, now: Timestamp) -> Resolved {
+    fn resolve_change(&self, change: Change, mut says: String, now: Timestamp) -> Resolved {
+        let made = self.made_by_others(&self.intent());
+        says.push_str(&made.map(|(made, change)| made.is_replaced(&change)).unwrap_or_default());
         let id = self.new_change_id(self.commands(), now);
         let edits = vec![Edit::Change { change, id: id.clone() }];
         let brake = self.recorded_intent().is_some_and(|intent| self.has_drifted(&intent));

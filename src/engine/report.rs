@@ -97,6 +97,7 @@ impl Engine {
             retargeted_at: self.progress.marks.began().filter(|_| recorded).map(|at| self.view.our_time(at)),
             image_changes: image_changes(from.as_ref(), to.as_ref()),
             from,
+            template_writer: self.template_writer().filter(|_| self.is_observed()),
             template_revision: self.view.current().cloned().filter(|_| self.is_observed()),
             to,
             revisions: revisions.into(),

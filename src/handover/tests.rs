@@ -3,8 +3,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::*;
-use crate::engine::fake_cluster::{FakeCluster, FakeConsole};
+use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
 use crate::engine::model::command::Command;
+use crate::engine::model::config::Role;
 use crate::engine::model::printable::is_printable;
 use crate::engine::model::printable::tests::HOSTILE;
 use crate::engine::model::record::By;
@@ -121,13 +122,11 @@ fn what_others_changed_is_told_as_far_as_it_is_known() {
     let told = text(&changed);
     assert!(told.contains(words) && told.contains("The record of the rollout is gone with its Lease"), "{told}");
     changed.template_revision = Some("hash3".into());
-    let by = Some("kubectl-set".into());
-    changed.alarms.push(Alarm::TemplateChanged {
-        by,
-        change: Default::default(),
-        suspend_hint: None,
-        elsewhere: Vec::new(),
-    });
+    // An entry of before the change is of another one.
+    let writer = |at| Some(By { by: "kubectl-set".into(), at });
+    changed.template_writer = writer(at - Duration::from_secs(60));
+    assert!(text(&changed).contains(words), "{}", text(&changed));
+    changed.template_writer = writer(at);
     assert!(text(&changed).contains("known of, by kubectl-set, as managedFields tell"), "{}", text(&changed));
     // After `kubectl rollout undo` the earlier template keeps the time at which it was first recorded, so that time does not tell when it
     // was put back.
@@ -138,6 +137,65 @@ fn what_others_changed_is_told_as_far_as_it_is_known() {
     put_back.revisions = revisions.into();
     let words = "Revision 3 is an earlier template that was put back, not by a rolldeck that is known of: when and by whom is not known.";
     assert!(text(&put_back).contains(words), "{}", text(&put_back));
+    // managedFields tell no more than when that manager wrote last.
+    put_back.template_revision = put_back.revisions.iter().max_by_key(|one| one.number).map(|one| one.hash.clone());
+    put_back.template_writer = writer(put_back.at);
+    let told = text(&put_back);
+    assert!(
+        told.contains("known of: by kubectl-set, at 08:0") && told.contains(" or before, as managedFields tell."),
+        "{told}"
+    );
+}
+
+/// While nobody drives, only the answer to the command that goes on with somebody else's template, or that replaces it, tells who made it. Another
+/// change some seconds before it is not taken for it.
+#[test]
+fn what_others_made_of_the_template_is_told_after_a_resume_and_after_a_roll_back() {
+    let mut fake = FakeCluster::rolling(6, 1);
+    let mut console = FakeConsole::open_as(&fake, "ops", Role::OneShot);
+    let pass = |fake: &mut FakeCluster, console: &mut FakeConsole, secs| {
+        fake.reconcile();
+        console.run_for(fake, secs);
+    };
+    let report = |fake: &FakeCluster, console: &mut FakeConsole| {
+        Handover::new("prod-eu", Arc::new(console.snapshot(fake)), &Story::default(), None).text()
+    };
+    let by_kubectl = |fake: &mut FakeCluster, image: &str, manager: &str| {
+        (fake.daemonset.owners.template, fake.daemonset.owners.template_at) = (Some(manager.into()), Some(fake.now));
+        fake.set_template(template(image));
+    };
+    console.set_image(&mut fake, "agent:v2");
+    pass(&mut fake, &mut console, 8);
+    by_kubectl(&mut fake, "agent:v3", "kubectl-set");
+    pass(&mut fake, &mut console, 2);
+    let told = report(&fake, &mut console);
+    assert!(
+        told.contains(
+            "the template became that of revision 3, v3: not by a rolldeck that is known of, by kubectl-set, as "
+        ),
+        "{told}"
+    );
+    pass(&mut fake, &mut console, 30);
+    let said = console.ask(&mut fake, Command::Resume).unwrap();
+    assert!(
+        said.starts_with("resumed; revision 3, which kubectl-set made after 2 (agent v2 → v3), is now rolled out; "),
+        "{said}"
+    );
+    pass(&mut fake, &mut console, 30);
+    by_kubectl(&mut fake, "agent:v4", "kubectl-edit");
+    pass(&mut fake, &mut console, 30);
+    let said = console.ask(&mut fake, Command::Undo { to: Some(3) }).unwrap();
+    assert!(said.ends_with("; it replaces revision 4, which kubectl-edit made after 3 (agent v3 → v4)"), "{said}");
+    fake.daemonset.owners.template = Some("rolldeck".into());
+    pass(&mut fake, &mut console, 30);
+    let told = report(&fake, &mut console);
+    for by in [
+        "revision 3 (now 5), v3: not by a rolldeck that is known of, by kubectl-set",
+        "revision 4, v4: not by a rolldeck that is known of, by kubectl-edit",
+    ] {
+        assert!(told.contains(by), "{by}: {told}");
+    }
+    assert!(!told.contains("is not known") && !told.contains("was put back"), "{told}");
 }
 
 /// A change that leads away from a revision which no change before led to: somebody else had put that template there.

@@ -11,7 +11,7 @@ use crate::engine::model::command::{BEFORE_THE_FIRST_STEP, Command, Refusal};
 use crate::engine::model::danger::Danger;
 use crate::engine::model::node::Blame;
 use crate::engine::model::person_of;
-use crate::engine::model::record::{ACCEPTED_LIMIT, Intent, Paused, Progress, TunedSince};
+use crate::engine::model::record::{ACCEPTED_LIMIT, Paused, Progress, TunedSince};
 use crate::engine::model::time::UtcTime;
 use crate::engine::writes::pending::Needs;
 
@@ -63,7 +63,8 @@ impl Engine {
             original_strategy: _,
         } = &record.progress;
         let halt = halt.as_ref().map_or(0, |halt| halt.number);
-        let retarget = self.resumed_template(&record.intent);
+        let made = self.made_by_others(&record.intent);
+        let retarget = made.as_ref().and_then(|_| self.view.current().cloned());
         let halted = halt > record.intent.acknowledged_halt;
         // If nobody has driven since somebody else changed the template, nobody has paused the rollout for it.
         if record.intent.paused.is_none() && !halted && !self.is_template_of_others(&record.intent) {
@@ -83,8 +84,8 @@ impl Engine {
         if !tuned.is_empty() {
             says.push_str(&format!("; changed since the pause: {}", tuned.join(", ")));
         }
-        if retarget.is_some() {
-            says.push_str("; the template as changed by somebody else is now rolled out");
+        if let Some((made, change)) = made {
+            says.push_str(&made.goes_on(&change));
             says.push_str(BEFORE_THE_FIRST_STEP);
         }
         let accepted = if halted && retarget.is_none() { self.failed_since_halt() } else { Vec::new() };
@@ -93,12 +94,6 @@ impl Engine {
         let danger = if halted { Danger::Serious } else { Danger::Bounded };
         let needs = if brake { Needs::Braked } else { Needs::Saved };
         Ok(Resolved { brake, ..Resolved::new(vec![edit], needs, says, danger) })
-    }
-
-    /// The revision of somebody else's template, to which a resume leads from now on.
-    fn resumed_template(&self, intent: &Intent) -> Option<Str> {
-        let is_other = |current: &Str| intent.target.as_ref().is_some_and(|target| target != current);
-        self.view.current().cloned().filter(|current| intent.change.is_none() && is_other(current))
     }
 
     /// The settings that others have changed since the pause, each as `max unavailable: 2 → 5 (ben, 4m ago)`.
@@ -124,7 +119,7 @@ impl Engine {
     /// The failed nodes that `command` accepts.
     pub(super) fn accepted_by(&self, command: &Command) -> Vec<Str> {
         match command {
-            Command::Resume if self.resumes_past_a_halt() && self.resumed_template(&self.intent()).is_none() => {
+            Command::Resume if self.resumes_past_a_halt() && self.made_by_others(&self.intent()).is_none() => {
                 let failures = self.failures().into_iter().filter(|(_, cause)| cause != WELL);
                 failures.map(|(node, _)| node).collect()
             }
@@ -136,7 +131,7 @@ impl Engine {
     pub(super) fn accepted_in_words(&self) -> Vec<String> {
         match self.progress.halt.as_ref().filter(|_| self.resumes_past_a_halt()) {
             None => Vec::new(),
-            Some(_) if self.resumed_template(&self.intent()).is_some() => vec![format!(
+            Some(_) if self.made_by_others(&self.intent()).is_some() => vec![format!(
                 "It goes on past the halt: {}. That was at the revision before, and nothing is accepted of the one that is rolled out now.",
                 self.halt_why()
             )],

@@ -6,6 +6,7 @@ use super::Engine;
 use super::placement::placing_field;
 use crate::engine::model::Str;
 use crate::engine::model::record::{Change, Intent, Paused};
+use crate::engine::model::rollout_event::MadeByOthers;
 use crate::engine::model::template::diff;
 use crate::engine::model::time::Timestamp;
 
@@ -80,6 +81,17 @@ impl Engine {
         let words = Some(words.join(", ")).filter(|words| !words.is_empty());
         let parts: Vec<String> = words.into_iter().chain(placement).collect();
         if parts.is_empty() { String::new() } else { format!(": {}", parts.join("; ")) }
+    }
+
+    /// The template that somebody else made in the middle of the rollout, with its change in words, as
+    /// [`template_of_others_in_words`](Self::template_of_others_in_words) has them.
+    pub(crate) fn made_by_others(&self, intent: &Intent) -> Option<(MadeByOthers, String)> {
+        let is_other = |current: &&Str| intent.target.as_ref().is_some_and(|target| target != *current);
+        let current = self.view.current().filter(is_other).filter(|_| intent.change.is_none())?;
+        let number = |hash: &Str| self.view.revision(hash).map(|revision| revision.number);
+        let after = intent.target.as_ref().and_then(number);
+        let made = MadeByOthers { number: number(current)?, by: self.who_set_the_template(), after };
+        Some((made, self.template_of_others_in_words(intent)))
     }
 
     pub(crate) fn change_words(&self, change: &Change) -> String {

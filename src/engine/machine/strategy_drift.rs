@@ -6,7 +6,7 @@ use super::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::command::Command;
 use crate::engine::model::facts::StrategyKind;
-use crate::engine::model::record::Intent;
+use crate::engine::model::record::{By, Intent};
 use crate::engine::rules::ownership::{FIELD_MANAGER, writer_words};
 
 /// The times in `managedFields` are cut to whole seconds.
@@ -48,6 +48,14 @@ impl Engine {
         let began = self.progress.marks.began();
         let is_older = owners.template_at.zip(began).is_some_and(|(at, began)| at + WHOLE_SECOND <= began);
         owners.template.as_ref().filter(|manager| ***manager != *FIELD_MANAGER && !is_older)
+    }
+
+    /// Who wrote the template last where that is not rolldeck, in this rollout or before it, and when it last wrote anything. It need not be who made the
+    /// template what it is: who only removed a field leaves no entry.
+    pub(crate) fn template_writer(&self) -> Option<By> {
+        let owners = &self.view.daemonset()?.owners;
+        let manager = owners.template.as_ref().filter(|manager| ***manager != *FIELD_MANAGER)?;
+        Some(By { by: self.who(manager)?, at: owners.template_at? })
     }
 
     pub(crate) fn who(&self, manager: &Str) -> Option<Str> {

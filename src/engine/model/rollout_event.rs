@@ -13,6 +13,7 @@
 //! A rollout event never contains a template, environment or annotation. Texts of servers in `said` are scrubbed before they
 //! are written anywhere.
 
+mod by_others;
 mod command_reason;
 mod driver_reason;
 mod facts;
@@ -26,6 +27,7 @@ mod words;
 
 use serde::Serialize;
 
+pub use self::by_others::MadeByOthers;
 use self::command_reason::CommandReason;
 use self::driver_reason::DriverReason;
 pub use self::facts::EventFacts;

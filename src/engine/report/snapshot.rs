@@ -102,6 +102,8 @@ pub struct Snapshot {
     pub from: Option<RevisionView>,
     /// The hash of the revision of the DaemonSet's present template, which new pods get; `None` while it is not known.
     pub template_revision: Option<Str>,
+    /// Who wrote the template last, according to `managedFields`, where that is not rolldeck.
+    pub template_writer: Option<By>,
     /// The revision being rolled out; without a rollout, the revision of the template.
     pub to: Option<RevisionView>,
     /// The images that differ between `from` and `to`.

@@ -45,7 +45,10 @@ fn what_others_make_of_the_template_after_a_step_waits_for_a_resume() {
     let why = intent(&fake).paused.unwrap().why.unwrap();
     assert!(why.starts_with("the template was changed"), "{why}");
     let said = bob.ask(&mut fake, Command::Resume).unwrap();
-    assert!(said.contains("the template as changed by somebody else is now rolled out"), "{said}");
+    assert!(
+        said.contains("; revision 3, which somebody else made after 2 (agent v2 → v3), is now rolled out"),
+        "{said}"
+    );
     bob.run_for(&mut fake, 120);
     assert_eq!(fake.at("hash3"), 0, "bob's step was for another template");
     bob.ask(&mut fake, Command::Step(Step::Updated(Int(1)))).unwrap();
@@ -66,7 +69,10 @@ fn what_others_make_of_the_template_under_the_brake_is_told_to_whoever_resumes()
     let preview = bob.engine.preview(&Command::Resume, fake.now).unwrap();
     assert!(preview.effects.iter().any(|line| line.contains("template")), "{:?}", preview.effects);
     let said = bob.ask(&mut fake, Command::Resume).unwrap();
-    assert!(said.contains("the template as changed by somebody else is now rolled out"), "{said}");
+    assert!(
+        said.contains("; revision 3, which somebody else made after 2 (agent v2 → v3), is now rolled out"),
+        "{said}"
+    );
 }
 
 /// The command ends before the controller has observed the adoption. What others make of the template afterwards is nobody's wish either.

@@ -159,7 +159,7 @@ fn who_resumes_with_the_template_of_somebody_else_begins_before_its_first_step()
     let said = console.ask(&mut fake, Command::Resume).unwrap();
     assert_eq!(
         said,
-        "resumed; the template as changed by somebody else is now rolled out; no pod is replaced before the first step"
+        "resumed; revision 3, which somebody else made after 2 (agent v2 → v3), is now rolled out; no pod is replaced before the first step"
     );
     console.run_for(&mut fake, 60);
     assert_eq!((fake.deleted.len(), fake.at("hash3")), (deleted, leaked));

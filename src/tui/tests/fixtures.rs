@@ -204,6 +204,7 @@ pub(super) fn loading() -> Snapshot {
         from: None,
         to: None,
         template_revision: None,
+        template_writer: None,
         image_changes: Vec::new(),
         revisions: Arc::new([]),
         roll_back: Err(NoRollBack::NotLoaded),

@@ -133,6 +133,7 @@ pub(in crate::cli) fn rollout() -> Snapshot {
         from: Some(revisions[1].clone()),
         to: Some(revisions[0].clone()),
         template_revision: Some(revisions[0].hash.clone()),
+        template_writer: None,
         image_changes: vec![ImageChange {
             container: "agent".into(),
             from: Some("registry.example/agent:v1.8.2".into()),

@@ -3,7 +3,9 @@
 //! here, beside the parts that write them.
 
 use super::command_reason::CommandReason;
-use super::{ALL_ROLLED_BACK, COMPLETE, EventOutcome, RECORD_DELETED, ROLLING_BACK, RolloutEvent, RolloutEventKind};
+use super::{
+    ALL_ROLLED_BACK, COMPLETE, EventOutcome, MadeByOthers, RECORD_DELETED, ROLLING_BACK, RolloutEvent, RolloutEventKind,
+};
 use crate::engine::model::record::Direction;
 
 /// What an event tells of the template and of the record.
@@ -11,10 +13,14 @@ use crate::engine::model::record::Direction;
 pub struct EventFacts {
     /// The template was changed: at somebody's request, or by somebody else.
     pub template_changed: bool,
+    /// Somebody else changed the template, and a driver said so when it saw that.
+    pub changed_by_others: bool,
     /// The change: the numbers that its revisions had, before and after.
     pub change: Option<(i64, i64)>,
     /// The revisions that it names as what was or is rolled out, by the numbers that they had.
     pub revisions: Vec<i64>,
+    /// The template of somebody else that the event went on with, or replaced.
+    pub made_by_others: Option<MadeByOthers>,
     /// The record was deleted with its Lease.
     pub record_deleted: bool,
     /// Every node is at the target: of a rollout, or of a roll back.
@@ -22,7 +28,8 @@ pub struct EventFacts {
 }
 
 /// The reasons of Events that tell of a change of the template, and of a halt.
-const TEMPLATE_CHANGED: [&str; 2] = ["RolloutTemplateChanged", "RolloutTemplateChangedByOthers"];
+const TEMPLATE_CHANGED: [&str; 2] = ["RolloutTemplateChanged", BY_OTHERS];
+const BY_OTHERS: &str = "RolloutTemplateChangedByOthers";
 pub(super) const HALTED: &str = "RolloutHalted";
 
 impl RolloutEvent {
@@ -37,6 +44,8 @@ impl RolloutEvent {
         let mut revisions: Vec<i64> = change.into_iter().flat_map(|(from, to)| [from, to]).collect();
         revisions.extend(self.changed_to().filter(|_| change.is_none()));
         revisions.extend(self.rolled_back_to());
+        let made_by_others = self.made_by_others();
+        revisions.extend(made_by_others.iter().map(|made| made.number));
         match &self.kind {
             RolloutEventKind::Halted { .. }
             | RolloutEventKind::Complete { back: true, .. }
@@ -84,8 +93,10 @@ impl RolloutEvent {
         EventFacts {
             complete: (reason == COMPLETE).then_some(if back { Direction::Back } else { Direction::Forward }),
             template_changed: TEMPLATE_CHANGED.contains(&reason) || commands.contains(&reason),
+            changed_by_others: reason == BY_OTHERS,
             change,
             revisions,
+            made_by_others,
             record_deleted: reason == RECORD_DELETED,
         }
     }
@@ -160,6 +171,7 @@ mod tests {
             how: ": agent v2 → v1".into(),
             then: TemplateResponse::Paused,
         };
+        let made = MadeByOthers { number: 4, by: Some("kubectl-set".into()), after: Some(3) };
         let set = Command::SetImage([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
         let undone = format!("{ROLLED_BACK}5; nodes that still run it count as updated");
         vec![
@@ -169,7 +181,11 @@ mod tests {
                 event(RolloutEventKind::TemplateChanged { from: None, to: Some(5), images: Vec::new() }, None),
                 EventFacts { revisions: vec![5], ..template.clone() },
             ),
-            (event(by_others, None), template.clone()),
+            (event(by_others, None), EventFacts { changed_by_others: true, ..template.clone() }),
+            (
+                event(RolloutEventKind::Command(Command::Resume), Some(&format!("resumed{}", made.goes_on("")))),
+                EventFacts { revisions: vec![4], made_by_others: Some(made), ..EventFacts::default() },
+            ),
             (event(RolloutEventKind::Command(set), Some("template has agent=agent:v2")), template.clone()),
             (
                 event(RolloutEventKind::Command(Command::Undo { to: None }), Some(&undone)),
