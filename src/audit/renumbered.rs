@@ -46,20 +46,15 @@ impl LogLine {
     /// What the line tells of the template and of the record, by the name of its event and its arguments.
     pub fn facts(&self) -> EventFacts {
         let is_done = self.text("outcome") == Some("done");
-        let args = &self.fields()["args"];
-        let named =
-            |number: Option<i64>| EventFacts { revisions: number.into_iter().collect(), ..EventFacts::default() };
         match self.text("event").filter(|_| is_done) {
             Some("recordDeleted" | "recordRemoved") => EventFacts { record_deleted: true, ..EventFacts::default() },
-            Some("setImage") => EventFacts { template_changed: true, ..EventFacts::default() },
-            Some("complete") => named(args["revision"].as_i64().filter(|_| args["back"] == true)),
             Some(_) => event(self).map(|event| event.facts()).unwrap_or_default(),
             None => EventFacts::default(),
         }
     }
 }
 
-/// The rollout event of a line, if it concerns the numbers of revisions.
+/// The rollout event of a line, if it concerns revisions and their numbers.
 fn event(line: &LogLine) -> Option<RolloutEvent> {
     let args = &line.fields()["args"];
     let number = |field: &str| args[field].as_i64();
@@ -79,11 +74,16 @@ fn event(line: &LogLine) -> Option<RolloutEvent> {
             why: Default::default(),
             nodes: Vec::new(),
         },
-        "complete" if is_done => RolloutEventKind::Complete { nodes: 0, back: false, revision: number("revision") },
+        "complete" if is_done => {
+            RolloutEventKind::Complete { nodes: 0, back: args["back"] == true, revision: number("revision") }
+        }
         "rollingBack" if is_done => {
             RolloutEventKind::RollingBack { to: args["to"].as_str().unwrap_or_default().into() }
         }
         // The message for the operator contains the revision's earlier number.
+        // The message tells of a template of somebody else that it goes on with, or replaces.
+        "resume" if is_done => RolloutEventKind::Command(Command::Resume),
+        "setImage" if is_done => RolloutEventKind::Command(Command::SetImage(BTreeMap::new())),
         "undo" if is_done => RolloutEventKind::Command(Command::Undo { to: number("to") }),
         _ => return None,
     };

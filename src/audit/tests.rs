@@ -15,7 +15,7 @@ use crate::engine::model::printable::is_printable;
 use crate::engine::model::printable::tests::HOSTILE;
 use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::released_strategy::ReleasedStrategy;
-use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility};
+use crate::engine::model::rollout_event::{EventOutcome, RolloutEvent, RolloutEventKind, Visibility, telling};
 use crate::engine::model::time::Timestamp;
 
 fn subject() -> EntrySubject {
@@ -73,6 +73,17 @@ fn a_line_says_who_what_when_from_where() {
             r#""args":{"why":"link down"},"outcome":"done","command":3,"message":"paused: no update starts: link down"}"#
         )
     );
+}
+
+/// A report reads events and the audit log, and learns the same of the template and of the record from either.
+#[test]
+fn a_line_tells_of_the_template_what_its_event_tells() {
+    let told = telling();
+    assert!(told.iter().any(|(_, facts)| facts.made_by_others.is_some()));
+    for (event, facts) in told {
+        let line = LogLine::parse(String::from_utf8(subject().line(&event, None)).unwrap()).unwrap();
+        assert_eq!(line.facts(), facts, "{event}");
+    }
 }
 
 #[test]

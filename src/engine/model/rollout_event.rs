@@ -31,6 +31,8 @@ pub use self::by_others::MadeByOthers;
 use self::command_reason::CommandReason;
 use self::driver_reason::DriverReason;
 pub use self::facts::EventFacts;
+#[cfg(test)]
+pub(crate) use self::facts::tests::telling;
 pub use self::halts::RevisionHalt;
 pub(crate) use self::halts::{halts, last_rolled_back_to};
 pub use self::image_changed::ImageChanged;

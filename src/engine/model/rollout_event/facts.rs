@@ -125,7 +125,7 @@ fn revision_in(said: &str) -> Option<i64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::engine::model::Str;
     use crate::engine::model::command::Command;
@@ -158,7 +158,7 @@ mod tests {
     }
 
     /// Each kind of event that tells of one of these, and what it tells.
-    fn telling() -> Vec<(RolloutEvent, EventFacts)> {
+    pub(crate) fn telling() -> Vec<(RolloutEvent, EventFacts)> {
         let changed =
             |from, to| RolloutEventKind::TemplateChanged { from: Some(from), to: Some(to), images: Vec::new() };
         let template = EventFacts { template_changed: true, ..EventFacts::default() };
