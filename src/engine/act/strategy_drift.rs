@@ -21,7 +21,9 @@ impl Engine {
     /// Notices that the DaemonSet is adopted, or that somebody changed the strategy back.
     pub(super) fn notice_adoption(&mut self, intent: &Intent, now: Timestamp) {
         if self.is_adopted() {
-            self.progress.drifted = false;
+            if std::mem::take(&mut self.progress.drifted) {
+                self.progress.drifts.ended(self.view.server_time(now));
+            }
             self.progress.adopted = true;
             // Somebody may have written something else there: what the record knows then stays.
             let readable = self.view.daemonset().filter(|daemonset| saved_json(daemonset).is_some());
@@ -54,6 +56,7 @@ impl Engine {
     }
 
     fn strategy_drifted(&mut self, intent: &Intent, now: Timestamp) {
+        self.progress.drifts.began(self.view.server_time(now));
         let drifts = &self.progress.drifts;
         match intent.on_drift {
             OnDrift::EnforceOnDelete if drifts.may_enforce(now) => {

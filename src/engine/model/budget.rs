@@ -29,6 +29,8 @@ pub struct BudgetView {
     pub restarted: u32,
     /// Of `rollout`: nodes that rolldeck did not take down. Somebody deleted or evicted the pod, or the node is new.
     pub by_others: u32,
+    /// Of `rollout`: nodes that the DaemonSet's controller or somebody else took down while the update strategy was set back.
+    pub by_controller_or_others: u32,
     /// Of `rollout`: nodes whose pod was made before the rollout was recorded as begun: an earlier rollout, their controller or somebody else made
     /// it, and nothing tells who.
     pub unrecorded: u32,

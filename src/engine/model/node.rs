@@ -84,6 +84,9 @@ pub enum Blame {
 pub enum DownBy {
     /// Somebody else, who took its pod away: the driver did not let the node go.
     Others,
+    /// The DaemonSet's controller, or somebody else: the driver did not let the node go, and its pod was made while somebody had set the update strategy back,
+    /// or soon after. Nothing tells which of the two it was.
+    ControllerOrOthers,
     /// Nobody who is recorded: its pod was made before the record of the rollout began.
     Unrecorded,
 }

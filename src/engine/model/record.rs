@@ -382,7 +382,7 @@ pub struct Progress {
     /// again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub drifted: bool,
-    /// Drifts after which `OnDelete` was set again.
+    /// Drifts of the strategy.
     #[serde(skip_serializing_if = "StrategyDrifts::is_empty")]
     pub drifts: StrategyDrifts,
     /// Nodes that were down before the rollout began, each with the time since when it was down.
@@ -501,7 +501,7 @@ pub struct DriverStopped {
     pub why: Str,
 }
 
-/// Drifts of the strategy after which `OnDelete` was set again.
+/// Drifts of the strategy: those after which `OnDelete` was set again, and between which instants the last one stood.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StrategyDrifts {
@@ -510,11 +510,17 @@ pub struct StrategyDrifts {
     /// Who set the strategy the last time, as `managedFields` names them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Str>,
+    /// When a driver noticed the last drift. From then on the DaemonSet's controller replaced pods by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// When a driver saw `OnDelete` set again after that; `None` if none has seen it yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
 }
 
 impl StrategyDrifts {
     fn is_empty(&self) -> bool {
-        self.lately.is_empty()
+        *self == Self::default()
     }
 }
 

@@ -50,8 +50,22 @@ impl Engine {
         let fell = node.lost_readiness || node.restarted.is_some() || ended;
         // Where the rollout had updated the node before, the next pod may have served for long by now.
         let was_taken_away = || self.taken_away(&node.name).is_some_and(|said| !fell || !is_after_update(&said));
-        let by_others = only_rolldeck && node.committed && !is_named() && (!fell && !node.serves || was_taken_away());
-        by_others.then_some(DownBy::Others)
+        if !only_rolldeck || !node.committed || is_named() {
+            return None;
+        }
+        // Nobody has seen who took the predecessor of such a pod away.
+        if !fell && self.taken_away(&node.name).is_none() && self.may_be_by_its_controller(node) {
+            return Some(DownBy::ControllerOrOthers);
+        }
+        (!fell && !node.serves || was_taken_away()).then_some(DownBy::Others)
+    }
+
+    /// Whether the controller may have replaced the pod of `node`, while somebody had set the update strategy back.
+    fn may_be_by_its_controller(&self, node: &NodeView) -> bool {
+        let intent = self.intent();
+        let stopped = intent.paused.as_ref().filter(|paused| paused.brakes);
+        let stopped = stopped.map(|paused| self.view.server_time(paused.at));
+        node.pod_created_at.is_some_and(|made| self.progress.drifts.may_have_replaced(made, stopped))
     }
 
     pub(super) fn budget_view(&self, intent: &Intent, nodes: &NodeViews) -> BudgetView {
@@ -61,10 +75,11 @@ impl Engine {
         };
         let budget = self.budget;
         let since_unknown = |node: &NodeView| {
-            matches!(
-                node.pod_wait.as_deref(),
-                Some(PodWait::SoakSeenByDriver { .. } | PodWait::Soak { since_known: false, .. })
-            )
+            node.down_by.is_none()
+                && matches!(
+                    node.pod_wait.as_deref(),
+                    Some(PodWait::SoakSeenByDriver { .. } | PodWait::Soak { since_known: false, .. })
+                )
         };
         let (original, desired) = (self.view.original_strategy(), self.assessment.desired);
         let own = self.view.daemonset().and_then(|it| own_max_unavailable(it, original, desired));
@@ -72,6 +87,7 @@ impl Engine {
         let is_set = intent.budgets.max_unavailable.at().is_some();
         BudgetView {
             by_others: count(&|node| node.down_by == Some(DownBy::Others)),
+            by_controller_or_others: count(&|node| node.down_by == Some(DownBy::ControllerOrOthers)),
             unrecorded: count(&|node| node.down_by == Some(DownBy::Unrecorded)),
             lost_readiness: count(&|node| node.down_by.is_none() && node.lost_readiness && node.restarted.is_none()),
             ready_since_unknown: count(&since_unknown),

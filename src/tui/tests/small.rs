@@ -204,6 +204,7 @@ fn a_node_whose_pod_somebody_took_away_says_so() {
     for (down_by, words) in [
         (None, "by the rollout: charged to the budget"),
         (Some(DownBy::Others), "by somebody else: charged to the budget"),
+        (Some(DownBy::ControllerOrOthers), "by its controller or others: charged to the budget"),
         (Some(DownBy::Unrecorded), "not recorded by whom: charged to the budget"),
     ] {
         let node = NodeView { down_by, ..target("ipc-018", NodeState::Starting, 20) };

@@ -337,6 +337,9 @@ fn restarts_in_words(node: &NodeView, watched: Duration) -> (String, ThemeRole) 
 fn in_words(blame: Blame, down_by: Option<DownBy>, committed: bool, replaced_by: Replacer) -> &'static str {
     match blame {
         Blame::Rollout if down_by == Some(DownBy::Others) => "by somebody else: charged to the budget",
+        Blame::Rollout if down_by == Some(DownBy::ControllerOrOthers) => {
+            "by its controller or others: charged to the budget"
+        }
         Blame::Rollout if down_by == Some(DownBy::Unrecorded) => "not recorded by whom: charged to the budget",
         Blame::Rollout if !committed => "before its update began: charged to the budget, as it was next",
         Blame::Rollout if replaced_by == Replacer::Controller => "by its controller",

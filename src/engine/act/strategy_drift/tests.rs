@@ -108,7 +108,7 @@ fn what_is_down_while_its_controller_is_let_loose_is_not_called_ours() {
     console.run(&mut fake);
     assert_eq!(console.snapshot(&fake).budget.to_string(), "down 1 of 2: 1 ours or its controller's");
     console.ask(&mut fake, Command::Adopt).unwrap();
-    assert_eq!(console.snapshot(&fake).budget.to_string(), "down 1 of 2: 1 by others");
+    assert_eq!(console.snapshot(&fake).budget.to_string(), "down 1 of 2: 1 by its controller or others");
 }
 
 #[test]
@@ -581,4 +581,80 @@ fn that_a_drift_may_pause_next_time_is_offered_last() {
     );
     let remedies = snapshot.remedies();
     assert!(matches!(remedies.as_slice(), [Remedy::Step(_), .., Remedy::PauseOnDrift]), "{remedies:?}");
+}
+
+/// The controller took more nodes down than may be down. Once it is stopped, those are still its own and not rolldeck's, while they come up and while they
+/// soak, whoever drives then. What somebody deletes later is not.
+#[test]
+fn what_the_controller_took_down_stays_its_own_once_it_is_stopped() {
+    let budget = |console: &mut FakeConsole, fake: &FakeCluster| console.snapshot(fake).budget.to_string();
+    let replace = |fake: &mut FakeCluster, nodes: &[&str]| {
+        for node in nodes {
+            fake.remove_pod(node);
+            fake.create_pod(node);
+        }
+    };
+    let mut fake = FakeCluster::rolling(20, 2);
+    let mut console = FakeConsole::open(&fake, "ops");
+    let image = Command::SetImage([("agent".to_owned(), "agent:v2".parse().unwrap())].into());
+    console.ask(&mut fake, image.under(Tuning { soak_secs: Some(Secs(300)), ..Tuning::default() })).unwrap();
+    fake.slow = true;
+    console.partition(&mut fake, 10);
+    console.run_for(&mut fake, 3);
+    assert_eq!(budget(&mut console, &fake), "down 2 of 2: 2 ours");
+    drift(&mut fake);
+    console.run_for(&mut fake, 3);
+    replace(&mut fake, &["n11", "n12", "n13"]);
+    console.run_for(&mut fake, 3);
+    assert_eq!(budget(&mut console, &fake), "down 5 of 2: 5 ours or its controller's");
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    console.run_for(&mut fake, 3);
+    assert!(on_delete(&fake));
+    assert_eq!(budget(&mut console, &fake), "down 5 of 2: 2 ours, 3 by its controller or others");
+    let view = console.snapshot(&fake).budget;
+    assert_eq!((view.rollout, view.by_controller_or_others, view.by_others), (5, 3, 0));
+    fake.slow = false;
+    for node in ["n1", "n2", "n11", "n12", "n13"] {
+        fake.set_ready(node, true);
+    }
+    console.run_for(&mut fake, 60);
+    assert_eq!(budget(&mut console, &fake), "down 5 of 2 (5 up, soaking): 2 ours, 3 by its controller or others");
+    console.ask(&mut fake, Command::Resume).unwrap();
+    console.run_for(&mut fake, 120);
+    assert_eq!(budget(&mut console, &fake), "down 5 of 2 (5 up, soaking): 2 ours, 3 by its controller or others");
+    // Another process reads it in the record.
+    let mut late = FakeConsole::open(&fake, "late");
+    let since = "(2 ready since an unknown time)";
+    assert_eq!(
+        budget(&mut late, &fake),
+        format!("down 5 of 2 (5 up, soaking): 2 ours {since}, 3 by its controller or others")
+    );
+    fake.slow = true;
+    replace(&mut fake, &["n20"]);
+    console.run_for(&mut fake, 3);
+    assert_eq!(
+        budget(&mut console, &fake),
+        "down 6 of 2 (5 up, soaking): 2 ours, 3 by its controller or others, 1 by others"
+    );
+}
+
+/// Nobody drives when the pods are made that the controller deleted, and nobody sees it stopped: the pause tells when that was.
+#[test]
+fn what_somebody_deletes_long_after_the_controller_was_stopped_is_not_its_own() {
+    let (mut fake, mut console) = under_way(OnDrift::Report);
+    console.run_for(&mut fake, 120);
+    drift(&mut fake);
+    console.run_for(&mut fake, 3);
+    drop(console);
+    let mut other = FakeConsole::open_as(&fake, "ada", Role::OneShot);
+    other.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    assert!(on_delete(&fake));
+    fake.slow = true;
+    for (secs, by) in [(20, "1 by its controller or others"), (300, "1 by others")] {
+        other.run_for(&mut fake, secs);
+        fake.remove_pod("n19");
+        fake.create_pod("n19");
+        other.run_for(&mut fake, 2);
+        assert_eq!(other.snapshot(&fake).budget.to_string(), format!("down 1 of 2: {by}"), "after {secs} s");
+    }
 }

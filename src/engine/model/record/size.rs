@@ -258,7 +258,12 @@ mod tests {
             target: Some("5d4f8c7b9c".into()),
             adopted: true,
             drifted: true,
-            drifts: StrategyDrifts { lately: vec![NOW; 8], by: Some("m".repeat(128).into()) },
+            drifts: StrategyDrifts {
+                lately: vec![NOW; 8],
+                by: Some("m".repeat(128).into()),
+                since: Some(NOW),
+                until: Some(NOW),
+            },
             // It is set only where names of nodes that were down before are left out.
             left_out_since: None,
             refused: names("r", EXCEPTIONS_LIMIT, len).map(|name| (name.clone(), refused(name))).collect(),

@@ -13,6 +13,9 @@ const NOT_RECORDED: &str = "not recorded by whom";
 /// Said of nodes that are down because somebody else took their pods away.
 const BY_OTHERS: &str = "by others";
 
+/// Said of nodes that are down because their DaemonSet's controller replaced their pods, or somebody else took them away, while the strategy was set back.
+const BY_CONTROLLER_OR_OTHERS: &str = "by its controller or others";
+
 impl BudgetView {
     /// The word for a blame, the same in the budget line and in each row.
     fn called(&self, blame: Blame) -> &'static str {
@@ -32,6 +35,7 @@ impl BudgetView {
         let blame = node.blame?;
         Some(match node.down_by {
             Some(DownBy::Others) => BY_OTHERS,
+            Some(DownBy::ControllerOrOthers) => BY_CONTROLLER_OR_OTHERS,
             Some(DownBy::Unrecorded) => NOT_RECORDED,
             None => self.called(blame),
         })
@@ -80,9 +84,13 @@ impl fmt::Display for BudgetView {
         let mut lead = ": ";
         let charged = ours.iter().chain(others.iter().filter(|_| self.strict));
         for (count, blame) in charged.filter(|(count, _)| *count > 0) {
-            let by_others = if *blame == Blame::Rollout { self.by_others.min(*count) } else { 0 };
-            let unrecorded = if *blame == Blame::Rollout { self.unrecorded.min(*count - by_others) } else { 0 };
-            let known = count - by_others - unrecorded;
+            let not_ours = [
+                (self.by_controller_or_others, BY_CONTROLLER_OR_OTHERS),
+                (self.by_others, BY_OTHERS),
+                (self.unrecorded, NOT_RECORDED),
+            ];
+            let not_ours = if *blame == Blame::Rollout { &not_ours[..] } else { &[] };
+            let known = count.saturating_sub(not_ours.iter().map(|(count, _)| count).sum());
             if known > 0 {
                 write!(f, "{lead}{known} {}", self.called(*blame))?;
                 lead = ", ";
@@ -95,7 +103,6 @@ impl fmt::Display for BudgetView {
                     (Blame::Rollout | Blame::Node | Blame::PreExisting, _) => {}
                 }
             }
-            let not_ours = [(by_others, BY_OTHERS), (unrecorded, NOT_RECORDED)];
             for (count, by) in not_ours.iter().filter(|(count, _)| *count > 0) {
                 write!(f, "{lead}{count} {by}")?;
                 lead = ", ";
