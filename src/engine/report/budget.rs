@@ -60,12 +60,18 @@ impl Engine {
         (!fell && !node.serves || was_taken_away()).then_some(DownBy::Others)
     }
 
-    /// Whether the controller may have replaced the pod of `node`, while somebody had set the update strategy back.
+    /// Whether the controller may have replaced the pod of `node`, or may be replacing it, since somebody set the update strategy back.
     fn may_be_by_its_controller(&self, node: &NodeView) -> bool {
+        if self.progress.drifts.since.is_none() {
+            return false;
+        }
         let intent = self.intent();
         let stopped = intent.paused.as_ref().filter(|paused| paused.brakes);
         let stopped = stopped.map(|paused| self.view.server_time(paused.at));
-        node.pod_created_at.is_some_and(|made| self.progress.drifts.may_have_replaced(made, stopped))
+        let present = node.pod_created_at.filter(|_| node.state != NodeState::Terminating);
+        // The next one is made now, or later.
+        let made = present.unwrap_or_else(|| self.view.server_time(self.now));
+        self.progress.drifts.may_have_replaced(made, stopped)
     }
 
     pub(super) fn budget_view(&self, intent: &Intent, nodes: &NodeViews) -> BudgetView {

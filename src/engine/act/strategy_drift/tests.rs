@@ -1,5 +1,7 @@
 //! Argo CD sets the strategy back, and the template: what is done about it, and what is said.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::engine::fake_cluster::{FakeCluster, FakeConsole, template};
@@ -656,5 +658,25 @@ fn what_somebody_deletes_long_after_the_controller_was_stopped_is_not_its_own() 
         fake.create_pod("n19");
         other.run_for(&mut fake, 2);
         assert_eq!(other.snapshot(&fake).budget.to_string(), format!("down 1 of 2: {by}"), "after {secs} s");
+    }
+}
+
+/// A pod that the controller deleted before it was stopped takes its time to end, and so does the next one.
+#[test]
+fn a_pod_that_the_controller_deleted_before_it_was_stopped_is_not_called_ours_while_it_ends() {
+    let (mut fake, mut console) = under_way(OnDrift::Report);
+    console.run_for(&mut fake, 120);
+    drift(&mut fake);
+    console.run_for(&mut fake, 3);
+    let ends_at = fake.now + Duration::from_secs(30);
+    fake.change_pod("n19", |pod| pod.deletion_at = Some(ends_at));
+    console.run(&mut fake);
+    console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+    assert!(on_delete(&fake));
+    fake.slow = true;
+    for secs in [1, 10, 60] {
+        console.run_for(&mut fake, secs);
+        let budget = console.snapshot(&fake).budget.to_string();
+        assert_eq!(budget, "down 1 of 2: 1 by its controller or others", "after {secs} s more");
     }
 }
