@@ -9,6 +9,7 @@ use crate::engine::model::command::{Command, Step};
 use crate::engine::model::config::Role;
 use crate::engine::model::danger::Danger;
 use crate::engine::model::facts::StrategyKind;
+use crate::engine::model::node::NodeState;
 use crate::engine::model::quantity::IntOrPercent::Int;
 use crate::engine::model::record::ORIGINAL_STRATEGY;
 use crate::engine::model::settings::{OnDrift, Pace, Secs, Tuning};
@@ -669,6 +670,7 @@ fn a_pod_that_the_controller_deleted_before_it_was_stopped_is_not_called_ours_wh
     drift(&mut fake);
     console.run_for(&mut fake, 3);
     let ends_at = fake.now + Duration::from_secs(30);
+    fake.hung = true;
     fake.change_pod("n19", |pod| pod.deletion_at = Some(ends_at));
     console.run(&mut fake);
     console.ask(&mut fake, Command::Pause { why: None }).unwrap();
@@ -676,6 +678,9 @@ fn a_pod_that_the_controller_deleted_before_it_was_stopped_is_not_called_ours_wh
     fake.slow = true;
     for secs in [1, 10, 60] {
         console.run_for(&mut fake, secs);
+        let ends = console.snapshot(&fake).nodes.iter().any(|node| node.state == NodeState::Terminating);
+        assert_eq!(ends, fake.hung);
+        fake.hung = false;
         let budget = console.snapshot(&fake).budget.to_string();
         assert_eq!(budget, "down 1 of 2: 1 by its controller or others", "after {secs} s more");
     }
