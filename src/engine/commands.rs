@@ -324,7 +324,7 @@ fn paused_again(earlier: Paused, again: Paused) -> Paused {
     let earlier = Paused { brakes, ..earlier };
     // A pause by rolldeck is lifted without a question when somebody changes the image. A pause by an operator is not.
     if earlier.is_by_rolldeck() {
-        let before = earlier.why.map(|known| format!("before, {}: {known}", earlier.by));
+        let before = earlier.as_before(again.at);
         let why = match (again.why.as_deref(), before) {
             (Some(why), Some(before)) => Some(format!("{why}; {before}").into()),
             (why, before) => before.map(Str::from).or_else(|| why.map(Str::from)),

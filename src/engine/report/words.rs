@@ -27,14 +27,15 @@ use crate::engine::model::record::{Direction, Paused};
 use crate::engine::model::time::{ShortDuration, Timestamp};
 use crate::engine::model::wait::Wait;
 
-/// The reason of a pause, to be put behind who paused. An operator's reason is quoted, so that it can be told from rolldeck's own words. Empty where
-/// no reason was given.
+/// The reason of a pause, to be put behind who paused. An operator's reason is quoted, so that it can be told from rolldeck's own words, and from why
+/// rolldeck itself had paused before. Empty where no reason was given.
 pub fn reason_of_pause(paused: &Paused) -> String {
-    match &paused.why {
-        Some(why) if paused.is_by_rolldeck() => format!(": {why}"),
-        Some(why) => format!(": \"{why}\""),
-        None => String::new(),
+    if let (true, Some(why)) = (paused.is_by_rolldeck(), &paused.why) {
+        return format!(": {why}");
     }
+    let (own, before) = paused.own_reason();
+    let own = own.map(|own| format!(": \"{own}\""));
+    own.into_iter().chain(before.map(|before| format!("; {before}"))).collect()
 }
 
 impl Snapshot {

@@ -207,6 +207,7 @@ fn a_pause_on_top_of_one_by_rolldeck_is_the_operators_own_with_or_without_a_reas
         fake.set_template(template("agent:v3"));
         fake.reconcile();
         ada.run_for(&mut fake, 30);
+        let Phase::Paused(by_rolldeck) = ada.snapshot(&fake).phase else { panic!("not paused") };
         let pause = Command::Pause { why: why.clone() };
         let preview = ada.engine.preview(&pause, fake.now).unwrap();
         assert!(preview.effects[0].ends_with("It becomes your pause."), "{:?}", preview.effects);
@@ -214,9 +215,15 @@ fn a_pause_on_top_of_one_by_rolldeck_is_the_operators_own_with_or_without_a_reas
         assert_eq!(said, "rolldeck itself had paused it, the pause is yours now: no update starts");
         let Phase::Paused(paused) = ada.snapshot(&fake).phase else { panic!("not paused") };
         let own = why.map(|why| format!("{why}; ")).unwrap_or_default();
-        let reason = format!("{own}before, rolldeck: the template was changed");
+        let before =
+            format!("before, rolldeck at {}: the template was changed", UtcTime { at: by_rolldeck.at, now: fake.now });
+        let reason = format!("{own}{before}");
         assert_eq!((&*paused.by, paused.why.as_deref()), ("ada@bastion", Some(&*reason)));
         assert_eq!(paused.template.as_deref(), Some(&*fake.current().hash));
+        // Only the operator's own words are quoted.
+        let quoted = own.strip_suffix("; ").map(|own| format!(": \"{own}\"")).unwrap_or_default();
+        let told = ada.snapshot(&fake).doing().to_string();
+        assert!(told.ends_with(&format!("{quoted}; {before}")), "{told}");
         let mut bob = FakeConsole::open(&fake, "bob");
         let preview = bob.engine.preview(&Command::Resume, fake.now).unwrap();
         assert!(preview.effects[0].starts_with("Lifts the pause by ada@bastion at "), "{:?}", preview.effects);

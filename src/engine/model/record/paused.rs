@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{By, OURSELVES};
 use crate::engine::model::Str;
 use crate::engine::model::settings::{Setting, Settings, Tuning};
-use crate::engine::model::time::Timestamp;
+use crate::engine::model::time::{Timestamp, UtcTime};
 
 /// Who paused, and why.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -50,7 +50,26 @@ pub struct TunedSince {
 /// What the reason of a pause says behind the revision whose pods the API server would not admit.
 pub(crate) const NOT_ADMITTED: &str = " would not be admitted";
 
+/// With what the reason of a pause continues that took the place of one by rolldeck itself.
+const BEFORE: &str = "before, rolldeck at ";
+
 impl Paused {
+    /// What the reason says of this pause by rolldeck itself, once an operator's takes its place: `before, rolldeck at 10:45 UTC: the template was changed`.
+    /// `None` if it has no reason.
+    pub(crate) fn as_before(&self, now: Timestamp) -> Option<String> {
+        self.why.as_ref().map(|why| format!("{BEFORE}{}: {why}", UtcTime { at: self.at, now }))
+    }
+
+    /// The operator's own reason, and what was known of the pause by rolldeck that this one took the place of.
+    pub(crate) fn own_reason(&self) -> (Option<&str>, Option<&str>) {
+        let Some(why) = self.why.as_deref() else { return (None, None) };
+        if why.starts_with(BEFORE) {
+            return (None, Some(why));
+        }
+        let at = why.find(&format!("; {BEFORE}"));
+        at.map_or((Some(why), None), |at| (Some(&why[..at]), Some(&why[at + 2..])))
+    }
+
     /// Whether rolldeck itself paused the rollout because the API server would not admit a pod of its target.
     pub(crate) fn is_for_a_trial(&self) -> bool {
         self.is_by_rolldeck() && self.why.as_ref().is_some_and(|why| why.contains(NOT_ADMITTED))
