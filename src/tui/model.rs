@@ -568,8 +568,15 @@ impl Model {
 
     pub(crate) fn say(&mut self, severity: StatusSeverity, text: impl Into<String>) {
         let target = self.rollout().and_then(|page| page.snapshot()?.to.as_ref()).map(|to| to.hash.clone());
-        self.status =
-            Some(StatusLine { severity, text: text.into(), at: self.now, target, is_overtaken: false, refused: None });
+        self.status = Some(StatusLine {
+            severity,
+            text: text.into(),
+            at: self.now,
+            target,
+            is_overtaken: false,
+            is_contradicted: false,
+            refused: None,
+        });
     }
 
     /// A new number for a question to a driver.

@@ -15,6 +15,8 @@ pub(crate) struct StatusLine {
     pub(crate) target: Option<Str>,
     /// Whether a key was pressed or news were shown since: the message goes as soon as it is old.
     pub(crate) is_overtaken: bool,
+    /// Whether something went wrong since, or another driver took over, that speaks against this success: the message goes as soon as it could be read.
+    pub(crate) is_contradicted: bool,
     /// The name of the action that this message refuses: once it is not refused any more, or for another reason, the message has been read and goes.
     pub(crate) refused: Option<&'static str>,
 }
@@ -46,7 +48,7 @@ impl StatusLine {
 
     /// The next instant after `now` at which it may go although nothing else happens.
     pub(crate) fn may_go_at(&self, now: Duration) -> Option<Duration> {
-        let read = self.refused.map(|_| self.at + ANSWERED);
+        let read = (self.refused.is_some() || self.is_contradicted).then(|| self.at + ANSWERED);
         let old = self.ages_at().filter(|_| self.is_overtaken);
         read.into_iter().chain(old).filter(|at| *at > now).min()
     }

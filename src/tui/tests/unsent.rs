@@ -88,6 +88,16 @@ fn a_success_gives_way_to_a_newer_alarm() {
     console.tell(done());
     console.see(halted());
     assert!(console.screen().contains("60 of 120 nodes may be updated"), "it is newer than the alarm");
+    // It goes wrong before the message could be read: the message stays until then, and no longer.
+    console.see(running());
+    console.tell(done());
+    console.wait(2);
+    console.see(halted());
+    console.wait(2);
+    console.see(halted());
+    assert!(console.screen().contains("60 of 120 nodes may be updated"), "nobody could read it yet");
+    console.wait(1);
+    assert!(!console.screen().contains("60 of 120 nodes may be updated"), "{}", console.screen());
     console.tell(Msg::Said(StatusSeverity::Refused, "somebody else drives".into()));
     console.now += Duration::from_secs(1);
     let more =

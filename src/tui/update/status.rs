@@ -16,10 +16,11 @@ use crate::tui::model::{Model, RolloutPage};
 use crate::tui::status::StatusSeverity;
 
 /// Removes a message that is old, one that could be read and is from the time of another target than that of `snapshot`, or
-/// one about a success that could be read, if `snapshot` shows that something went wrong since. Call it before the page takes the snapshot in.
+/// one about a success that could be read, if `snapshot` shows that something went wrong since; where it could not be read yet, it goes once it could. Call it
+/// before the page takes the snapshot in.
 pub(super) fn drop_outdated(model: &mut Model, target: &DaemonSetRef, snapshot: &Snapshot) {
     let read = model.status.as_ref().filter(|status| status.was_read(model.now));
-    let success = read.is_some_and(|status| status.severity == StatusSeverity::Good);
+    let success = model.status.as_ref().is_some_and(|status| status.severity == StatusSeverity::Good);
     let to = snapshot.to.as_ref().map(|to| &to.hash);
     let of_another = read.is_some_and(|status| {
         // The answer to a pending command is about whatever it asked for.
@@ -33,10 +34,14 @@ pub(super) fn drop_outdated(model: &mut Model, target: &DaemonSetRef, snapshot: 
         // A DaemonSet that was handed back needs no driver.
         let handed_back = snapshot.driver == DriverView::Nobody && !snapshot.adopted;
         let driver_changed = known.is_some_and(|known| drives(known) && !drives(snapshot)) && !handed_back;
-        old || of_another || success && (driver_changed || is_worse(known, snapshot))
+        (old || of_another, success && (driver_changed || is_worse(known, snapshot)))
     };
-    if page.is_some_and(outdated) {
+    let (goes, contradicted) = page.map(outdated).unwrap_or_default();
+    let was_read = read.is_some();
+    if goes || (contradicted && was_read) {
         model.status = None;
+    } else if let Some(status) = model.status.as_mut().filter(|_| contradicted) {
+        status.is_contradicted = true;
     }
 }
 
@@ -47,7 +52,8 @@ pub(super) fn overtake(model: &mut Model) {
     }
 }
 
-/// Removes a message whose time is over, and a refusal that could be read and would not be given any more.
+/// Removes a message whose time is over, and one that could be read, if it is a refusal that would not be given any more, or a success against which
+/// something speaks since.
 pub(super) fn expire(model: &mut Model) {
     let Some(status) = &model.status else { return };
     let is_over = || {
@@ -56,7 +62,8 @@ pub(super) fn expire(model: &mut Model) {
             action.available(model).err().is_none_or(|why| !status.text.starts_with(why.as_str()))
         })
     };
-    if (status.is_overtaken && status.is_old(model.now)) || (status.was_read(model.now) && is_over()) {
+    let is_untrue = || status.is_contradicted || is_over();
+    if (status.is_overtaken && status.is_old(model.now)) || (status.was_read(model.now) && is_untrue()) {
         model.status = None;
     }
 }
