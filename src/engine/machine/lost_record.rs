@@ -3,6 +3,7 @@
 
 use super::Engine;
 use crate::engine::model::person_of;
+use crate::engine::model::quantity::IntOrPercent;
 use crate::engine::model::record::Intent;
 use crate::engine::model::rollout_event::{RolloutEvent, RolloutEventKind};
 use crate::engine::model::settings::{Setting, Settings, Tuning};
@@ -67,13 +68,17 @@ impl Engine {
         Some(format!("as whoever drove since {at} says in Events, it had {}", limits_in_words(&settings)))
     }
 
-    /// The record that this process saw last, in words: `max-unavailable=5 soak=1m and the other defaults, led to revision 3, only nodes with
-    /// zone=a, was paused by ada`. `None` if this process saw none.
+    /// The record that this process saw last, in words: `max-unavailable=5 soak=1m and the other defaults, led to revision 3 with partition 14, only nodes
+    /// with zone=a, was paused by ada`. `None` if this process saw none.
     pub(crate) fn lost_record_as_seen(&self) -> Option<String> {
         let intent = self.lock.lost_intent()?;
         let mut words = vec![limits_of(intent)];
         let number = intent.target.as_ref().and_then(|hash| self.view.revision(hash)).map(|revision| revision.number);
-        words.extend(number.map(|number| format!("led to revision {number}")));
+        let step = match intent.partition {
+            IntOrPercent::Percent(100) => ", before its first step".to_owned(),
+            kept => format!(" with partition {kept}"),
+        };
+        words.extend(number.map(|number| format!("led to revision {number}{step}")));
         words.extend(intent.selector.as_ref().map(|selector| format!("only nodes with {selector}")));
         words.extend(intent.paused.as_ref().map(|paused| format!("was paused by {}", person_of(&paused.by))));
         Some(words.join(", "))

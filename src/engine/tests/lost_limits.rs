@@ -28,8 +28,7 @@ fn with_limits_and_without_record() -> (FakeCluster, FakeConsole) {
     (fake, ada)
 }
 
-const IT_HAD: &str =
-    "it had max-unavailable=1 soak=90s and the other defaults, led to revision 2, only nodes with zone=canary";
+const IT_HAD: &str = "it had max-unavailable=1 soak=90s and the other defaults, led to revision 2 with partition 8, only nodes with zone=canary";
 
 /// Who saw the record names what it had, in what is asked before, in the answer and so in the Event, and in the alarm that stays.
 #[test]

@@ -359,7 +359,7 @@ fn a_pause_that_went_with_the_record_is_named() {
     let waits = ada.snapshot(&fake).guidance().unwrap().waits;
     assert_eq!(
         waits,
-        "held: no record is left; as this process saw last, it had the default limits, led to revision 2"
+        "held: no record is left; as this process saw last, it had the default limits, led to revision 2, before its first step"
     );
 }
 
