@@ -50,6 +50,17 @@ pub(crate) struct Handover {
     notes: Vec<String>,
     /// The content of the screen.
     screen: Option<String>,
+    /// How it can go on.
+    next: Vec<NextStep>,
+}
+
+/// One way in which the rollout can go on.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct NextStep {
+    /// The command, with what it does: `rolldeck resume --context prod -n edge ds/agent   (lifts the pause)`.
+    pub(crate) line: String,
+    /// The same for a program.
+    pub(crate) json: serde_json::Value,
 }
 
 /// One thing that happened.
@@ -209,12 +220,19 @@ impl Handover {
             progress: since_it_began(story.progress(), began),
             notes: notes.iter().map(|note| clean(note)).collect(),
             screen: None,
+            next: Vec::new(),
         }
     }
 
     /// Adds the content of the screen.
     pub(crate) fn with_screen(mut self, screen: &str) -> Self {
         self.screen = Some(screen.lines().map(clean).collect::<Vec<_>>().join("\n"));
+        self
+    }
+
+    /// Adds the commands by which it can go on. The console, which has keys for them, gives none.
+    pub(crate) fn with_next(mut self, next: impl IntoIterator<Item = NextStep>) -> Self {
+        self.next = next.into_iter().map(|NextStep { line, json }| NextStep { line: clean(&line), json }).collect();
         self
     }
 

@@ -8,13 +8,14 @@ use super::args::{Global, LogTo, OutputFormat, ReportArgs};
 use super::error::{CliError, Exit};
 use super::load;
 use super::output::Output;
+use super::suggested_commands::{CommandPlace, suggested_commands};
 use crate::audit::{self, AuditLog, LogFilter, LogLine, LogRead, LoggedCluster};
 use crate::driver::{Session, private_file};
 use crate::engine::model::Str;
 use crate::engine::model::time::Timestamp;
 use crate::engine::report::snapshot::Snapshot;
 use crate::engine::report::story::Story;
-use crate::handover::{Handover, StoryLine, file_stem};
+use crate::handover::{Handover, NextStep, StoryLine, file_stem};
 use crate::process::printable::Printable;
 
 /// How long before the beginning of a rollout its preparations are included.
@@ -37,6 +38,10 @@ pub(crate) async fn run(
     let story = Story::reconstructed(&snapshot, |node| taken.get(node).copied());
     let told = read.lines.iter().filter_map(story_line).collect();
     let handover = Handover::new(session.context(), snapshot.clone(), &story, Some(told));
+    let next = suggested_commands(&CommandPlace::of(session), &snapshot);
+    let next = next.into_iter().map(|way| Ok(NextStep { line: way.line(), json: serde_json::to_value(&way)? }));
+    let next: Result<Vec<NextStep>, serde_json::Error> = next.collect();
+    let handover = handover.with_next(next.map_err(|error| CliError::failed(error.to_string()))?);
     match output.format() {
         OutputFormat::Json | OutputFormat::Yaml => output.value(&handover.json())?,
         OutputFormat::Text if args.html.as_deref() == Some(Path::new("-")) => {

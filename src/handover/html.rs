@@ -33,6 +33,10 @@ impl Handover {
                     table.facts { @for (name, value) in self.facts() { tr { th { (name) } td { (value) } } } }
                     h2 { "What is wrong" }
                     (self.findings())
+                    @if !self.next.is_empty() {
+                        h2 { "How it can go on" }
+                        @for next in &self.next { pre { (next.line) } }
+                    }
                     h2 { "Over time" }
                     (self.graphs())
                     h2 { "Map" }

@@ -32,6 +32,8 @@ struct ReportJson<'a> {
     findings: Vec<ReportFinding>,
     /// What went wrong, in words. If the record was begun anew, also what went wrong before that.
     went_wrong: Vec<String>,
+    /// The commands by which it can go on, as `status` has them.
+    next: Vec<&'a serde_json::Value>,
     /// The progress over time: each point holds until the next.
     progress: &'a [ProgressPoint],
     /// The events, oldest first.
@@ -152,6 +154,7 @@ impl Handover {
             facts: self.facts().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect(),
             findings: self.diagnosis.findings.iter().map(finding).collect(),
             went_wrong: self.went_wrong(),
+            next: self.next.iter().map(|next| &next.json).collect(),
             progress: &self.progress,
             timeline: self
                 .lines

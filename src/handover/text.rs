@@ -45,6 +45,10 @@ impl Handover {
             line(&format!("  {}", self.nothing_wrong()));
         }
         self.went_wrong().iter().for_each(|past| line(&format!("  {past}")));
+        if !self.next.is_empty() {
+            line("\nHow it can go on");
+            self.next.iter().for_each(|next| line(&format!("  {}", next.line)));
+        }
 
         line(&format!("\nMap    {LEGEND}"));
         for (site, nodes) in self.sites() {

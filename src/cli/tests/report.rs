@@ -3,8 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 
 use insta::assert_snapshot;
+use serde_json::Value;
 
-use super::script::{Script, at, rollout};
+use super::script::{Script, at, held_by_nobody, rollout};
 
 /// One line of the audit log of this rollout.
 fn audited(secs: i64, rest: &str) -> String {
@@ -76,4 +77,27 @@ async fn the_story_is_that_of_one_daemonset_in_one_cluster() {
     let json = Script::of(rollout()).run(&line).await.text;
     assert!(json.contains("paused here") && !json.contains("paused elsewhere"), "{json}");
     assert!(json.contains(r#""uid": "0f-agent""#), "{json}");
+}
+
+/// Who takes over reads in the report how it can go on, in the words and with the commands that `status` has.
+#[tokio::test]
+async fn a_report_names_the_commands_by_which_it_can_go_on() {
+    let script = Script::of(held_by_nobody());
+    let json = async |line: &str| -> Value { serde_json::from_str(&script.json(line).await).unwrap() };
+    let (report, status) =
+        (json("report ds/agent -o json --audit-log none").await, json("status ds/agent -o json").await);
+    assert_eq!(report["next"], status["next"]);
+    let page = script.run("report ds/agent --html - --audit-log none").await.text;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.html");
+    let text = script.run(&format!("report ds/agent --html {} --audit-log none", file.display())).await.text;
+    let section = text.split("\nHow it can go on\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let status = script.run("status ds/agent").await.text;
+    let offered: Vec<&str> = status.lines().filter_map(|line| line.strip_prefix("  next     ")).collect();
+    assert!(!offered.is_empty(), "{status}");
+    assert_eq!(section.lines().map(str::trim_start).collect::<Vec<_>>(), offered);
+    assert!(
+        page.contains("How it can go on") && page.contains("rolldeck step --context prod-eu -n edge ds/agent"),
+        "{page}"
+    );
 }
