@@ -307,8 +307,8 @@ impl Engine {
         let within = totals().rposition(|total| total > 0 && total <= limits.allowed);
         // A step that a selector cuts short allows only as many nodes as there are: the current step is the first one that would allow
         // more.
+        let selectable = self.count_rows(|row| row.in_fleet && (row.committed || row.selected));
         let cut_short = intent.selector.as_ref().and_then(|_| {
-            let selectable = self.count_rows(|row| row.in_fleet && (row.committed || row.selected));
             let passes = within.and_then(|at| totals().nth(at)).is_some_and(|total| total < limits.allowed);
             totals().position(|total| total > limits.allowed).filter(|_| passes && selectable <= limits.allowed)
         });
@@ -325,6 +325,7 @@ impl Engine {
             allowed: limits.allowed,
             selector: intent.selector.clone(),
             selected: u32::try_from(selected).unwrap_or(u32::MAX),
+            selectable,
             next: (self.view.presence() == Presence::Present).then(|| self.next_step(intent)),
         }
     }

@@ -288,6 +288,8 @@ pub struct PlanView {
     pub selector: Option<Selector>,
     /// How many nodes match the selector.
     pub selected: u32,
+    /// How many nodes match the selector, or are updated already or on the way: a step of the plan that a selector cuts short lets so many be updated.
+    pub selectable: u32,
     /// The next step, or why there is none; `None` while nothing is loaded.
     pub next: Option<Result<StepAhead, NoStep>>,
 }

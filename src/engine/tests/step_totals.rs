@@ -73,3 +73,31 @@ fn a_step_back_says_where_the_next_step_leads() {
     console.run(&mut fake);
     assert_eq!(console.snapshot(&fake).plan.allowed, 10);
 }
+
+/// A number that an operator lets go under a selector is not called a step of the plan: that would name more nodes than may be updated. A step that the selector
+/// cuts short is one.
+#[test]
+fn a_number_by_hand_under_a_selector_is_not_called_a_step() {
+    let mut fake = FakeCluster::rolling(20, 2);
+    for node in ["n18", "n19", "n20"] {
+        fake.change_node(node, |fact| fact.labels = [("canary", "true")].into_iter().collect());
+    }
+    let mut console = FakeConsole::open(&fake, "ops");
+    console.set_image(&mut fake, "agent:v2");
+    console.ask(&mut fake, Command::Step(Step::Updated(Int(2)))).unwrap();
+    console.run_for(&mut fake, 60);
+    assert_eq!(fake.at("hash2"), 2);
+    console.ask(&mut fake, Command::Select(Some("canary=true".parse().unwrap()))).unwrap();
+    let mut plan = |step| {
+        console.ask(&mut fake, Command::Step(step)).unwrap();
+        console.run(&mut fake);
+        let plan = console.snapshot(&fake).plan;
+        (plan.allowed, plan.by_hand(20), plan.to_string())
+    };
+    let only = "only canary=true (3 nodes)";
+    let by_hand = format!("8 by hand, no step of the plan: 8 may be updated, partition 12, {only}");
+    assert_eq!(plan(Step::Updated(Int(8))), (8, Some("8".to_owned()), by_hand));
+    plan(Step::Updated(Int(2)));
+    let cut = format!("step 3 of 4: 5 may be updated, partition 15, {only}");
+    assert_eq!(plan(Step::Next), (5, None, cut));
+}

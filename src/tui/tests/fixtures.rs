@@ -351,6 +351,7 @@ pub(super) fn running() -> Snapshot {
             allowed: 38,
             selector: Some("line=line3".parse().unwrap()),
             selected: 41,
+            selectable: 0,
             next: Some(Ok(StepAhead {
                 step: IntOrPercent::Percent(50),
                 allowed: 41,
@@ -390,6 +391,7 @@ pub(super) fn canary_done() -> Snapshot {
         allowed: 12,
         selector: Some(done.selector.clone()),
         selected: 3,
+        selectable: 3,
         next: Some(Err(NoStep::SelectionDone(done))),
         ..running.plan
     };

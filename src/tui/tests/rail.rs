@@ -46,8 +46,15 @@ fn a_step_has_one_number_from_its_beginning_to_its_end_and_tells_what_failed() {
     let rail = |step: usize, updated: u32, allowed: u32, failed: u32| {
         let mut snapshot = running();
         let steps = vec![Int(1), Percent(10), Percent(50), Percent(100)];
-        snapshot.plan =
-            PlanView { steps, step: Some(step), allowed, keep: 120 - allowed, selected: 3, ..snapshot.plan };
+        snapshot.plan = PlanView {
+            steps,
+            step: Some(step),
+            allowed,
+            keep: 120 - allowed,
+            selected: 3,
+            selectable: 3,
+            ..snapshot.plan
+        };
         snapshot.plan.partition = Some(Int(120 - allowed));
         (snapshot.counts.updated, snapshot.counts.failed) = (updated, failed);
         TestConsole::on(snapshot, 200, 50).screen().lines().nth(1).unwrap_or_default().to_owned()

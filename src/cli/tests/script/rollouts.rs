@@ -165,6 +165,7 @@ pub(in crate::cli) fn rollout() -> Snapshot {
             allowed: 60,
             selector: None,
             selected: 120,
+            selectable: 0,
             next: Some(Ok(StepAhead {
                 step: IntOrPercent::Percent(100),
                 allowed: 120,

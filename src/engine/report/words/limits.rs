@@ -122,7 +122,7 @@ impl PlanView {
     pub fn by_hand(&self, nodes: u32) -> Option<String> {
         let is_step = |step: &IntOrPercent| step.nodes_of(nodes) == self.allowed;
         let is_number = !matches!(self.partition, Some(IntOrPercent::Percent(_)));
-        let is_cut = self.selector.is_some() && is_number && self.allowed >= self.selected;
+        let is_cut = self.selector.is_some() && is_number && self.allowed == self.selectable;
         if self.allowed == 0 || self.steps.is_empty() || is_cut || self.steps.iter().any(is_step) {
             return None;
         }
@@ -199,7 +199,7 @@ mod tests {
         }
         let selector = Some("canary=true".parse().unwrap());
         assert_eq!(
-            PlanView { selector, ..plan(IntOrPercent::Int(117), 3) }.by_hand(120),
+            PlanView { selector, selectable: 3, ..plan(IntOrPercent::Int(117), 3) }.by_hand(120),
             None,
             "a step that is cut short"
         );
