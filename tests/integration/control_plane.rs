@@ -42,6 +42,7 @@ mod refused;
 mod release;
 mod report;
 mod same_answers;
+mod set_back;
 mod sidecars;
 mod smoke;
 mod soak;
