@@ -9,6 +9,7 @@ use crate::engine::assess::rows::Row;
 use crate::engine::machine::Engine;
 use crate::engine::model::Str;
 use crate::engine::model::node::NodeState;
+use crate::engine::model::record::Intent;
 use crate::engine::model::time::{ShortDuration, Timestamp};
 
 /// A pod that has been ready for a shorter time is named before a step. Most containers that cannot run end sooner.
@@ -43,6 +44,32 @@ impl Engine {
         vec![format!(
             "{name} {ready}{more}: what crashes after its start may not have done so yet. A longer soak time waits for that."
         )]
+    }
+
+    /// `4 updated nodes have been ready for less than 5m: they soak again, and count as down until then.`: by the soak time of `after`, which is longer than
+    /// the present one. `None` if there are none.
+    pub(super) fn soak_again_in_words(&self, after: &Intent) -> Option<String> {
+        let min_ready = self.view.daemonset().map_or(0, |daemonset| daemonset.min_ready_secs);
+        let soak = Duration::from_secs(min_ready.max(after.soak_secs()).into());
+        let server_now = self.view.server_time(self.now);
+        let is_short = |row: &Row| {
+            let pod = row.pod.and_then(|pod| self.view.pod(pod));
+            let ready =
+                pod.and_then(|pod| Some(pod.ready_observed?.elapsed(pod.fact.ready_since, self.now, server_now)));
+            ready.is_some_and(|ready| ready < soak)
+        };
+        let updated =
+            self.assessment.rows().filter(|row| row.in_fleet && row.updated && row.state == NodeState::Updated);
+        let soak = ShortDuration(soak);
+        match updated.filter(|row| is_short(row)).count() {
+            0 => None,
+            1 => Some(format!(
+                "1 updated node has been ready for less than {soak}: it soaks again, and counts as down until then."
+            )),
+            nodes => Some(format!(
+                "{nodes} updated nodes have been ready for less than {soak}: they soak again, and count as down until then."
+            )),
+        }
     }
 
     /// A warning if no node is updated yet, although some are being updated, or are in line with pods that have not been replaced:

@@ -246,6 +246,8 @@ impl Engine {
         let moving = self.count_rows(|row| row.in_fleet && row.state.is_moving()) as usize;
         let roles: Vec<SettingRole> = tuning.changed(&intent.settings()).map(|setting| setting.about().role).collect();
         let judges = roles.iter().any(|role| matches!(role, SettingRole::FailsANode | SettingRole::Delays));
+        let mut after = intent.clone();
+        after.tune(tuning);
         let mut lines = Vec::new();
         let soaks = tuning.changed(&intent.settings()).any(|setting| setting == Setting::Soak);
         if soaks && intent.direction() == Direction::Back && !self.is_over() {
@@ -257,6 +259,9 @@ impl Engine {
         if judges && moving > 0 {
             lines.push(format!("{} on their way now, and judged by it as well.", counted_are(moving)));
         }
+        if after.soak_secs() > intent.soak_secs() && after.direction() == Direction::Forward {
+            lines.extend(self.soak_again_in_words(&after));
+        }
         if roles.contains(&SettingRole::Holds) && moving > 0 {
             lines.push(format!("{} on their way now: it counts for those that follow.", counted_are(moving)));
         }
@@ -267,8 +272,6 @@ impl Engine {
         if halting.is_empty() {
             return lines;
         }
-        let mut after = intent.clone();
-        after.tune(tuning);
         if after.direction() == Direction::Back {
             lines.push("Nothing halts it on the way back.".to_owned());
         } else if self.is_halted(intent) {

@@ -166,3 +166,43 @@ fn a_soak_time_says_that_nothing_soaks_on_the_way_back() {
     let lines = console.engine.preview(&soak, fake.now).unwrap().effects;
     assert!(lines.iter().any(|line| line == says), "{lines:?}");
 }
+
+/// A longer soak time counts for nodes that are updated already: those that have been ready for less than that soak again, and use the budget. Whoever asks for
+/// it is told before how many that are.
+#[test]
+fn a_longer_soak_time_says_how_many_updated_nodes_soak_again() {
+    let soak = |secs| Command::Tune(Tuning { soak_secs: Some(Secs(secs)), ..Tuning::default() });
+    let again = |console: &mut FakeConsole, fake: &FakeCluster, secs| {
+        let effects = console.engine.preview(&soak(secs), fake.now).unwrap().effects;
+        effects.into_iter().find(|line| line.contains(" soak again, ") || line.contains(" soaks again, "))
+    };
+    let soaking = |console: &mut FakeConsole, fake: &FakeCluster| {
+        console.snapshot(fake).nodes.iter().filter(|node| node.state == NodeState::Soaking).count()
+    };
+    let mut told = Vec::new();
+    for secs in [30, 300] {
+        let (mut fake, mut console) = two_of_ten(true, 5);
+        for node in ["n1", "n2"] {
+            fake.set_ready(node, true);
+            console.run_for(&mut fake, 20);
+        }
+        console.ask(&mut fake, Command::Pause { why: None }).unwrap();
+        assert_eq!(again(&mut console, &fake, 2), None, "it is shorter");
+        let (said, before) = (again(&mut console, &fake, secs), soaking(&mut console, &fake));
+        console.ask(&mut fake, soak(secs)).unwrap();
+        told.push((said.unwrap_or_default(), soaking(&mut console, &fake) - before));
+    }
+    let expected = [
+        (
+            "1 updated node has been ready for less than 30s: it soaks again, and counts as down until then."
+                .to_owned(),
+            1,
+        ),
+        (
+            "2 updated nodes have been ready for less than 5m: they soak again, and count as down until then."
+                .to_owned(),
+            2,
+        ),
+    ];
+    assert_eq!(told, expected);
+}

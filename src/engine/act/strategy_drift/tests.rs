@@ -432,6 +432,7 @@ fn tuning_names_what_changes_and_what_it_comes_to() {
             "failure threshold: 1 → 3 (3 failed of 20 nodes)",
             "soak: 0s → 30s (ready before it counts as available)",
             "2 nodes are on their way now, and judged by it as well.",
+            "6 updated nodes have been ready for less than 30s: they soak again, and count as down until then.",
             "No node has failed by now; it halts at 3.",
         ]
     );
