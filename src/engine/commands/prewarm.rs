@@ -283,11 +283,16 @@ impl Engine {
                 if let PrewarmSource::Images(_) = source {
                     lines.push("The template stays as it is: its image is set afterwards.".into());
                 }
+                // The rollout's selector holds for the nodes that it lets go.
+                let of_those =
+                    self.intent().selector.map(|selector| format!(", of those with {selector}")).unwrap_or_default();
                 let where_ = match nodes {
                     PrewarmNodes::All => "on every node of the fleet that has not got them".to_owned(),
                     PrewarmNodes::Selector(selector) => format!("on nodes with {selector}"),
-                    PrewarmNodes::LetGo => "on the nodes that the partition lets go".to_owned(),
-                    PrewarmNodes::StepAhead => "on the nodes that the partition and the next step let go".to_owned(),
+                    PrewarmNodes::LetGo => format!("on the nodes that the partition lets go{of_those}"),
+                    PrewarmNodes::StepAhead => {
+                        format!("on the nodes that the partition and the next step let go{of_those}")
+                    }
                     PrewarmNodes::Node(name) => format!("on {name}"),
                 };
                 if self.recorded_prewarm().is_some_and(|known| known.source != *source || known.nodes != *nodes) {

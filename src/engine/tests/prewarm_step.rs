@@ -22,6 +22,16 @@ fn the_nodes_of_the_step_are_those_of_the_selector_also_before_there_is_a_target
     console.partition(&mut fake, 0);
     let source = PrewarmSource::Images(images);
     let limits = PrewarmLimits { max_pulling: Limit::At(IntOrPercent::Int(20)), ..PrewarmLimits::default() };
+    for (nodes, says) in [
+        (PrewarmNodes::All, "on every node of the fleet that has not got them;"),
+        (PrewarmNodes::StepAhead, "the partition and the next step let go, of those with zone=canary;"),
+        (PrewarmNodes::LetGo, "that the partition lets go, of those with zone=canary;"),
+    ] {
+        let (source, limits) = (source.clone(), limits.clone());
+        let start = PrewarmCommand::Start { source, nodes, limits, method: PrewarmMethod::Pods };
+        let preview = console.engine.preview(&Command::Prewarm(start), fake.now).unwrap();
+        assert!(preview.effects.iter().any(|line| line.contains(says)), "{says}: {:?}", preview.effects);
+    }
     let nodes = PrewarmNodes::LetGo;
     let start = PrewarmCommand::Start { source, nodes, limits, method: PrewarmMethod::Pods };
     console.engine.command(Command::Prewarm(start), fake.now).unwrap();
