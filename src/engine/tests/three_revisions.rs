@@ -24,7 +24,7 @@ fn all_revisions_that_run_are_named_with_their_pods() {
     let (mut fake, mut console) = three();
     let snapshot = console.snapshot(&fake);
     let named = snapshot.running_revisions();
-    assert_eq!(named.as_deref(), Some("3 revisions run: rev 1 on 6, rev 2 on 2, rev 3 on 2"));
+    assert_eq!(named.as_deref(), Some("3 revisions run: rev 1 (v1) on 6, rev 2 (v2) on 2, rev 3 (v3) on 2"));
     let preview = console.engine.preview(&Command::Undo { to: Some(1) }, fake.now).unwrap();
     let said = "Of these pods, 2 run revision 2, 2 run revision 3; 4 of them serve.";
     assert_eq!(preview.effects.get(1).map(String::as_str), Some(said), "{:#?}", preview.effects);
